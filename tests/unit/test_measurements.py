@@ -18,6 +18,7 @@ from geodp.manifolds.euclidean import Euclidean
 from geodp.randomness import random_stream
 from geodp_release import bands
 from geodp_release.assumptions import Assumptions
+from geodp_release.bands import Estimate
 from geodp_release.planning import ReleasePlan
 from geodp_release.stages import PointsStage
 from reproduction import targets
@@ -32,6 +33,8 @@ from reproduction.measurements.benchmark import summary as benchmark
 from reproduction.measurements.coverage import releases as coverage
 from reproduction.measurements.coverage import summary
 from reproduction.measurements.coverage.data import UNLIKE, trend_p_value
+from reproduction.measurements.held_out import cohorts
+from reproduction.measurements.held_out import releases as held_out
 from reproduction.measurements.tools.comparison import SCALES_OF_PUBLISHED, with_ratios
 from reproduction.measurements.utility import releases
 from reproduction.papers import PAPERS
@@ -90,6 +93,7 @@ UTILITY = settings_of(
                 {"spaces": ["S^2"], "unlike": "a weak trend", "aims": ["power", "size"]},
             ],
         },
+        "held_out": {"tables": 3, "places": 3},
     },
 )
 UTILITY["spaces"] = {"S^2": UTILITY["spaces"]["S^2"]}
@@ -333,6 +337,7 @@ def test_measures_of_coverage_are_beside_their_aims(monkeypatch):
     settings = validate(UTILITY, "utility")
     settings["coverage"] |= {"releases": len(held)}
     cell = {"space": "S^2", "unlike": "nothing", "true_over_assumed": 3.0, "aims": ["bands"]}
+    cell["radii"] = "given"
     [table] = coverage.measure(settings, cell, "releases")
     [row] = table.to_dict("records")
     # Of four releases with a band.
@@ -346,6 +351,96 @@ def test_measures_of_coverage_are_beside_their_aims(monkeypatch):
     assert "| at least 0.87, at most 0.95 | **no** |" in text
     ratios = coverage._ratios(np.array([[4.0, 1.0]] * 3 + [[16.0, 4.0]]), np.random.default_rng(0))
     assert ratios == {"root mean square": (2.0, 0.0), "median": (2.0, 0.0)}
+
+
+def test_radii_are_left_out_beside_a_release_that_has_them(monkeypatch):
+    planned = []
+
+    def plan_of(assumptions, budget, work):
+        planned.append(assumptions)
+        return SimpleNamespace(assumptions=assumptions)
+
+    def drawn(plan, x, points, rng):
+        """Least squares, beside the truth: more so where radii are left out."""
+        fit = coverage.GeodesicModel(plan.assumptions.manifold).fit(x, points)
+        away = 3.0 if plan.assumptions.footpoint_radius > 1.0 else 2.0
+        return SimpleNamespace(plan=plan, predict=lambda places: fit.predict(places) + away)
+
+    monkeypatch.setattr(coverage, "plan_release", plan_of)
+    monkeypatch.setattr(coverage, "drawn", drawn)
+    [cell] = [
+        cell | {"space": "R^3", "true_over_assumed": None}
+        for cell in settings_of("utility", {})["coverage"]["cells"]
+        if cell.get("radii") == "left out"
+    ]
+    settings = validate(UTILITY, "utility")
+    [table] = coverage.measure(settings, {"unlike": "nothing"} | cell, "releases")
+    assert [each.footpoint_radius for each in planned] == [1e6, 1.0]
+    assert [each.residual_scale for each in planned] == [None, None]
+    root = table[table["kind"] == "root mean square"].set_index("aim")
+    assert root["value"]["error without radii"] == pytest.approx(1.5, rel=0.02)
+    assert root["value"]["error over least squares"] > 30.0
+    assert list(root["is_met"]) == [True, False]
+    assert "radii left out" in summary.page(table)
+
+
+def test_held_out(run, monkeypatch):
+    truth = cohorts.Truth(lambda x: x[:, :1], residual_scale=1.0, r_squared=0.9)
+    cohort = cohorts.Cohort(
+        "points on a line",
+        {"name": "euclidean", "size": 1},
+        ((10.0, 20.0), (2.0, 4.0)),
+        *("anywhere", 4, 8.0, (True, False), lambda rng: (None, None, truth)),
+    )
+    monkeypatch.setattr(cohorts, "COHORTS", {"Made up": cohort})
+    monkeypatch.setattr(held_out, "plan_release", one_stage)
+    plans, levels = [], []
+
+    def drawn(plan, *_):
+        """The third one doubts, and has neither a band nor a trend; the first has both trends."""
+        plans.append(plan)
+        number = len(plans)
+
+        def around(value):
+            return lambda level: levels.append(level) or Estimate(value, value - 0.2, value, level)
+
+        return SimpleNamespace(
+            plan=plan,
+            # Off by 1.5 at the first place.
+            predict=lambda places: places[:, :1] + 1.5 * (places[:, :1] == 10.0),
+            band=lambda places, level: np.full(len(places), np.nan if number == 3 else number),
+            p_values=lambda: np.array([0.05 if number < 3 else 0.06, 0.05 * number]),
+            residual_scale=around(1.1),
+            r_squared=around(0.8),
+            doubts=lambda: ["Doubt."] * (number == 3),
+        )
+
+    monkeypatch.setattr(held_out, "drawn", drawn)
+    made = run("held_out", UTILITY)
+    table = pd.read_csv(made["held_out.csv"])
+    given = plans[0].assumptions
+    assert (given.subjects, given.residual_scale, given.footpoint_radius) == (4, None, 1e6)
+    assert (str(plans[0].budget.amount), set(levels)) == ("8.0", {0.9})
+    assert dict(zip(table["what"], table["value"], strict=True)) == {
+        "bands hold": pytest.approx(5 / 6),
+        "bands are drawn": pytest.approx(2 / 3),
+        "bands hold at 10, 2": 0.5,
+        "bands hold at 15, 4": 1.0,
+        "bands hold at 20, 4": 1.0,
+        "a trend on covariate 1: found": pytest.approx(2 / 3),
+        "no trend on covariate 2: found": pytest.approx(1 / 3),
+        "interval of the residual scale holds": 1.0,
+        "interval of R^2 holds": 0.0,
+        "there are doubts": pytest.approx(1 / 3),
+    }
+    judged = table[table["is_met"].notna()]
+    assert list(judged["is_met"]) == [True, False, False, True, False, False]
+    page = made["held_out.md"].read_text()
+    assert "2 of 6 criteria are met, by 3 tables" in page
+    assert "| bands hold | 0.83 | at least 0.8 | yes |" in page
+    assert "| there are doubts | 0.33 | at most 0.1 | **no** |" in page
+    assert "| bands are drawn | 0.67 |  |  |" in page
+    assert "* Made up: points on a line; euclidean(1), a footpoint anywhere, " in page
 
 
 def test_data_of_coverage_are_unlike_what_is_assumed():

@@ -129,7 +129,7 @@ def test_all_targets_from_another_folder(checkout, folder):
     assert {TABLE, "results/tiny/claims.html", "results/tiny/rats/figures/shapes.svg"} <= files
     assert made_in(checkout.root) == before
     # Configurations, data and templates come with the project.
-    others = ("all", "plan", "audit", "utility", "coverage", *PAPERS, "report")
+    others = ("all", "plan", "audit", "utility", "coverage", "held_out", *PAPERS, "report")
     dry = call(checkout, folder, "-s", snakefile, "--dry-run", "--quiet", "--", *others)
     assert dry.returncode == 0, dry.stdout
 

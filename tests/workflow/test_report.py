@@ -142,12 +142,12 @@ def test_claims_stand_beside_the_figure_they_are_about(finished):
 
 def test_what_is_not_made_is_named_with_its_command(finished):
     text = text_of(finished)
-    for target in ("audit", "utility", "coverage", "linear_tools"):
+    for target in ("audit", "utility", "coverage", "held_out", "linear_tools"):
         command = rf"<code>./run [^<]*snakemake {target} --cores 8 --configfile small.yaml</code>"
         assert re.search(command, text), target
     # With another configuration it would be another report.
     shown = text.count("<code>./run snakemake report --configfile small.yaml</code>")
-    assert shown == text.count("Not made yet") == 4
+    assert shown == text.count("Not made yet") == 5
 
 
 def test_without_claims_the_report_has_figures_alone(finished, finished_copy, small):

@@ -11,6 +11,10 @@ BESIDES = {
         "snakemake coverage --cores 8",
         {"page": "results/utility/coverage.md"},
     ),
+    "Releases of held-out cohorts, beside what counts as right": (
+        "snakemake held_out --cores 8",
+        {"page": "results/utility/held_out.md"},
+    ),
     "Private lines beside other tools": (
         "--with competitors snakemake linear_tools --cores 8",
         {"page": "results/tools/tools.md", "picture": "results/tools/tools.svg"},

@@ -21,7 +21,7 @@ from reproduction.papers import PAPERS
 from reproduction.places import CHECKOUT, digest_of, shipped
 
 # Stages that share the settings and the folder of another.
-SHARED = {"coverage": "utility"}
+SHARED = {"coverage": "utility", "held_out": "utility"}
 
 # Environments of --with: packages that must be there, and a call that has them.
 NEEDED = {
@@ -38,6 +38,7 @@ WILDCARDS = {
     "backend": "numpy|autograd",
     "data_set": "[a-z][a-z0-9_]*",
     "method": "[a-z_]+",
+    "cohort": "[a-z0-9]+",
     **dict.fromkeys(("number", "block", "part", "cell"), r"\d+"),
 }
 
@@ -369,6 +370,12 @@ def _coverage(name, releases, few=False):
     }
 
 
+def _cohorts(utility):
+    from reproduction.measurements.held_out import cohorts
+
+    return by_file_name(cohorts.COHORTS)
+
+
 UTILITY = {
     "utility_cells": Job(
         "utility.releases",
@@ -395,6 +402,19 @@ UTILITY = {
     ),
     **_coverage("coverage", "releases"),
     **_coverage("coverage_smoke", "fewer_releases", few=True),
+    "held_out_cohorts": Job(
+        "held_out.releases",
+        "held_out: releases of cohort {wildcards.cohort}",
+        {"table": "held_out/{cohort}.csv"},
+        settings=("seed", "held_out"),
+        values={"cohort": _cohorts},
+    ),
+    "held_out": joined(
+        "held_out.summary",
+        "held_out: write the table",
+        {"csv": "held_out.csv", "text": "held_out.md"},
+        reads={"tables": "held_out/{cohort}.csv"},
+    ),
 }
 
 # Private linear regression beside other tools.

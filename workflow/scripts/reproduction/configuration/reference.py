@@ -19,7 +19,7 @@ TITLES = {
     "config": "`config/config.yaml`, or a file of yours: `--configfile mine.yaml`",
     "audit": "`config/audit.yaml`: `./run snakemake audit`",
     "benchmark": "`config/benchmark.yaml`: `./run snakemake benchmark`",
-    "utility": "`config/utility.yaml`: targets `utility` and `coverage`",
+    "utility": "`config/utility.yaml`: targets `utility`, `coverage` and `held_out`",
     "means": "`config/means.yaml`: targets `reimherr_bharath_soto` and `soto`",
     "tools": "`config/tools.yaml`: targets `linear_tools` and `linear_opacus`",
     "linear": "`config/linear.yaml`: targets `reimherr_awan` and `kulkarni_soto_first_version`",

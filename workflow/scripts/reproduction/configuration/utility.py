@@ -22,7 +22,7 @@ from geodp_release.simulation import SQUARES, UNKNOWN
 from reproduction.configuration.spaces import BallSettings, SpaceSettings, spaces_of
 from reproduction.figures.style import CURVES
 from reproduction.measurements.coverage.data import UNLIKE
-from reproduction.measurements.coverage.releases import MEASURES
+from reproduction.measurements.coverage.releases import GIVEN, LEFT_OUT, MEASURES
 
 
 class NumberForRecords(Section):
@@ -147,17 +147,23 @@ class CoverageSpace(SpaceSettings):
     """How each covariate is assumed to be spread over its range; an empty list for means."""
 
 
-class CoverageAim(Section):
-    """What is measured of releases, and what it should be."""
+class Criterion(Section):
+    """What a measure should be."""
 
-    measure: Literal[tuple(MEASURES)]
-    """Errors over those of releases that are told the residual scale; shares of predictions that
-    90 % bands hold, of releases with a doubt, and of tests that find a trend at 5 %; or that less
-    the share of an F test without privacy."""
     least: Number | None = absent()
     """The least it should be."""
     most: Number | None = absent()
     """The most it should be."""
+
+
+class CoverageAim(Criterion):
+    """What is measured of releases, and what it should be."""
+
+    measure: Literal[tuple(MEASURES)]
+    """Errors over those of releases that are told the residual scale, or the radii where these are
+    left out, or over those of least squares; shares of predictions that
+    90 % bands hold, of releases with a doubt, and of tests that find a trend at 5 %; or that less
+    the share of an F test without privacy."""
 
 
 class CoverageCells(Section):
@@ -169,6 +175,8 @@ class CoverageCells(Section):
     """What is not as assumed."""
     true_over_assumed: some(Positive) | None = absent()
     """Residual scales of the data over the one that is assumed; null where none is."""
+    radii: Literal[GIVEN, LEFT_OUT] = GIVEN
+    """Whether releases have the radii of the support."""
     aims: some(Text)
     """Names of aims."""
 
@@ -200,14 +208,43 @@ class CoverageSettings(Section):
         return self
 
 
+class HeldOutCriteria(Section):
+    """What counts as right, as shares of tables."""
+
+    bands: Criterion
+    """90 % bands that hold, of those that are drawn."""
+    trend: Criterion
+    """A trend is found that is there."""
+    no_trend: Criterion
+    """One is found that is not."""
+    residual_scale: Criterion
+    """90 % intervals of the residual scale that hold it."""
+    r_squared: Criterion
+    """90 % intervals of R^2 that hold it."""
+    doubts: Criterion
+    """Releases with a doubt."""
+
+
+class HeldOutSettings(Section):
+    """Releases of cohorts by five public inputs alone, beside what counts as right."""
+
+    tables: Count
+    """Tables of a cohort, each released once."""
+    places: Count
+    """Covariates at which bands are looked at, evenly over the range of the first; others are at
+    their ends."""
+    criteria: HeldOutCriteria
+
+
 class UtilitySettings(Section):
-    """Settings of `./run snakemake utility` and `coverage`."""
+    """Settings of `./run snakemake utility`, `coverage` and `held_out`."""
 
     seed: Seed
     spaces: spaces_of(UtilitySpace)
     utility: ErrorsSettings
     chains: ChainsSettings
     coverage: CoverageSettings
+    held_out: HeldOutSettings
 
     @model_validator(mode="after")
     def _spaces_are_known(self):

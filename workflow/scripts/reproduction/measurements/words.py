@@ -31,6 +31,12 @@ def cell(case):
     return f"{case['space']}, n = {case['n']:,}, budget {case['budget']:g}"
 
 
+def limits(case):
+    """The least and the most that a value should be, of a row."""
+    words = (("at least", case["least"]), ("at most", case["most"]))
+    return ", ".join(f"{word} {limit:g}" for word, limit in words if limit == limit)
+
+
 def space_title(name):
     """Name of a space in figures, where a power is set as one."""
     return f"${name}$" if "^" in name else name

@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
+from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
 from geodp.samplers.integer_choice import generator_bits
 from geodp_release.accounting import PrivacyBudget
@@ -21,6 +22,10 @@ COVARIATE_RANGE = (-0.5, 0.5)
 
 # Of bands.
 LEVEL = 0.9
+
+# Public inputs that a release may do without, and what cells say then.
+RADII = ("footpoint_radius", "shooting_vector_length")
+GIVEN, LEFT_OUT = "given", "left out"
 
 # Samples of releases, with replacement, that tell the standard error of a ratio of errors.
 RESAMPLED = 400
@@ -40,11 +45,10 @@ def assumed(space, name, seed):
     )
 
 
-def places_of(covariates):
+def places_of(covariates, number=11):
     """Covariates (places, k) of the predictions: the first spread out, others at their ends."""
     if not covariates:
         return np.zeros((1, 0))
-    number = 11
     places = np.where(np.arange(number)[:, None] % (2 + np.arange(covariates)) == 0, -0.5, 0.5)
     places[:, 0] = np.linspace(*COVARIATE_RANGE, number)
     return places
@@ -56,27 +60,49 @@ def drawn(plan, covariates, points, rng):
     return Release.of(plan, run_plan(plan, records, generator_bits(rng)), guarantee=None)
 
 
-def _away(release, truth):
-    """Distances (places,) of predictions from the true ones."""
-    manifold = release.plan.assumptions.manifold
+def bands_hold(release, places, true):
+    """Whether bands hold true predictions, by place; NaN where none is drawn."""
+    radii = release.band(places, LEVEL)
+    away = release.plan.assumptions.manifold.dist(release.predict(places), true)
+    return np.where(np.isnan(radii), np.nan, away <= radii)
+
+
+def beside(value, limits):
+    """The limits, and whether a value is neither below nor above; a missing one says neither."""
+    least, most = (limits.get(key, np.nan) for key in ("least", "most"))
+    is_met = not (np.isnan(value) or value < least or value > most)
+    return {"least": least, "most": most, "is_met": is_met}
+
+
+def _true(manifold, truth):
+    """Places of predictions, and the true ones there."""
     places = places_of(len(truth) - 1)
-    true = manifold.ends(truth[0], truth[1:], places)
-    return manifold.dist(release.predict(places), true)
+    return places, manifold.ends(truth[0], truth[1:], places)
 
 
-# What is measured of a release, the data with their truth, and a release that knows the scale.
+def _squares(truth, manifold, *fits):
+    """Mean squared errors of predictions."""
+    places, true = _true(manifold, truth)
+    return [np.mean(manifold.dist(fit.predict(places), true) ** 2) for fit in fits]
+
+
+# What is measured of a release, the data with their truth, and a release that knows more.
 
 
 def _errors(release, truth, x, points, knowing):
-    """Mean squared errors (2,) of predictions, also of the release that knows the scale."""
-    return [np.mean(_away(each, truth) ** 2) for each in (release, knowing())]
+    """Mean squared errors (2,) of predictions, also of the release that knows more."""
+    return _squares(truth, release.plan.assumptions.manifold, release, knowing())
+
+
+def _errors_without_privacy(release, truth, x, points, knowing):
+    """Mean squared errors (2,) of predictions, also of the geodesic of least squares."""
+    manifold = release.plan.assumptions.manifold
+    return _squares(truth, manifold, release, GeodesicModel(manifold, x.shape[1]).fit(x, points))
 
 
 def _bands(release, truth, x, points, knowing):
     """Whether bands hold, by place; NaN where none is drawn."""
-    places = places_of(len(truth) - 1)
-    radii = release.band(places, LEVEL)
-    return np.where(np.isnan(radii), np.nan, _away(release, truth) <= radii)
+    return bands_hold(release, *_true(release.plan.assumptions.manifold, truth))
 
 
 def _more_rejections(release, truth, x, points, knowing):
@@ -89,12 +115,16 @@ def _more_rejections(release, truth, x, points, knowing):
 # What all releases come to: by what it is, a value and its standard error.
 
 
-def _share(found, rng):
+def share(found):
     """Share of what is true, without NaN; the error is that of independent releases."""
     value = np.nanmean(found) if np.any(~np.isnan(found)) else np.nan
     rows = np.reshape(found, (len(found), -1))
     number = max(np.sum(np.any(~np.isnan(rows), axis=1)), 1)
-    return {"share": (value, np.sqrt(value * (1.0 - value) / number))}
+    return value, np.sqrt(value * (1.0 - value) / number)
+
+
+def _share(found, rng):
+    return {"share": share(found)}
 
 
 def _mean(found, rng):
@@ -119,6 +149,7 @@ def _ratio(average):
 
 MEASURES = {
     "errors": (_errors, _ratios),
+    "errors over least squares": (_errors_without_privacy, _ratios),
     "bands": (_bands, _share),
     "doubts": (lambda release, *_: len(release.doubts()) > 0, _share),
     "rejections": (lambda release, *_: release.p_values() <= SIZE, _share),
@@ -139,12 +170,14 @@ def measure(settings, cell, releases):
     found: dict = {aim["measure"]: [] for aim in aims.values()}
     assumptions = assumed(space, cell["space"], seed)
 
-    def planned(scale):
-        known = replace(assumptions, residual_scale=scale)
+    def planned(scale, **known):
+        known = replace(assumptions, residual_scale=scale, **known)
         return plan_release(known, PrivacyBudget(str(space["budget"])), work=chosen["work"])
 
-    plan = planned(None if ratio is None else scale / ratio)
-    knowing = planned(scale) if "errors" in found else None
+    left_out = cell["radii"] == LEFT_OUT
+    radii = dict.fromkeys(RADII) if left_out else {}
+    plan = planned(None if ratio is None else scale / ratio, **radii)
+    knowing = planned(None if left_out else scale) if "errors" in found else None
     rng = random_stream(seed, "coverage", *names)
     for _ in range(number):
         data = UNLIKE[cell["unlike"]].draw(assumptions, scale, rng)
@@ -154,7 +187,6 @@ def measure(settings, cell, releases):
     rows = []
     for name, aim in aims.items():
         each = np.array(found[aim["measure"]], dtype=float)
-        least, most = (aim.get(key, np.nan) for key in ("least", "most"))
         for kind, (value, error) in MEASURES[aim["measure"]][1](each, rng).items():
             rows.append(
                 {
@@ -164,15 +196,13 @@ def measure(settings, cell, releases):
                     "number_of_covariates": assumptions.number_of_covariates,
                     "unlike": cell["unlike"],
                     "true_over_assumed": np.nan if ratio is None else ratio,
+                    "radii": cell["radii"],
                     "aim": name,
                     "kind": kind,
                     "value": value,
                     "standard_error": error,
                     "drawn": np.mean(~np.isnan(each)),
-                    "least": least,
-                    "most": most,
-                    # Not below and not above, of which a missing limit says neither.
-                    "is_met": not (np.isnan(value) or value < least or value > most),
+                    **beside(value, aim),
                     "releases": number,
                 }
             )

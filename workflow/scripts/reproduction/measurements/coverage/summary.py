@@ -1,6 +1,7 @@
 """Measures of all cells in one table and one page, beside their aims."""
 
-from reproduction.measurements.words import joined, markdown
+from reproduction.measurements.coverage.releases import LEFT_OUT
+from reproduction.measurements.words import joined, limits, markdown
 
 
 def summarise(tables, **_):
@@ -17,7 +18,7 @@ def page(table):
             _unlike(row),
             f"{row['aim']}, {row['kind']}",
             f"{row['value']:.3f} +- {row['standard_error']:.3f}",
-            _aim(row),
+            limits(row),
             "yes" if row["is_met"] else "**no**",
         ]
         for _, row in table.iterrows()
@@ -28,7 +29,8 @@ def page(table):
         "",
         f"{table['is_met'].sum()} of {len(table)} aims are met, by {table['releases'].min():,} "
         "simulated releases or more of each cell. Values have their standard errors. Errors are "
-        "over those of releases that are told the residual scale, from the same data. Bands are "
+        "over those of releases from the same data that are told the residual scale, or the radii "
+        "where these are left out, or over those of least squares without privacy. Bands are "
         "those of 90 %, pointwise, and count where one is drawn. Doubts are the share of "
         "releases that say one. Size and power are of the test for a trend at 5 %, power less "
         "that of an F test without privacy.",
@@ -44,10 +46,5 @@ def _unlike(row):
     ratio = row["true_over_assumed"]
     scale = f"residual scale {ratio:g} times the assumed" if ratio == ratio else ""
     other = "" if row["unlike"] == "nothing" else row["unlike"]
-    return ", ".join(filter(None, (scale, other))) or "nothing"
-
-
-def _aim(row):
-    """The aim in words."""
-    words = (("at least", row["least"]), ("at most", row["most"]))
-    return ", ".join(f"{word} {limit:g}" for word, limit in words if limit == limit)
+    radii = "radii left out" if row["radii"] == LEFT_OUT else ""
+    return ", ".join(filter(None, (scale, other, radii))) or "nothing"
