@@ -337,7 +337,7 @@ def test_measures_of_coverage_are_beside_their_aims(monkeypatch):
     settings = validate(UTILITY, "utility")
     settings["coverage"] |= {"releases": len(held)}
     cell = {"space": "S^2", "unlike": "nothing", "true_over_assumed": 3.0, "aims": ["bands"]}
-    cell["radii"] = "given"
+    cell["radii_left_out"] = False
     [table] = coverage.measure(settings, cell, "releases")
     [row] = table.to_dict("records")
     # Of four releases with a band.
@@ -371,7 +371,7 @@ def test_radii_are_left_out_beside_a_release_that_has_them(monkeypatch):
     [cell] = [
         cell | {"space": "R^3", "true_over_assumed": None}
         for cell in settings_of("utility", {})["coverage"]["cells"]
-        if cell.get("radii") == "left out"
+        if "radii_left_out" in cell
     ]
     settings = validate(UTILITY, "utility")
     [table] = coverage.measure(settings, {"unlike": "nothing"} | cell, "releases")
@@ -415,32 +415,32 @@ def test_held_out(run, monkeypatch):
             doubts=lambda: ["Doubt."] * (number == 3),
         )
 
-    monkeypatch.setattr(held_out, "drawn", drawn)
+    monkeypatch.setattr(coverage, "drawn", drawn)
     made = run("held_out", UTILITY)
     table = pd.read_csv(made["held_out.csv"])
     given = plans[0].assumptions
     assert (given.subjects, given.residual_scale, given.footpoint_radius) == (4, None, 1e6)
     assert (str(plans[0].budget.amount), set(levels)) == ("8.0", {0.9})
     assert dict(zip(table["what"], table["value"], strict=True)) == {
-        "bands hold": pytest.approx(5 / 6),
-        "bands are drawn": pytest.approx(2 / 3),
-        "bands hold at 10, 2": 0.5,
-        "bands hold at 15, 4": 1.0,
-        "bands hold at 20, 4": 1.0,
-        "a trend on covariate 1: found": pytest.approx(2 / 3),
-        "no trend on covariate 2: found": pytest.approx(1 / 3),
-        "interval of the residual scale holds": 1.0,
-        "interval of R^2 holds": 0.0,
-        "there are doubts": pytest.approx(1 / 3),
+        "bands": pytest.approx(5 / 6),
+        "bands drawn": pytest.approx(2 / 3),
+        "bands at 10, 2": 0.5,
+        "bands at 15, 4": 1.0,
+        "bands at 20, 4": 1.0,
+        "trend on covariate 1": pytest.approx(2 / 3),
+        "no trend on covariate 2": pytest.approx(1 / 3),
+        "residual scale": 1.0,
+        "R^2": 0.0,
+        "doubts": pytest.approx(1 / 3),
     }
     judged = table[table["is_met"].notna()]
     assert list(judged["is_met"]) == [True, False, False, True, False, False]
     page = made["held_out.md"].read_text()
     assert "2 of 6 criteria are met, by 3 tables" in page
-    assert "| bands hold | 0.83 | at least 0.8 | yes |" in page
-    assert "| there are doubts | 0.33 | at most 0.1 | **no** |" in page
-    assert "| bands are drawn | 0.67 |  |  |" in page
-    assert "* Made up: points on a line; euclidean(1), a footpoint anywhere, " in page
+    assert "| bands | 0.83 | at least 0.8 | yes |" in page
+    assert "| doubts | 0.33 | at most 0.1 | **no** |" in page
+    assert "| bands drawn | 0.67 |  |  |" in page
+    assert "* Made up: points on a line; n = 4, epsilon 8" in page
 
 
 def test_data_of_coverage_are_unlike_what_is_assumed():

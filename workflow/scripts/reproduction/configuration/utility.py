@@ -22,7 +22,7 @@ from geodp_release.simulation import SQUARES, UNKNOWN
 from reproduction.configuration.spaces import BallSettings, SpaceSettings, spaces_of
 from reproduction.figures.style import CURVES
 from reproduction.measurements.coverage.data import UNLIKE
-from reproduction.measurements.coverage.releases import GIVEN, LEFT_OUT, MEASURES
+from reproduction.measurements.coverage.releases import MEASURES
 
 
 class NumberForRecords(Section):
@@ -175,8 +175,8 @@ class CoverageCells(Section):
     """What is not as assumed."""
     true_over_assumed: some(Positive) | None = absent()
     """Residual scales of the data over the one that is assumed; null where none is."""
-    radii: Literal[GIVEN, LEFT_OUT] = GIVEN
-    """Whether releases have the radii of the support."""
+    radii_left_out: bool = False
+    """Whether releases do without the radii of the support."""
     aims: some(Text)
     """Names of aims."""
 
@@ -208,23 +208,6 @@ class CoverageSettings(Section):
         return self
 
 
-class HeldOutCriteria(Section):
-    """What counts as right, as shares of tables."""
-
-    bands: Criterion
-    """90 % bands that hold, of those that are drawn."""
-    trend: Criterion
-    """A trend is found that is there."""
-    no_trend: Criterion
-    """One is found that is not."""
-    residual_scale: Criterion
-    """90 % intervals of the residual scale that hold it."""
-    r_squared: Criterion
-    """90 % intervals of R^2 that hold it."""
-    doubts: Criterion
-    """Releases with a doubt."""
-
-
 class HeldOutSettings(Section):
     """Releases of cohorts by five public inputs alone, beside what counts as right."""
 
@@ -233,7 +216,11 @@ class HeldOutSettings(Section):
     places: Count
     """Covariates at which bands are looked at, evenly over the range of the first; others are at
     their ends."""
-    criteria: HeldOutCriteria
+    criteria: named(
+        Criterion, Literal["bands", "trend", "no trend", "residual scale", "R^2", "doubts"]
+    )
+    """What counts as right: shares of bands and of intervals that hold, of tables in which a trend
+    is found that is there or is not, and of doubts."""
 
 
 class UtilitySettings(Section):

@@ -23,10 +23,6 @@ COVARIATE_RANGE = (-0.5, 0.5)
 # Of bands.
 LEVEL = 0.9
 
-# Public inputs that a release may do without, and what cells say then.
-RADII = ("footpoint_radius", "shooting_vector_length")
-GIVEN, LEFT_OUT = "given", "left out"
-
 # Samples of releases, with replacement, that tell the standard error of a ratio of errors.
 RESAMPLED = 400
 
@@ -174,9 +170,8 @@ def measure(settings, cell, releases):
         known = replace(assumptions, residual_scale=scale, **known)
         return plan_release(known, PrivacyBudget(str(space["budget"])), work=chosen["work"])
 
-    left_out = cell["radii"] == LEFT_OUT
-    radii = dict.fromkeys(RADII) if left_out else {}
-    plan = planned(None if ratio is None else scale / ratio, **radii)
+    left_out = space["support"] if cell["radii_left_out"] else ()
+    plan = planned(None if ratio is None else scale / ratio, **dict.fromkeys(left_out))
     knowing = planned(None if left_out else scale) if "errors" in found else None
     rng = random_stream(seed, "coverage", *names)
     for _ in range(number):
@@ -196,7 +191,7 @@ def measure(settings, cell, releases):
                     "number_of_covariates": assumptions.number_of_covariates,
                     "unlike": cell["unlike"],
                     "true_over_assumed": np.nan if ratio is None else ratio,
-                    "radii": cell["radii"],
+                    "radii_left_out": cell["radii_left_out"],
                     "aim": name,
                     "kind": kind,
                     "value": value,

@@ -1,6 +1,5 @@
 """Measures of all cells in one table and one page, beside their aims."""
 
-from reproduction.measurements.coverage.releases import LEFT_OUT
 from reproduction.measurements.words import joined, limits, markdown
 
 
@@ -46,5 +45,5 @@ def _unlike(row):
     ratio = row["true_over_assumed"]
     scale = f"residual scale {ratio:g} times the assumed" if ratio == ratio else ""
     other = "" if row["unlike"] == "nothing" else row["unlike"]
-    radii = "radii left out" if row["radii"] == LEFT_OUT else ""
+    radii = "radii left out" if row["radii_left_out"] else ""
     return ", ".join(filter(None, (scale, other, radii))) or "nothing"

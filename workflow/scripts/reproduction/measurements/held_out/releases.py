@@ -9,75 +9,48 @@ from geodp.settings.sections import public_centre
 from geodp_release.accounting import PrivacyBudget
 from geodp_release.assumptions import Assumptions
 from geodp_release.planning import plan_release
+from reproduction.measurements.coverage import releases as coverage
 from reproduction.measurements.coverage.data import SIZE
-from reproduction.measurements.coverage.releases import (
-    LEVEL,
-    bands_hold,
-    beside,
-    drawn,
-    places_of,
-    share,
-)
 from reproduction.measurements.held_out import cohorts
 
 
 def measure(settings, cohort):
     """Table of a cohort of `COHORTS`, a row for each share of its tables; some have a criterion."""
     chosen, given = settings["held_out"], cohorts.COHORTS[cohort]
-    criteria, number = chosen["criteria"], chosen["tables"]
-    manifold = make_manifold(**given.manifold)
-    assumptions = Assumptions(
-        manifold,
-        public_centre(manifold, given.centre),
-        covariate_range=given.covariate_range,
-        subjects=given.subjects,
-    )
-    plan = plan_release(assumptions, PrivacyBudget(str(given.epsilon)))
-    low, high = assumptions.ranges.T
-    places = low + (places_of(len(low), chosen["places"]) + 0.5) * (high - low)
+    manifold, number = make_manifold(**given.manifold), chosen["tables"]
+    centre, ranges = public_centre(manifold, given.centre), given.covariate_range
+    known = Assumptions(manifold, centre, covariate_range=ranges, subjects=given.subjects)
+    plan = plan_release(known, PrivacyBudget(str(given.epsilon)))
+    low, high = known.ranges.T
+    places = low + (coverage.places_of(len(low), chosen["places"]) + 0.5) * (high - low)
+    trends = enumerate(given.trends, start=1)
+    names = [
+        *(f"bands at {', '.join(f'{x:g}' for x in place)}" for place in places),
+        *(f"{'' if is_there else 'no '}trend on covariate {index}" for index, is_there in trends),
+        *("residual scale", "R^2", "doubts"),
+    ]
     rng = random_stream(settings["seed"], "held_out", cohort)
-    found = []
+    rows = []
     for _ in range(number):
         covariates, points, truth = given.draw(rng)
-        release = drawn(plan, covariates, points, rng)
-        found.append(
-            (
-                bands_hold(release, places, truth.predict(places)),
-                release.p_values() <= SIZE,
-                _is_inside(truth.residual_scale, release.residual_scale(LEVEL)),
-                _is_inside(truth.r_squared, release.r_squared(LEVEL)),
-                len(release.doubts()) > 0,
-            )
+        release = coverage.drawn(plan, covariates, points, rng)
+        held = coverage.bands_hold(release, places, truth.predict(places))
+        scale, explained = (
+            each(coverage.LEVEL) for each in (release.residual_scale, release.r_squared)
         )
-    bands, trends, scales, explained, doubts = (
-        np.array(each, dtype=float) for each in zip(*found, strict=True)
-    )
-    rows = [
-        ("bands hold", bands, "bands"),
-        ("bands are drawn", ~np.isnan(bands), None),
-        *(
-            (f"bands hold at {', '.join(f'{x:g}' for x in place)}", each, None)
-            for place, each in zip(places, bands.T, strict=True)
-        ),
-        *(
-            (
-                f"{'a' if is_there else 'no'} trend on covariate {index}: found",
-                each,
-                "trend" if is_there else "no_trend",
-            )
-            for index, (is_there, each) in enumerate(zip(given.trends, trends.T, strict=True), 1)
-        ),
-        ("interval of the residual scale holds", scales, "residual_scale"),
-        ("interval of R^2 holds", explained, "r_squared"),
-        ("there are doubts", doubts, "doubts"),
-    ]
+        others = [
+            scale.low <= truth.residual_scale <= scale.high,
+            explained.low <= truth.r_squared <= explained.high,
+            len(release.doubts()) > 0,
+        ]
+        rows.append(np.concatenate([held, release.p_values() <= SIZE, others]))
+    found = np.array(rows)
+    bands = found[:, : len(places)]
+    whole = {"bands": bands, "bands drawn": ~np.isnan(bands)}
     table = []
-    for what, each, key in rows:
-        value, _ = share(each)
-        limits = beside(value, criteria[key]) if key else {}
-        table.append({"cohort": cohort, "what": what, "value": value, "tables": number, **limits})
+    for what, each in (whole | dict(zip(names, found.T, strict=True))).items():
+        value, _ = coverage.share(each)
+        row = {"cohort": cohort, "what": what, "value": value, "tables": number}
+        criterion = chosen["criteria"].get(what.partition(" on ")[0])
+        table.append(row | (coverage.beside(value, criterion) if criterion else {}))
     return (pd.DataFrame(table),)
-
-
-def _is_inside(value, estimate):
-    return estimate.low <= value <= estimate.high
