@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from geodp import SPD, Assumptions, inspect_inputs
+from geodp import SPD, Assumptions, Euclidean, Sphere, inspect_inputs
 
 NUMBER = 40
 SCALE = 0.05
@@ -44,6 +44,34 @@ def test_a_record_is_far_beyond_the_reach_of_the_support_alone():
     for distance, far in ((reach - 0.01, []), (reach + 0.01, [0])):
         matrices[0] = np.exp(distance / np.sqrt(2.0)) * np.eye(2)
         assert inspect_inputs(PUBLIC, ages, matrices).far.tolist() == far
+
+
+def test_without_radii_a_record_is_far_from_most_others():
+    """Two columns swapped in some rows; where records are, and how they follow a covariate, is not
+    far from anything."""
+    rng, groups = np.random.default_rng(0), np.repeat([50.0, 90.0], NUMBER // 2)
+    public = Assumptions(Euclidean(2), np.zeros(2), None, None, (50.0, 90.0), NUMBER)
+    points = np.array([70.0, 1.7]) + rng.normal(size=(NUMBER, 2)) * [8.0, 0.1]
+    points[:, 0] += 1e3 * (groups > 70.0)
+    assert inspect_inputs(public, groups, points).words().startswith("All 40 records would be")
+    points[:2] = points[:2, ::-1]
+    found = inspect_inputs(public, groups, points)
+    assert (found.far.tolist(), found.looks_wrong) == ([0, 1], False)
+    assert (
+        "2 of 40 records lie far from most others, or farther than numbers reach" in found.words()
+    )
+    assert "support" not in found.words()
+    points[2:6] = points[2:6, ::-1]
+    found = inspect_inputs(public, groups, points)
+    assert (found.far.tolist(), found.looks_wrong) == ([*range(6)], True)
+    assert inspect_inputs(public, groups, 1e6 * points).far.tolist() == [*range(NUMBER)]
+    # Nor on the other side of a sphere.
+    space, pole = Sphere(2), np.array([0.0, 0.0, 1.0])
+    there = space.project(-pole + 0.05 * rng.normal(size=(NUMBER, 3)))
+    anywhere = Assumptions(space, pole, None, None, (50.0, 90.0), NUMBER)
+    assert inspect_inputs(anywhere, groups, there).far.tolist() == []
+    there[:3] = there[:3, [2, 0, 1]]
+    assert inspect_inputs(anywhere, groups, there).far.tolist() == [0, 1, 2]
 
 
 MISTAKES = {

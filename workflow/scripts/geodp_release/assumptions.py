@@ -253,6 +253,11 @@ class Assumptions:
         return self.footpoint_radius + 0.5 * float(np.sum(self.shooting_vector_length))
 
     @property
+    def has_radii(self):
+        """Whether the largest radius was given."""
+        return not isinstance(self.footpoint_radius, _Widest)
+
+    @property
     def wider(self):
         """How many times larger the largest radius is than the smallest."""
         return self.footpoint_radius / (self.smallest_radius or self.footpoint_radius)
