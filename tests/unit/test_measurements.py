@@ -408,7 +408,9 @@ def test_held_out(run, monkeypatch):
             plan=plan,
             # Off by 1.5 at the first place.
             predict=lambda places: places[:, :1] + 1.5 * (places[:, :1] == 10.0),
-            band=lambda places, level: np.full(len(places), np.nan if number == 3 else number),
+            band=lambda places, level: np.where(
+                places[:, 0] == 20.0, np.nan, np.nan if number == 3 else number
+            ),
             p_values=lambda: np.array([0.05 if number < 3 else 0.06, 0.05 * number]),
             residual_scale=around(1.1),
             r_squared=around(0.8),
@@ -422,11 +424,11 @@ def test_held_out(run, monkeypatch):
     assert (given.subjects, given.residual_scale, given.footpoint_radius) == (4, None, 1e6)
     assert (str(plans[0].budget.amount), set(levels)) == ("8.0", {0.9})
     assert dict(zip(table["what"], table["value"], strict=True)) == {
-        "bands": pytest.approx(5 / 6),
-        "bands drawn": pytest.approx(2 / 3),
+        "bands": 0.75,
+        "bands drawn": pytest.approx(4 / 9),
         "bands at 10, 2": 0.5,
         "bands at 15, 4": 1.0,
-        "bands at 20, 4": 1.0,
+        "bands at 20, 4": pytest.approx(np.nan, nan_ok=True),
         "trend on covariate 1": pytest.approx(2 / 3),
         "no trend on covariate 2": pytest.approx(1 / 3),
         "residual scale": 1.0,
@@ -434,12 +436,13 @@ def test_held_out(run, monkeypatch):
         "doubts": pytest.approx(1 / 3),
     }
     judged = table[table["is_met"].notna()]
-    assert list(judged["is_met"]) == [True, False, False, True, False, False]
+    assert list(judged["is_met"]) == [False, False, False, True, False, False]
     page = made["held_out.md"].read_text()
-    assert "2 of 6 criteria are met, by 3 tables" in page
-    assert "| bands | 0.83 | at least 0.8 | yes |" in page
+    assert "1 of 6 criteria are met, by 3 tables" in page
+    assert "| bands | 0.75 | at least 0.8 | **no** |" in page
     assert "| doubts | 0.33 | at most 0.1 | **no** |" in page
-    assert "| bands drawn | 0.67 |  |  |" in page
+    assert "| bands drawn | 0.44 |  |  |" in page
+    assert "| bands at 20, 4 | none drawn |  |  |" in page
     assert "* Made up: points on a line; n = 4, epsilon 8" in page
 
 

@@ -14,7 +14,7 @@ def page(table):
     """The text of ``held_out.md``."""
     known, met = table["is_met"].dropna(), {True: "yes", False: "**no**"}
     rows = [
-        [row["cohort"], row["what"], f"{row['value']:.2f}", limits(row), met.get(row["is_met"], "")]
+        [row["cohort"], row["what"], _share(row), limits(row), met.get(row["is_met"], "")]
         for _, row in table.iterrows()
     ]
     lines = [
@@ -36,3 +36,7 @@ def page(table):
         "",
     ]
     return "\n".join(lines)
+
+
+def _share(row):
+    return f"{row['value']:.2f}" if row["value"] == row["value"] else "none drawn"
