@@ -214,16 +214,9 @@ BAD_INPUTS = [
 ]
 
 
-@pytest.mark.parametrize("smallest", [None, 0.5])
-def test_the_smallest_radius_is_a_public_input(smallest, given, monkeypatch):
-    found = []
-    monkeypatch.setattr(
-        module, "planned", lambda *public: found.append(public) or dummy_plan(*public)
-    )
-    given(*records(), smallest_radius=smallest)
-    [(assumptions, _)] = found
-    assert assumptions.smallest_radius == smallest
-    assert assumptions.wider == (1.0 if smallest is None else 20.0)
+def test_the_smallest_radius_is_a_public_input():
+    assert estimator()._assumptions().wider == 1.0
+    assert estimator(smallest_radius=0.5)._assumptions().wider == 20.0
 
 
 @pytest.mark.parametrize(("changed", "message"), BAD_INPUTS)

@@ -384,12 +384,10 @@ def test_radii_that_were_left_out_follow_other_inputs():
     left, given = assumed(Sphere(2), 1, **none), dict.fromkeys(none, 0.5)
     assert (left.footpoint_radius, left.wider) == (np.pi, 8.0)
     assert replace(left, subjects=7).support.radii.tolist() == left.support.radii.tolist()
-    found = replace(replace(left, subjects=left.subjects), **given)
+    found = replace(left, **given)
     assert (found.smallest_radius, found.wider, found.usual_radius) == (None, 1.0, 0.5)
     line = replace(left, manifold=Euclidean(3))
     assert (line.footpoint_radius, line.smallest_radius) == (1e6, pytest.approx(1e-3))
-    two = replace(left, covariate_range=((0.0, 1.0),) * 2, transformation="none")
-    assert two.shooting_vector_length == (np.pi, np.pi)
     # What was given stays.
     small = replace(left, smallest_radius=0.1)
     assert (small.wider, replace(small, **given).wider) == pytest.approx((10.0 * np.pi, 5.0))
@@ -494,10 +492,9 @@ def test_bands_and_figures_end_where_subjects_do(manifold):
     svg, caption = picture(made, x, 0.95, ["age"])
     assert svg.count("no subjects here") == 1 or "end where" in caption
     rows = folder.predictions(made, x, ["age"])
-    for row, there in zip(rows, [True, False], strict=True):
-        age, *numbers, note = row.values()
-        assert np.all(np.isfinite(numbers)) if there else np.all(np.isnan(numbers))
-        assert (age, note) == ((11.0, "") if there else (20.0, "no subjects here"))
+    for row, there, note in zip(rows, [True, False], ["", "no subjects here"], strict=True):
+        _, *numbers, said = row.values()
+        assert ({*np.isfinite(numbers)}, said) == ({there}, note)
     heads, [_, cells] = folder._prediction_table(rows, manifold, ["age"])
     assert cells == ["20", "no subjects here", *[""] * (len(heads) - 2)]
 

@@ -207,10 +207,8 @@ def _stages(plan):
 
 def _usual(plan):
     """The error beside that of least squares, in a sentence."""
-    assumptions, unit = plan.assumptions, plan.assumptions.manifold.length_unit
-    if assumptions.wider == 1.0 and assumptions.residual_scale is not None:
-        return f"Without privacy it would be {plan.error_without_privacy:.3g} {unit}".strip() + "."
     _, half, least = numbers = plan.usual_errors()
+    unit = plan.assumptions.manifold.length_unit
     size, error, without = (f"{each:.2g} {unit}".strip() for each in numbers)
     return (
         f"Where residuals are of {size} in each direction half of the releases err by less than "

@@ -1,5 +1,7 @@
 """Private geodesic regression as an estimator of scikit-learn."""
 
+from dataclasses import fields
+
 import numpy as np
 from scipy.sparse import issparse
 
@@ -33,6 +35,7 @@ MANDATORY = (
     "subjects",
     "neighbours",
 )
+OTHERS = {each.name for each in fields(Assumptions)} - {*MANDATORY, "sources"}
 
 
 class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
@@ -331,16 +334,7 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
         shape = np.shape(given["centre"])
         if shape != manifold.point_shape and len(shape) == 1:
             given["centre"] = parse_point(manifold, given["centre"], "centre")
-        return Assumptions(
-            **given,
-            footpoint_radius=self.footpoint_radius,
-            smallest_radius=self.smallest_radius,
-            shooting_vector_length=self.shooting_vector_length,
-            records_per_subject=self.records_per_subject,
-            transformation=self.transformation,
-            covariate_spread=self.covariate_spread,
-            residual_scale=self.residual_scale,
-        )
+        return Assumptions(**given, **{name: getattr(self, name) for name in OTHERS})
 
     def _whose(self, subjects):
         """Labels of subjects, or "one record each"."""

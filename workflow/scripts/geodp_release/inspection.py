@@ -22,9 +22,6 @@ SUSPICIOUS_SHARE = 0.1
 # also far if its residual is so many times the one from which on a release counts it as far away.
 FAR = 3.0
 
-# Records one of which is taken as the middle of all, and rounds of a fit that follows most of them.
-MIDDLES, ROUNDS = 32, 10
-
 # What becomes of records that are invalid, outside, far or none of these, before and after.
 WOULD = (
     "would not count",
@@ -53,8 +50,6 @@ class Inspection:
     one_covariate : bool
         Whether all clipped values of a covariate are the same, so that its shooting vector is not
         seen.
-    has_radii : bool
-        Whether the support has radii that were given.
     """
 
     number: int
@@ -62,7 +57,6 @@ class Inspection:
     outside: np.ndarray
     far: np.ndarray
     one_covariate: bool
-    has_radii: bool = True
 
     @property
     def looks_wrong(self) -> bool:
@@ -82,13 +76,10 @@ class Inspection:
         """
         wrong, out, far, used = WERE if released else WOULD
         word, numbers = ("index", range(self.number)) if rows is None else ("row", rows)
-        where = "every geodesic of the support"
-        if not self.has_radii:
-            where = "most others, or farther than numbers reach,"
         kinds = {
             f"are no records of the manifold and {wrong}": self.invalid,
             f"have a covariate outside the public range and {out}": self.outside,
-            f"lie far from {where} and {far}": self.far,
+            f"lie far from most others or from every geodesic that may be and {far}": self.far,
         }
         lines = [
             f"{len(found)} of {self.number} records {what} "
@@ -137,19 +128,18 @@ def inspect_inputs(
         outside=np.flatnonzero(valid & np.any((given < low) | (given > high), axis=-1)),
         far=np.flatnonzero(valid & far),
         one_covariate=bool(np.any(valid) and np.any(np.ptp(x[valid], axis=0) == 0.0)),
-        has_radii=assumptions.has_radii,
     )
 
 
-def _far_from_most(manifold, x, y, rounding=1e-6):
+def _far_from_most(manifold, x, y, middles=32, rounds=10, rounding=1e-6):
     """Which records (n,) lie far from the least absolute line, about a record in their midst."""
-    some = y[np.linspace(0, len(y) - 1, MIDDLES).astype(int)]
+    some = y[np.linspace(0, len(y) - 1, middles).astype(int)]
     middle = some[np.argmin([np.median(manifold.dist(each, y)) for each in some])]
     points = manifold.coordinates(middle, manifold.log(middle, y))
     least = rounding * np.max(np.linalg.norm(points, axis=-1))
     design, lengths = np.column_stack([np.ones(len(x)), x]), np.ones(len(x))
     # A line through half of them or more leaves no residual to compare with.
-    for _ in range(ROUNDS if least and len(x) > 2 * design.shape[-1] else 0):
+    for _ in range(rounds if least and len(x) > 2 * design.shape[-1] else 0):
         roots = np.maximum(lengths, least)[:, None] ** -0.5
         line, *_ = np.linalg.lstsq(roots * design, roots * points)
         lengths = np.linalg.norm(points - design @ line, axis=-1)

@@ -251,9 +251,7 @@ class ReleasePlan:
         return FlatReleases.joined(parts)
 
     def usual_errors(self, part=0.1):
-        """Errors where residuals are as guessed, or such a part of the usual radius.
-
-        Geodesics are within that radius.
+        """Errors, within the usual radius, where residuals are as guessed or such a part of it.
 
         Returns
         -------
@@ -262,9 +260,8 @@ class ReleasePlan:
             failures do not move; and that of least squares.
         """
         assumptions = self.assumptions
-        scale = assumptions.residual_scale
-        if scale is None:
-            scale = part * assumptions.usual_radius / np.sqrt(assumptions.manifold.dim)
+        scale = part * assumptions.usual_radius / np.sqrt(assumptions.manifold.dim)
+        scale = assumptions.residual_scale or scale
         found = simulated(self, residual_scale=scale)
         squares = np.sum(found.errors * (found.covariates.matrix @ found.errors), axis=(-2, -1))
         squares = squares + len(found.radii) * found.estimate_variances
