@@ -257,9 +257,10 @@ def test_a_release_holds_nothing_else_of_the_data(capfd, caplog):
     assert one.guarantee == other.guarantee
     assert one.number == other.number == NUMBER
     assert one.plan is PLAN
-    # The covariance is a function of the plan and of noisy moments.
+    # Covariance and uncertainty are functions of the plan and of noisy moments.
     names = [field.name for field in fields(Released)]
-    assert names == ["state", "number", "moments", "covariance", "lengths", "far"]
+    expected = ["state", "number", "moments", "covariance", "uncertainty", "lengths", "far"]
+    assert names == expected
     captured = capfd.readouterr()
     assert captured.out + captured.err + caplog.text == ""
 

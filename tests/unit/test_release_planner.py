@@ -177,8 +177,8 @@ def test_plans_state_errors_without_privacy_and_without_data(spreads, squares, f
 
 
 def test_a_plan_says_what_clustered_covariates_cost():
-    assumptions = assumed(("euclidean", 2), (1.0, 1.0), 0.1, 200)
-    plan = plan_release(assumptions, PrivacyBudget("1"))
+    assumptions = assumed(("euclidean", 2), (1.0, 4.0), 0.1, 200)
+    plan = plan_release(assumptions, PrivacyBudget("2"))
     clustered = Covariates.independent((UNKNOWN,), clustered=True)
     start = FlatReleases.start(plan.assumptions, 4000, np.random.default_rng(1))
     found = plan.simulated(replace(start, covariates=clustered), np.random.default_rng(2))
@@ -437,7 +437,7 @@ def test_steps_in_units_of_a_released_length_are_steps():
         60.0,
         np.array([0.0, 1 / 12]),
         0.1 * np.eye(2),
-        (length,),
+        lengths=(length,),
     )
     relative = NoisyStep(1, clip=2.0, prior=(0.5, 0.5), is_relative=True)
     absolute = NoisyStep(1, clip=2.0 * length, prior=(0.5 * length**2,) * 2)

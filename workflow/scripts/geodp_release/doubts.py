@@ -20,7 +20,7 @@ RARE = 0.015
 # Probability of a residual scale off the range that is planned for that makes a doubt.
 CERTAIN = 0.95
 
-# Share of records far away above which there is a doubt, unless noise alone exceeds it as often.
+# Share of records far away above which there is a doubt, unless simulated ones exceed it as often.
 FAR = 0.1
 
 # Where so many of these end at the edge itself, which noise does, it says nothing to be there.
@@ -37,7 +37,7 @@ def is_at_edge(simulated, released, rare):
     return bool(few and released >= min(max(longer, INNER), EDGE))
 
 
-def doubts(release, state, simulated, typical):
+def doubts(release, state, simulated, typical, far):
     """Doubts about a `Release`, one sentence each, that say what to change next time.
 
     Parameters
@@ -48,6 +48,8 @@ def doubts(release, state, simulated, typical):
         Lengths of the parts of simulated states, in units of the support's radii.
     typical : ndarray, shape (n,)
         Root mean squared residuals of the same releases, which agree with this one.
+    far : ndarray, shape (n,), optional
+        Their noisy numbers of records far away.
     """
     assumptions = release.plan.assumptions
     manifold, (footpoint, *vectors) = assumptions.manifold, state
@@ -84,9 +86,8 @@ def doubts(release, state, simulated, typical):
                     f"Residuals are {how} than the support is for: give {radius} {which}_radius "
                     "next time."
                 )
-    if release.far is not None and release.share_far_away > max(
-        FAR, share_of_noise(release.plan, release.number, rare)
-    ):
+    # A last length that is far too short, which is rare, leaves most records far from it.
+    if far is not None and release.far > max(FAR * release.number, np.quantile(far, 1.0 - rare)):
         found.append(
             "Many records lie far from the geodesic, where most do not: look for groups of "
             "subjects that want a release each, or give a larger footpoint_radius next time."

@@ -145,8 +145,8 @@ class Release:
     def doubts(self) -> list[str]:
         """Sentences that say which public input to change next time; bands are withheld then."""
         state = np.stack([self.footpoint, *self.shooting_vectors])
-        typical, _, away = self._simulated
-        return doubts(self, state, away, typical)
+        typical, _, away, far = self._simulated
+        return doubts(self, state, away, typical, far)
 
     @property
     def error(self) -> float:
@@ -248,11 +248,11 @@ class Release:
 
     @cached_property
     def _simulated(self):
-        """Of simulated releases that agree with this one residuals, errors and lengths."""
+        """Of simulated releases that agree with this one residuals, errors, lengths, far records."""
         found, rng = agreeing_releases(self.plan, self.moments, self.lengths)
         typical = np.broadcast_to(found.typical, len(found.truth))
         away = np.linalg.norm(found.state, axis=-1) / found.radii
-        return typical, sampled_errors(found, rng), away
+        return typical, sampled_errors(found, rng), away, found.far
 
     def save(self, path: str | Path) -> None:
         """Write the release to a new file, as JSON with all digits.

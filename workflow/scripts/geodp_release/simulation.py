@@ -280,6 +280,8 @@ class FlatReleases:
         Root mean squared length of a residual.
     length : ndarray, shape (releases,), optional
         The residual length that was released last.
+    far : ndarray, shape (releases,), optional
+        Noisy number of records far away.
     kept : dict
         Points of first stages that were found.
     """
@@ -299,6 +301,7 @@ class FlatReleases:
     last_level: Any = None
     counted: Any = 1.0
     length: np.ndarray | None = None
+    far: np.ndarray | None = None
     kept: dict = field(default_factory=dict)
 
     @classmethod

@@ -11,6 +11,7 @@ from geodp_release.contributions import LOSS_LATTICE, length_counts
 from geodp_release.noise import GaussianNoise, LaplaceNoise
 from geodp_release.simulation import LIMITS_PER_DOUBLING
 from geodp_release.stages.base import Stage, share_of
+from geodp_release.stages.scale import simulated_shares_within
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,12 @@ class FarStage(Stage):
         return replace(before, far=far)
 
     def simulate(self, releases, rng, prepared=None):
-        return releases
+        limits = far_away(releases.dim) * releases.length
+        share = 1.0 - simulated_shares_within(releases, limits)
+        # Chance in the sample, which changes the number far less than noise does.
+        number = rng.binomial(releases.number, np.clip(share, 0.0, 1.0))
+        noise = self.noise().draw(rng, (len(share), 1, 1))[:, 0, 0] / LOSS_LATTICE
+        return replace(releases, far=number + noise)
 
     def describe(self):
         return f"noisy number of records far from the geodesic, {self.cost}"

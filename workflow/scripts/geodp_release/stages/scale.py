@@ -94,19 +94,10 @@ class ScaleStage(Stage):
 
     def prepare(self, releases, rng=None):
         """Means and deviations (2, releases, grid) of shares of records at each length."""
-        typical = np.broadcast_to(releases.typical, len(releases.state))
         grid = length_grid(releases.assumptions)
-        tops = np.log2(grid[0] / typical / SIZES[0]) * FINER * LIMITS_PER_DOUBLING
-        tops = np.ceil(tops).astype(int)
+        tops = _sizes_of(grid[0], releases)
         levels = np.clip(tops[:, None] - FINER * np.arange(len(grid)), 0, len(SIZES) - 1)
-        tables, covariates = _shares_below(releases.dim), releases.covariates
-        total = np.zeros((2, *levels.shape))
-        for x, share in zip(covariates.nodes, covariates.weights, strict=True):
-            squares = np.sum(releases.errors_at(x) ** 2, axis=-1) / typical**2
-            places = [each[:, None] for each in places_in_tables(squares)]
-            found = [looked_up_in(table, levels, places) for table in tables]
-            total = total + share * np.array(found)
-        shares, squares = total
+        shares, squares = _mean_shares(releases, levels, _shares_below(releases.dim)[:2])
         return np.array([shares, np.sqrt(np.maximum(squares - shares**2, 0.0))])
 
     def simulate(self, releases, rng, prepared=None):
@@ -159,9 +150,36 @@ class ScaleStage(Stage):
         return f"exact choice of {what}, {self.cost}"
 
 
+def simulated_shares_within(releases, lengths):
+    """Shares (releases,) of records whose residual is shorter than a length for each release."""
+    sizes = np.clip(_sizes_of(lengths, releases), 0, len(SIZES) - 1)
+    return _mean_shares(releases, sizes[:, None], _shares_below(releases.dim)[2:])[0, :, 0]
+
+
+def _sizes_of(lengths, releases):
+    """Indices (releases,) in `SIZES` of lengths in units of typical residuals, rounded up."""
+    typical = np.broadcast_to(releases.typical, len(releases.state))
+    places = np.log2(lengths / typical / SIZES[0]) * FINER * LIMITS_PER_DOUBLING
+    return np.ceil(places).astype(int)
+
+
+def _mean_shares(releases, sizes, tables):
+    """Means (tables, releases, m) over covariates of tables at indices of sizes (releases, m)."""
+    covariates, total = releases.covariates, np.zeros((len(tables), *sizes.shape))
+    for x, share in zip(covariates.nodes, covariates.weights, strict=True):
+        squares = np.sum(releases.errors_at(x) ** 2, axis=-1) / np.square(releases.typical)
+        places = [each[:, None] for each in places_in_tables(squares)]
+        found = [looked_up_in(table, sizes, places) for table in tables]
+        total = total + share * np.array(found)
+    return total
+
+
 @lru_cache(maxsize=8)
 def _shares_below(dim, nodes=16):
-    """Means (sizes, distances) of shares of records at each of `SIZES`, and of their squares."""
+    """Tables (sizes, distances) of shares of records at each of `SIZES`.
+
+    Means of what records count for, means of its squares, and parts of residuals that are shorter.
+    """
     lengths = np.sort(residual_lengths(dim)[1].reshape((len(DISTANCES), -1)), axis=1)
     found = [np.searchsorted(each, SIZES) / lengths.shape[1] for each in lengths]
     shares = np.transpose(found)
@@ -171,4 +189,4 @@ def _shares_below(dim, nodes=16):
     shifts = np.rint(FINER * LIMITS_PER_DOUBLING * np.log2(ratios)).astype(int)
     places = np.clip(np.arange(len(SIZES))[:, None] - shifts, 0, len(SIZES) - 1)
     squares = np.mean(2.0 * heights[:, None] * shares[places], axis=1)
-    return np.mean(shares[places], axis=1), squares
+    return np.mean(shares[places], axis=1), squares, shares
