@@ -150,7 +150,13 @@ def agreeing_releases(plan, moments=None, lengths=(), without=None, scales=None)
         each = agreeing_moments(plan.assumptions, stage, moments)
         found = [start.covariates.with_moments(some) for some in each]
         moments = np.broadcast_to(moments, start.moments.shape)
-        start = replace(start, covariates=Covariates.by_turns(found, repeats), moments=moments)
+        # What is believed of moments is of the sample's own.
+        start = replace(
+            start,
+            covariates=Covariates.by_turns(found, repeats),
+            moments=moments,
+            deviates=np.zeros_like(start.deviates),
+        )
         # Of releases with these moments, whatever the covariates are.
         stages = tuple(each for each in stages if not each.measures)
     if not lengths:
@@ -201,10 +207,14 @@ def agreeing_scales(typical):
 
 
 def sampled_errors(found, rng):
-    """Errors of simulated releases with the sampling variation of their estimates."""
-    deviation = np.sqrt(found.estimate_squares / found.dim)
-    deviation = np.broadcast_to(deviation, found.errors.shape[:2])[..., None]
-    return found.errors + deviation * rng.normal(size=found.errors.shape)
+    """Errors of simulated releases with the sampling variation of their estimates.
+
+    Away from the middle of a range covariates make those of footpoint and shooting vectors go
+    together.
+    """
+    root = np.linalg.cholesky(np.linalg.inv(found.covariates.matrix))
+    deviation = np.sqrt(found.estimate_variances / found.dim)[..., None, None]
+    return found.errors + deviation * (root @ rng.normal(size=found.errors.shape))
 
 
 def agreeing_moments(assumptions, stage, moments, least=NARROWEST):
