@@ -248,7 +248,7 @@ class Release:
 
     @cached_property
     def _simulated(self):
-        """Of simulated releases that agree with this one residuals, errors, lengths, far records."""
+        """Of simulated releases that agree with this one residuals, errors, lengths, far ones."""
         found, rng = agreeing_releases(self.plan, self.moments, self.lengths)
         typical = np.broadcast_to(found.typical, len(found.truth))
         away = np.linalg.norm(found.state, axis=-1) / found.radii
