@@ -602,7 +602,7 @@ def test_a_check_warns_of_covariates_that_cluster(holder, capsys):
     rewrite(lambda lines: [lines[0], *map(crowded, lines[1:])])
     assert main(["check", "mine.yaml"]) == 0
     shown = capsys.readouterr().out
-    found = re.search(r"spread as these are the predicted error is ([\d.]+), and ([\d.]+)", shown)
+    found = re.search(r"error over their whole range is ([\d.]+), and ([\d.]+)", shown)
     assert float(found[1]) > 1.5 * float(found[2])
 
 

@@ -186,6 +186,11 @@ def test_a_plan_says_what_clustered_covariates_cost():
     assert plan.error_if_clustered > 1.2 * plan.error
 
 
+def test_a_plan_for_few_subjects_is_within_its_budget_and_says_that_it_is_noise():
+    plan = plan_release(assumed(("sphere", 2), (0.5, 1.0), None, 20), PrivacyBudget("1"))
+    assert plan.is_noise
+
+
 def test_an_unknown_spread_is_measured_before_steps():
     """With clustered covariates, which steps for even ones overshoot, predictions are nearer."""
     covariates, errors, planned = Covariates.beta(1.0, 4.0), {}, {}

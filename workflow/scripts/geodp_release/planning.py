@@ -263,9 +263,7 @@ class ReleasePlan:
         scale = part * assumptions.usual_radius / np.sqrt(assumptions.manifold.dim)
         scale = assumptions.residual_scale or scale
         found = simulated(self, residual_scale=scale)
-        squares = np.sum(found.errors * (found.covariates.matrix @ found.errors), axis=(-2, -1))
-        squares = squares + len(found.radii) * found.estimate_variances
-        half = np.quantile(squares, 0.5, weights=found.weight, method="inverted_cdf")
+        half = np.quantile(found.subject_squares, 0.5, weights=found.weight, method="inverted_cdf")
         least = len(found.radii) * np.square(found.typical[0]) / assumptions.subjects
         return float(scale), float(np.sqrt(half)), float(np.sqrt(least))
 
@@ -386,7 +384,9 @@ class _Search:
         if isinstance(stages[0] if stages else None, PointsStage) and stages[-1].is_look:
             # Ways that part after one more step know better how long residuals are.
             step, cases = self._best_step(cases, self._part(SEARCH.before_ways))
-            stages = (*stages, step, self._looked(cases)[0])
+            longer = (*stages, step, self._looked(cases)[0])
+            if 2 * self._left(longer) > self._left(stages):
+                stages = longer
         cases = self._after(stages, many, key=1)
         if cases[0].length is None:
             return (*stages, *self._rest(cases, stages)[1]), ()
@@ -509,8 +509,7 @@ class _Search:
 
     def _rest(self, cases, stages, quick=False):
         """Score and stages that spend what is left."""
-        left = self.total - self.look_cost - self.far.budget
-        left -= sum(stage.budget for stage in stages)
+        left = self._left(stages)
         growths = SEARCH.growths[1:2] if quick else SEARCH.growths
         # How budgets grow is seen with three steps.
         found = [self._steps(cases, left, 3, growth, True) for growth in growths]
@@ -541,6 +540,10 @@ class _Search:
             # It is to find what nobody expects.
             last = last.fitted(after[0], SOON_OUTWEIGHED)
         return score, (*more, last, self.far)
+
+    def _left(self, stages):
+        """The budget of steps after these stages, before a last look and a count of far records."""
+        return self.total - self.look_cost - self.far.budget - sum(each.budget for each in stages)
 
     def _steps(self, cases, left, count, growth=1.0, looks=False, before=()):
         """Score, stages of steps with looks between them or not, and releases after them."""

@@ -415,21 +415,32 @@ class FlatReleases:
         return self.estimate_variances[..., None] * np.diagonal(inverse, axis1=-2, axis2=-1)
 
     @property
-    def curves(self):
-        """Mean squared errors of predictions over where subjects are, by residual scale."""
+    def subject_squares(self):
+        """Squared errors (releases,) of predictions over where subjects are."""
         squares = np.sum(self.errors * (self.covariates.matrix @ self.errors), axis=(-2, -1))
-        squares = squares + len(self.radii) * self.estimate_variances
+        return squares + len(self.radii) * self.estimate_variances
+
+    @property
+    def range_squares(self):
+        """Squared errors (releases,) of predictions over the covariates' whole ranges."""
+        return (np.sum(self.errors**2, axis=-1) + self.estimate_squares) @ self.weights
+
+    def mean(self, squares):
+        """Mean of squared errors (releases,): a residual scale that is not known may be any.
+
+        Then it is the geometric mean of those of groups by residual scale.
+        """
         if np.ptp(self.typical) == 0.0:
-            return np.array([np.average(squares, weights=self.weight)])
+            return float(np.average(squares, weights=self.weight))
         # In units of residuals, so that the largest of a group does not decide alone.
         relative = squares / self.typical**2
         found = []
         for some in np.array_split(np.argsort(self.typical, kind="stable"), SCALES):
-            size = np.exp(np.mean(2.0 * np.log(self.typical[some])))
-            found.append(size * np.average(relative[some], weights=self.weight[some]))
-        return np.array(found)
+            size = np.mean(2.0 * np.log(self.typical[some]))
+            found.append(size + np.log(np.average(relative[some], weights=self.weight[some])))
+        return float(np.exp(np.mean(found)))
 
     @property
     def curve(self):
-        """Of `curves` their geometric mean: a residual scale that is not known may be any."""
-        return float(np.exp(np.mean(np.log(self.curves))))
+        """Mean squared error of predictions over where subjects are."""
+        return self.mean(self.subject_squares)
