@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import gammaincinv
 
 from geodp.errors import DataError
 from geodp.samplers.integer_choice import system_bits
@@ -164,7 +165,11 @@ class Release:
         return float(np.sqrt(squares / self.number))
 
     def residual_scale(self, level: float = LEVELS[0]) -> Estimate | None:
-        """Standard deviation of a residual in each direction; ``None`` if no stage measures it."""
+        """Standard deviation of a residual in each direction; ``None`` if no stage measures it.
+
+        It is that of normal residuals with a median length as the last stage measured it: of
+        others, with far tails or long in one direction, it is too small.
+        """
         if not self.lengths:
             return None
         scales = self._simulated[0] / np.sqrt(self.plan.assumptions.manifold.dim)
@@ -175,7 +180,8 @@ class Release:
         """Share of the variance that the covariates explain; ``None`` if it cannot be said.
 
         That is without a covariate, or where no stage measures residuals.  The variance
-        explained is that of predictions, in flat space, less what noise adds to it.
+        explained is that of predictions, in flat space, less what noise adds to it; the rest is
+        that of `residual_scale`.
         """
         if not self.lengths or not len(self.shooting_vectors):
             return None
@@ -189,6 +195,12 @@ class Release:
             each / (1.0 + each) for each in (value, low / HALF_STEP**2, high * HALF_STEP**2)
         )
         return Estimate(value, low, high, level)
+
+    def _median_length(self, scale):
+        """Median length of normal residuals of a scale, with its interval."""
+        dim = self.plan.assumptions.manifold.dim
+        ratio = float(np.sqrt(2.0 * gammaincinv(0.5 * dim, 0.5)))
+        return Estimate(*(ratio * each for each in scale[:3]), scale.level)
 
     @property
     def share_far_away(self) -> float | None:
@@ -206,10 +218,16 @@ class Release:
             clauses.append(f"{there}{which} (p = {said})")
         scale, explained = self.residual_scale(), self.r_squared()
         if explained is not None:
-            clauses.append(f"R^2, the share of the variance explained, is {explained.words()}")
+            clauses.append(
+                f"R^2, the share of the variance explained, is {explained.words()} if residuals "
+                "are normal"
+            )
         if scale is not None:
-            words = scale.words(f" {unit}".rstrip())
-            clauses.append(f"residuals have a standard deviation of {words} in each direction")
+            unit = f" {unit}".rstrip()
+            clauses.append(
+                f"half of the residuals are shorter than {self._median_length(scale).words(unit)}, "
+                f"as those of a standard deviation of {scale.value:.2g}{unit} in each direction are"
+            )
         together = "; ".join(clauses)
         lines = [f"{together[0].upper()}{together[1:]}."] if clauses else []
         if self.far is not None:
