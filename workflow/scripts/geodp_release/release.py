@@ -200,7 +200,8 @@ class Release:
         """Median length of normal residuals of a scale, with its interval."""
         dim = self.plan.assumptions.manifold.dim
         ratio = float(np.sqrt(2.0 * gammaincinv(0.5 * dim, 0.5)))
-        return Estimate(*(ratio * each for each in scale[:3]), scale.level)
+        value, low, high = (ratio * each for each in scale[:3])
+        return Estimate(value, low, high, scale.level)
 
     @property
     def share_far_away(self) -> float | None:
