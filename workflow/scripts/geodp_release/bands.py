@@ -19,8 +19,9 @@ from geodp_release.moments import LEAST, moment_matrix, possible_moments
 from geodp_release.simulation import EVENLY, Covariates, FlatReleases
 from geodp_release.stages import CountStage, MomentsStage
 
-# Simulated releases, and the seed of their public noise.
-SIMULATED, SEED = 2048, 20261123
+# Simulated releases, how many times more there are before a residual length that they are to agree
+# with, and the seed of their public noise.
+SIMULATED, BEFORE, SEED = 2048, 2, 20261123
 
 # Probabilities of the bands that a release shows.
 LEVELS = (0.9, 0.95)
@@ -140,7 +141,7 @@ def agreeing_releases(plan, moments=None, lengths=(), without=None, scales=None)
     if lengths:
         plan = plan.path(lengths)
     stage, stages = moments_stage(plan), plan.stages
-    repeats = SIMULATED // DISTRIBUTIONS
+    repeats = SIMULATED // DISTRIBUTIONS * (BEFORE if lengths else 1)
     number = repeats * DISTRIBUTIONS
     sizes = _agreeing_sizes(plan, lengths, number)
     start = FlatReleases.start(plan.assumptions, number, rng, size=sizes)
@@ -156,6 +157,7 @@ def agreeing_releases(plan, moments=None, lengths=(), without=None, scales=None)
             covariates=Covariates.by_turns(found, repeats),
             moments=moments,
             deviates=np.zeros_like(start.deviates),
+            uncertainty=stage.uncertainty(plan.assumptions),
         )
         # Of releases with these moments, whatever the covariates are.
         stages = tuple(each for each in stages if not each.measures)
@@ -194,7 +196,7 @@ def _with_lengths(start, stages, lengths, rng, scales=None, factor=32.0, fewer=4
         given = list(lengths)
         for stage in stages:
             if stage.is_look:
-                found = stage.agreeing(found, given.pop(0), rng)
+                found = stage.agreeing(found, given.pop(0), rng, len(before.truth) // BEFORE)
             else:
                 found = stage.simulate(found, rng)
         scales = agreeing_scales(found.typical)

@@ -62,11 +62,6 @@ class SearchSettings:
         Share of the budget of a step between a choice and the ways.
     loss_limits : tuple of float
         Limits of losses, in radii of the support.
-    most_first : Fraction
-        Largest share of a choice that another may follow, about its point:
-    reach, later_choices, later_limits, later_work : float, tuple of float, tuple of float, int
-        of a radius in root mean squared errors, with such shares, limits in radii, and at most so
-        many distances from points to records.
     steps, growths : int, tuple of float
         Most noisy steps that follow, and the ratio of the budgets of one and the one before.
     clips : tuple of float
@@ -97,11 +92,6 @@ class SearchSettings:
     wide_steps: tuple = (0.1, 0.2, 0.35)
     before_ways: float = 0.06
     loss_limits: tuple = (0.12, 0.2, 0.35, 0.6, 1.2)
-    most_first: Fraction = Fraction(1, 4)
-    reach: float = 1.5
-    later_choices: tuple = (0.16, 0.26)
-    later_limits: tuple = (0.35, 0.6, 1.0)
-    later_work: int = 1 << 21
     steps: int = 4
     growths: tuple = (1.0, 1.8, 3.2)
     clips: tuple = (1.3, 0.8, 0.5, 0.3)
@@ -418,12 +408,14 @@ class _Search:
 
     def _looked(self, cases):
         """A look, and releases after it."""
-        if cases[0].length is None and self.assumptions.wider > 1.0:
-            # Any length may be, and no later stage mends a far longer one.
-            stage = self.first_look
-        else:
+        stage = self.first_look
+        if not self._finds_any(cases):
             stage = ScaleStage(self.look_cost, self.unit).fitted(cases[0])
         return stage, self._after((stage,), cases, key=2)
+
+    def _finds_any(self, cases):
+        """Whether any length may be at a look, so that no later stage mends a far longer one."""
+        return cases[0].length is None and self.assumptions.wider > 1.0
 
     def _unlooked(self, beginning, cases):
         """The choices among points of a beginning, without its looks, and releases after them."""
@@ -438,53 +430,31 @@ class _Search:
         return (first, step, last), cases
 
     def _choices(self, cases):
-        """Beginnings by a choice among points, or by two, and a look."""
+        """Beginnings by a choice among points and a look."""
         number = self.work // self.assumptions.subjects
         if number < SEARCH.fewest_points:
             # With very many subjects scores take too long, and steps do as well.
             return []
-        found: list = []
-        limits = [limit * float(cases[0].radii[0]) for limit in SEARCH.loss_limits]
-        # About a point that may be far off a second choice fails where residuals may be any.
-        most_first = 0 if self.assumptions.residual_scale is None else SEARCH.most_first
-        for stage, after in self._choice(cases, SEARCH.choices, limits, number):
-            found.append(((stage,), after))
-            if stage.budget > self.total * most_first:
-                continue
-            reached = np.minimum(SEARCH.reach * np.sqrt(after[0].squares), after[0].radii)
-            radii = tuple(float(each) for each in reached)
-            limits_then = [limit * radii[0] for limit in SEARCH.later_limits]
-            number_then = min(number, SEARCH.later_work // self.assumptions.subjects)
-            if number_then >= SEARCH.fewest_points:
-                found += [
-                    ((stage, later), then)
-                    for later, then in self._choice(
-                        after, SEARCH.later_choices, limits_then, number_then, radii
-                    )
-                ]
-        looked = []
-        for stages, after in found:
-            look, after = self._looked(after)
-            looked.append(((*stages, look), after))
-        return looked
-
-    def _choice(self, cases, shares, limits, number, radii=None):
-        """The best choice among points of each share of the budget, and releases after it."""
         points = 1 << int(np.log2(min(number, SEARCH.most_points)))
         known = [
-            points_about(each, np.random.default_rng([SEED, 3, which]), points, radii)
+            points_about(each, np.random.default_rng([SEED, 3, which]), points)
             for which, each in enumerate(cases)
         ]
-        for share in shares:
+        found = []
+        for share in SEARCH.choices:
             epsilon, tried = choice_epsilon(self._part(share), self.unit), []
-            for clip in limits:
-                stage = PointsStage.of(epsilon, self.unit, points, clip, radii)
+            for limit in SEARCH.loss_limits:
+                clip = limit * float(cases[0].radii[0])
+                stage = PointsStage.of(epsilon, self.unit, points, clip)
                 after = tuple(
                     stage.simulate(each, np.random.default_rng([SEED, 4, which]), some)
                     for which, (each, some) in enumerate(zip(cases, known, strict=True))
                 )
                 tried.append((self._score(after, 1), stage, after))
-            yield min(tried, key=_score_of)[1:]
+            _, stage, after = min(tried, key=_score_of)
+            look, after = self._looked(after)
+            found.append(((stage, look), after))
+        return found
 
     def _ways(self, cases, stages):
         """The ways that follow each residual length that simulations have."""
@@ -516,7 +486,7 @@ class _Search:
         growth = growths[int(np.argmin([score for score, *_ in found]))]
         counts = range(1, 1 + (3 if quick else SEARCH.steps))
         others = [(count, looks) for count in counts for looks in (False, True)]
-        # One step has no looks, and three with looks are known.
+        # One step has no looks, and three with looks are there already.
         others = [each for each in others if each not in ((1, True), (3, True))]
         found += [self._steps(cases, left, count, growth, looks) for count, looks in others]
         best = min(found, key=_score_of)
@@ -547,7 +517,9 @@ class _Search:
 
     def _steps(self, cases, left, count, growth=1.0, looks=False, before=()):
         """Score, stages of steps with looks between them or not, and releases after them."""
-        left -= looks * (count - 1) * self.look_cost
+        if looks and count > 1:
+            first = self.first_look.budget if self._finds_any(cases) else self.look_cost
+            left -= first + (count - 2) * self.look_cost
         if left <= 0:
             return np.inf, before, cases
         shares = growth ** np.arange(count)

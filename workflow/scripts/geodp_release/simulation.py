@@ -249,6 +249,13 @@ def looked_up_in(tables, rows, places):
     return (1.0 - part) * flat.take(first) + part * flat.take(first + 1)
 
 
+# Attributes of `FlatReleases` that may have an entry for each release.
+EACH = (
+    *("truth", "state", "deviates", "moments", "weight", "typical", "covariance"),
+    *("length", "far", "last_level", "counted"),
+)
+
+
 @dataclass(frozen=True)
 class FlatReleases:
     """Simulated releases after some stages.
@@ -361,22 +368,16 @@ class FlatReleases:
 
     def drawn(self, rows):
         """Only some of the releases, by a mask or indices."""
-        names = "truth", "state", "deviates", "moments", "weight", "typical", "covariance", "length"
-        chosen = {name: getattr(self, name)[rows] for name in names if np.ndim(getattr(self, name))}
+        chosen = {name: getattr(self, name)[rows] for name in EACH if np.ndim(getattr(self, name))}
         chosen["covariates"] = self.covariates.drawn(rows)
-        if np.ndim(self.last_level):
-            chosen["last_level"] = self.last_level[rows]
-        if np.ndim(self.counted):
-            chosen["counted"] = self.counted[rows]
         return replace(self, **chosen, kept={})
 
     @classmethod
     def joined(cls, parts):
         """Releases one after the other that went different ways from the same beginning."""
-        names = "truth", "state", "deviates", "moments", "weight", "typical", "covariance", "length"
         joined = {
             name: np.concatenate([getattr(each, name) for each in parts])
-            for name in (*names, "last_level", "counted")
+            for name in EACH
             if np.ndim(getattr(parts[0], name))
         }
         joined["covariates"] = Covariates.joined([each.covariates for each in parts])

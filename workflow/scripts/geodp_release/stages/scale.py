@@ -105,19 +105,19 @@ class ScaleStage(Stage):
         index = np.argmax(scores + rng.gumbel(size=scores.shape), axis=1)
         return replace(releases, length=length_grid(releases.assumptions)[index])
 
-    def agreeing(self, releases, length, rng):
-        """As many releases, of those given, by how probable a length is after each."""
+    def agreeing(self, releases, length, rng, number):
+        """So many releases, of those given, by how probable a length is after each."""
         scores = self._scores(releases, rng)
         grid = length_grid(releases.assumptions)
         index = np.argmin(np.abs(np.log(grid / length)))
         likelihood = scores[:, index] - logsumexp(scores, axis=1)
         weight = releases.weight * np.exp(likelihood - np.max(likelihood))
         # At even places of their sum, so that chance adds little.
-        places = (np.arange(len(weight)) + rng.random()) / len(weight)
+        places = (np.arange(number) + rng.random()) / number
         rows = np.searchsorted(np.cumsum(weight) / np.sum(weight), places)
         rows = np.minimum(rows, len(weight) - 1)
         chosen = replace(releases, weight=np.ones(len(weight))).drawn(rows)
-        return replace(chosen, length=np.full(len(rows), length))
+        return replace(chosen, length=np.full(number, length))
 
     def _scores(self, releases, rng, prepared=None):
         """Logarithms (releases, grid) of what the probability of a length is proportional to."""
