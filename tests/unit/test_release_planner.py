@@ -380,16 +380,19 @@ def test_releases_follow_covariates_that_cluster(few_points, monkeypatch):
 def test_a_simulated_residual_length_is_that_of_records(error):
     assumptions = assumed(("euclidean", 2), (1.0, 2.0), None, 400, (EVENLY,))
     rng, scale, number = np.random.default_rng(8), 0.05, 400
-    stage = ScaleStage(Fraction(1, 4))
+    stage, count = ScaleStage(Fraction(1, 4)), FarStage(Fraction(1, 4))
     truth = np.array([[error, 0.0], [0.0, 0.0]])
     x = rng.uniform(-0.5, 0.5, (number, 1))
-    found = []
+    found, far = [], []
     for _ in range(number):
         points = truth[0] + scale * rng.normal(size=(number, 2))
         records = subject_records(assumptions, x, points + assumptions.centre, ONE_EACH)
         before = Released(np.array(assumptions.support.origin), float(number), np.zeros(2))
         [length] = stage.run(before, assumptions, records, generator_bits(rng)).lengths
         found.append(np.log(length))
+        # About as many are this far as are not.
+        before = replace(before, lengths=(0.03,))
+        far.append(count.run(before, assumptions, records, generator_bits(rng)).far)
     start = FlatReleases.start(assumptions, 4000, rng)
     typical = np.full(4000, scale * np.sqrt(2.0))
     start = replace(start, truth=start.state + truth, typical=typical)
@@ -397,6 +400,9 @@ def test_a_simulated_residual_length_is_that_of_records(error):
     # A level is log(2) / 4 = 0.17.
     assert np.mean(found) == pytest.approx(np.mean(simulated_ones), abs=0.04)
     assert np.std(found) == pytest.approx(np.std(simulated_ones), abs=0.03)
+    simulated_ones = count.simulate(replace(start, length=np.full(4000, 0.03)), rng).far
+    assert np.mean(far) == pytest.approx(np.mean(simulated_ones), abs=8.0)
+    assert np.std(far) == pytest.approx(np.std(simulated_ones), rel=0.25)
 
 
 @pytest.mark.parametrize("spreads", [(UNKNOWN,), (UNKNOWN, TWO_GROUPS)])

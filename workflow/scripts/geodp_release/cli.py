@@ -212,7 +212,7 @@ def _usual(plan):
     size, error, without = (f"{each:.2g} {unit}".strip() for each in numbers)
     return (
         f"Where residuals are of {size} in each direction half of the releases err by less than "
-        f"{error}, and least squares by {without}: privacy and what is not known cost "
+        f"{error}, and least squares by {without} on the whole: privacy and what is not known cost "
         f"{max(0.0, 1.0 - least / half):.0%} of it."
     )
 

@@ -35,8 +35,8 @@ NOTE = "note"
 # Of what the error is, without a covariate, with one, and with more.
 ERROR_OF = (
     "the mean",
-    "the geodesic over the covariate's range",
-    "predictions over the covariates' ranges",
+    "the geodesic where subjects are",
+    "predictions where subjects are",
 )
 
 # Digits of a number on the page; the files have all.

@@ -161,10 +161,10 @@ class ReleasePlan:
     budget : PrivacyBudget
     stages : tuple of Stage
     error : float
-        Predicted root mean squared error of the geodesic over the covariate's range; where no
+        Predicted root mean squared error of the geodesic over where subjects are; where no
         residual scale is assumed the geometric mean of those of three groups of scales.
     error_without_privacy, error_without_data : float
-        Of the least-squares geodesic, and of the geodesic that stays at the centre.
+        Of the least-squares geodesic, and over the whole range of that which stays at the centre.
     error_if_clustered : float, optional
         If covariates cluster: a Beta(2, 5), groups of 3 to 1.  Without covariates that of the plan.
     ways : tuple of Way

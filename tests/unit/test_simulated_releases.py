@@ -1,0 +1,62 @@
+"""Simulated releases: what bands and tests for a trend are worked out from."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from test_release_planner import assumed
+
+from geodp import PrivacyBudget, plan_release
+from geodp_release.bands import agreeing_releases, moments_stage, sampled_errors
+from geodp_release.coordinates import ClippingCoordinates
+from geodp_release.moments import moment_matrix
+from geodp_release.simulation import TWO_GROUPS, UNKNOWN, Covariates, FlatReleases
+from geodp_release.stages import NoisyStep
+
+
+@pytest.mark.parametrize("spreads", [(UNKNOWN,), (UNKNOWN, TWO_GROUPS)])
+def test_a_step_knows_its_error_where_moments_are_noisy(spreads):
+    """The covariance after a step is that of errors, with true moments about the given ones."""
+    number, blocks = 40_000, 1 + len(spreads)
+    assumptions = assumed(("euclidean", 2), (1.0, 2.0), 0.1, 500, spreads)
+    moments = Covariates.independent(spreads, clustered=True).moments
+    uncertainty = np.linspace(0.04, 0.02, len(moments))
+    step = NoisyStep(Fraction(1), clip=0.2, kept=0.8, prior=(0.02,) * blocks)
+    rng = np.random.default_rng(3)
+    errors = np.sqrt(0.02) * rng.normal(size=(number, blocks, 2))
+    true = moment_matrix(moments + uncertainty * rng.normal(size=(number, len(moments))))
+    coordinates = ClippingCoordinates(len(spreads))
+    noise = coordinates.variances(step.noise_in_floats(assumptions), 2)
+    scale = np.sqrt(noise)[:, None] / 500
+    means = 0.8 * true @ errors + scale * rng.normal(size=errors.shape)
+    given = moments, 500, assumptions, None
+    for each, is_known in ((uncertainty, True), (None, False)):
+        change, covariance = step.change(means, *given, each)
+        left = errors - change
+        found = np.einsum("nid,njd->ij", left, left) / (2 * number)
+        assert np.allclose(found, covariance, rtol=0.05, atol=2e-4) == is_known
+
+
+def test_sampling_errors_of_predictions_are_those_of_least_squares():
+    """At each covariate, also where footpoint and shooting vector err together."""
+    assumptions = assumed(("euclidean", 2), (1.0, 2.0), 0.1, 400)
+    found = FlatReleases.start(assumptions, 40_000, np.random.default_rng(1))
+    state, covariates = found.truth.copy(), Covariates.beta(2.0, 5.0)
+    found = replace(found, state=state, covariates=covariates, last_level=40)
+    errors = sampled_errors(found, np.random.default_rng(2))
+    for x in (-0.4, -0.2, 0.3):
+        row = np.array([1.0, x])
+        variance = 0.01 / 400 * row @ np.linalg.solve(covariates.matrix, row)
+        at = errors[:, 0] + x * errors[:, 1]
+        # Residual scales are spread about the guess.
+        variance *= np.mean(found.typical**2) / (2 * 0.01)
+        assert np.mean(at**2) == pytest.approx(variance, rel=0.05)
+
+
+def test_simulated_steps_know_how_noisy_moments_are():
+    plan = plan_release(assumed(("sphere", 2), (0.6, 1.2), 0.05, 100), PrivacyBudget("1"))
+    stage = moments_stage(plan)
+    found, _ = agreeing_releases(plan, np.array([-0.1, 0.06]))
+    np.testing.assert_array_equal(found.uncertainty, stage.uncertainty(plan.assumptions))
+    assert np.all(found.uncertainty > 0.0)
