@@ -124,8 +124,6 @@ BAD_STAGES = [
     (lambda: PointsStage.of(1, PURE, 12, 0.3), "power of two"),
     (lambda: PointsStage.of(1, PURE, 1, 0.3), "power of two"),
     (lambda: PointsStage.of(1, PURE, 16, np.nan), "clip nan"),
-    (lambda: PointsStage.of(1, PURE, 16, 0.3, (0.1, 0.0)), "positive numbers"),
-    (lambda: PointsStage.of(1, PURE, 16, 0.3, 0.1), "positive numbers"),
     (lambda: PointsStage.of(0, PURE, 16, 0.3), "budget 0: give each one above zero"),
     (lambda: CountStage(-1), "budget -1"),
     (lambda: MomentsStage(1, "delta"), "epsilon or rho"),
@@ -170,7 +168,6 @@ def test_budgets_of_stages_add_up_exactly():
     ("covariates", "stage", "says"),
     [
         (2, NoisyStep(1, clip=1.0), "2 numbers for the 3 parts of a state"),
-        (2, PointsStage.of(1, PURE, 16, 0.3, ()), "0 numbers for the 3 parts of a state"),
         (0, MomentsStage(1), "a mean has no covariates"),
     ],
 )

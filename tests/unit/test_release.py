@@ -56,9 +56,8 @@ def made_plan(assumptions, budget=PURE_BUDGET, stages=None):
     """A plan with a stage of each kind that it may have, in place of the best ones."""
     if stages is None:
         unit, total = budget.unit, budget.exact
-        first = PointsStage.of(Fraction(1, 4), unit, 64, 0.3)
-        finer = PointsStage.of(Fraction(1, 4), unit, 64, 0.3, (0.2, 0.4))
-        stages = (first, finer, MomentsStage(total / 8, unit), NoisyStep(total / 8, unit, clip=0.1))
+        choice = PointsStage.of(Fraction(1, 4), unit, 64, 0.3)
+        stages = (choice, MomentsStage(total / 8, unit), NoisyStep(total / 8, unit, clip=0.1))
         if assumptions.neighbours == ADD_OR_REMOVE:
             stages = (CountStage(total / 16, unit), *stages)
     return ReleasePlan(assumptions, budget, tuple(stages), 0.2, 0.1, 0.5)
@@ -304,58 +303,31 @@ def test_a_transformation_is_told_if_there_is_one_or_a_source(transformation, so
 
 
 def test_frequencies_of_few_points_are_their_probabilities():
-    """Of losses computed here; the points of the second stage lie about what the first chose."""
+    """Of losses computed here."""
     assumptions = assumed(number=10)
     covariates, points = example(assumptions)
-    epsilon, clip, radii = Fraction(3, 2), 0.3, (0.3, 0.6)
-    first = PointsStage.of(epsilon, PURE, 16, clip)
-    second = PointsStage.of(epsilon, PURE, 16, clip, radii)
-    plan = made_plan(assumptions, PrivacyBudget("3"), [first, second])
+    clip = 0.3
+    stage = PointsStage.of(Fraction(3, 2), PURE, 16, clip)
+    plan = made_plan(assumptions, PrivacyBudget("3"), [stage])
     x = (covariates - 45.0) / 50.0
-
-    def probabilities(states, volumes):
-        ends = SPHERE.exp(states[:, 0, None], x[:, None] * states[:, 1, None])
-        losses = np.minimum((SPHERE.dist(ends, points) / clip) ** 2, 1.0)
-        # Rounded down, each of them.
-        losses = np.sum(np.floor(LOSS_LATTICE * losses), axis=1) / LOSS_LATTICE
-        mass = volumes * np.exp(-0.75 * losses)
-        return mass / np.sum(mass)
-
     states, volumes = assumptions.support.even_points(16)
-    share = probabilities(states, volumes)
-    finer, weights = zip(
-        *(second.candidates(assumptions.support, each) for each in states), strict=True
-    )
-    share = share[:, None] * [probabilities(*each) for each in zip(finer, weights, strict=True)]
+    ends = SPHERE.exp(states[:, 0, None], x[:, None] * states[:, 1, None])
+    losses = np.minimum((SPHERE.dist(ends, points) / clip) ** 2, 1.0)
+    # Rounded down, each of them.
+    losses = np.sum(np.floor(LOSS_LATTICE * losses), axis=1) / LOSS_LATTICE
+    mass = volumes * np.exp(-0.75 * losses)
+    share = mass / np.sum(mass)
     records = subject_records(assumptions, covariates, points, ONE_EACH)
     bits = generator_bits(np.random.default_rng(6))
     drawn = np.array([run_plan(plan, records, bits).state for _ in range(800)])
-    same = np.all(drawn[:, None, None] == np.array(finer), axis=(-1, -2))
-    # A second choice outside the support is made by none.
-    assert np.all(np.sum(same, axis=(1, 2)) == 1)
+    same = np.all(drawn[:, None] == states, axis=(-1, -2))
+    assert np.all(np.sum(same, axis=1) == 1)
     found = np.mean(same, axis=0)
     spread = np.sqrt(share * (1.0 - share) / len(drawn)) + 4e-4
     assert np.max(np.abs(found - share) / spread) < 5.0
 
 
-def test_points_of_a_later_stage_are_about_the_state_and_in_the_support():
-    support = assumed().support
-    stage = PointsStage.of(Fraction(1), PURE, 256, 0.3, (0.05, 0.2))
-    for centre in support.draw(np.random.default_rng(7), (30,)):
-        states, volumes = stage.candidates(support, centre)
-        assert states.shape == (257, 2, 3)
-        inside = support.contains(states)
-        inside[-1] = True
-        np.testing.assert_array_equal(volumes > 0.0, inside)
-        np.testing.assert_array_equal(states[-1], centre)
-        (p, v), (ends, turned) = centre, support.parts(states)
-        step = SPHERE.log(p, ends), SPHERE.transport_to(ends, p, turned) - v
-        for part, radius in zip(step, stage.radii, strict=True):
-            assert np.max(SPHERE.norm(p, part)) <= 1.001 * radius
-
-
 def test_the_work_of_a_release_does_not_depend_on_the_data(monkeypatch):
-    """But for how many points of a later choice are in the support, which its state decides."""
     found, counts = [], []
     right = type(SPHERE).distances_along, contributions.lattice_gradients
 
@@ -395,5 +367,4 @@ def test_draws_that_share_choices_are_those_of_the_plan(monkeypatch):
     monkeypatch.setattr(points_module, "loss_sums", counted)
     found = [run_plan(PLAN, records, together, shared).state for _ in range(3)]
     np.testing.assert_array_equal(found, alone)
-    # The whole support once, and the finer points about the state in every draw.
-    assert len(scored) == 1 + 3
+    assert len(scored) == 1

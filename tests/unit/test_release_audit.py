@@ -45,7 +45,7 @@ RANGE = (-0.5, 0.5)
 CLIP, FEW = 0.3, 8
 # A last released length, of which some residuals are far more than that.
 FAR_AWAY = 0.05
-KINDS = ("points", "pattern", "moments", "scale", "far", "step", "count")
+KINDS = ("points", "moments", "scale", "far", "step", "count")
 
 # Subjects of a data set, of which the last is replaced or removed; and the limit of its records.
 NUMBER, LIMIT = 3, 2
@@ -67,9 +67,6 @@ def stage_of(kind, unit, budget, covariates=1):
     """A stage of about a budget, and exactly that unless it is a choice."""
     if kind == "points":
         return PointsStage.of(choice_epsilon(budget, unit), unit, FEW, 0.5)
-    if kind == "pattern":
-        radii = (0.3, *[0.4] * covariates)
-        return PointsStage.of(choice_epsilon(budget, unit), unit, FEW, 0.2, radii)
     if kind == "step":
         return NoisyStep(budget, unit, clip=CLIP, prior=(1.0,) * (1 + covariates))
     others = CountStage, FarStage, MomentsStage, ScaleStage
@@ -262,15 +259,13 @@ def noise_loss(stage, assumptions, first, second, state):
 def choice_losses(stage, assumptions, first, second, state):
     """Logarithms of ratios of probabilities of all points."""
     logs = []
-    before = state
-    if isinstance(stage, ScaleStage):
-        before = Released(state, float(assumptions.subjects), np.zeros(0))
+    before = Released(state, float(assumptions.subjects), np.zeros(0))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scale_module, "ExactChoice", Followed)
         if points_module.ExactChoice is ExactChoice:
             patch.setattr(points_module, "ExactChoice", Followed)
         for records in (first, second):
-            stage.chosen(assumptions, records, before, logs)
+            stage.run(before, assumptions, records, logs)
     first, second = np.array(logs)
     assert np.sum(np.exp(first)) == pytest.approx(1.0, rel=1e-12)
     assert np.sum(np.exp(second)) == pytest.approx(1.0, rel=1e-12)
@@ -301,10 +296,7 @@ def largest_loss(stages, assumptions, tries=40, seed=3):
         anchors = state[None]
         for stage in stages:
             if isinstance(stage, PointsStage):
-                points = support.even_points(FEW)[0]
-                if stage.radii is not None:
-                    points = stage.candidates(support, state)[0]
-                anchors = np.concatenate([anchors, points])
+                anchors = np.concatenate([anchors, support.even_points(FEW)[0]])
         pair = neighbours_about(assumptions, anchors, rng)
         largest = max(largest, sum(loss_of(stage, pair, state) for stage in stages))
     return largest
@@ -379,7 +371,7 @@ def test_a_plan_holds_its_budget_and_spending_one_twice_is_found(unit, neighbour
 @pytest.mark.parametrize(
     ("mistake", "kind", "least"),
     [
-        *((mistakes.without_factor_two, kind, 1.1) for kind in ("points", "pattern", "step")),
+        *((mistakes.without_factor_two, kind, 1.1) for kind in ("points", "step")),
         # The moments' constants are 9/8 and 1, nearly the same.
         (mistakes.without_factor_two, "moments", 1.08),
         (mistakes.clipping_after_the_sum, "step", 1.2),
@@ -605,11 +597,11 @@ def test_noise_of_the_count_is_discrete(unit):
 
 def test_choices_are_drawn_as_likely_as_the_audit_says(monkeypatch):
     assumptions, records, state = a_pair(REPLACE)
-    stage = stage_of("points", PURE, 8 * ONE)
+    stage, before = stage_of("points", PURE, 8 * ONE), Released(state, NUMBER, np.zeros(0))
     logs = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(points_module, "ExactChoice", Followed)
-        stage.chosen(assumptions, records, state, logs)
+        stage.run(before, assumptions, records, logs)
     states, volumes = assumptions.support.even_points(stage.points)
     assert np.all(volumes > 0.0)
     counts, made = np.zeros(FEW, dtype=int), []
@@ -623,7 +615,7 @@ def test_choices_are_drawn_as_likely_as_the_audit_says(monkeypatch):
     monkeypatch.setattr(points_module, "loss_sums", lambda *_: scores)
     for k in range(1500):
         bits = generator_bits(np.random.default_rng([15, k]))
-        found = stage.chosen(assumptions, records, state, bits)
+        found = stage.run(before, assumptions, records, bits).state
         counts[np.flatnonzero(np.all(states == found, axis=(1, 2)))] += 1
     assert counts.sum() == 1500
     assert chisquare(counts, np.exp(logs[0]) * 1500).pvalue > 1e-4

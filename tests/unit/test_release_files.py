@@ -47,7 +47,6 @@ def stages_of(budget, neighbours):
     epsilon = Fraction(1, 5)
     found = (
         PointsStage.of(epsilon, unit, 64, 0.31),
-        PointsStage.of(epsilon, unit, 64, 0.3, (0.2, 0.4)),
         MomentsStage(total / 12, unit),
         NoisyStep(total / 7, unit, 0.1, 0.9, (0.01, 1.0 / 7.0)),
     )
@@ -250,7 +249,7 @@ def test_a_file_is_whole_or_not_there(example, tmp_path, monkeypatch):
 # Place, value and message, of which `OTHERWISE` is said where the rest of the file says otherwise.
 OTHERWISE = "it does not agree with the rest of the file: give a file as Release.save wrote it"
 CHANGES = [
-    ("format", "geodp release 1", 'its format is not "geodp release 8"'),
+    ("format", "geodp release 1", 'its format is not "geodp release 9"'),
     ("extra", 1, "key extra is unknown"),
     ("footpoint", [1.0, 0.0], r"key footpoint: it is not an array of shape \(3,\)"),
     ("footpoint", [1.0, 0.0, "x"], "key footpoint: it is not an array"),
@@ -272,7 +271,7 @@ CHANGES = [
     ("plan.predicted", {}, "key plan.predicted.error is missing: add it"),
     ("plan.budget.amount", "0", "key plan.budget: epsilon: a budget must be above zero"),
     ("plan.budget.amount", 0.75, f"key plan.budget.amount: {OTHERWISE}"),
-    ("plan.budget.amount", "0.5", "its stages cost 0.569.* more than the budget 0.5"),
+    ("plan.budget.amount", "0.25", "its stages cost 0.369.* more than the budget 0.25"),
     ("plan.budget.amount", "1e-999999999", "a budget of 1e-999999999 is not between"),
     ("plan.budget.amount", "0." + "1" * 99, "100 characters at most"),
     ("plan.budget.unit", "rho", "rho needs a delta"),
@@ -308,20 +307,20 @@ CHANGES += [
         (".0.points", 63, "give a power of two"),
         (".0.points", "64", rf"key plan.stages\[0\].points: {OTHERWISE}"),
         (".0.extra", 1, rf"key plan.stages\[0\]: {OTHERWISE}"),
-        (".1.radii", [0.1], "1 numbers for the 2 parts of a state"),
-        (".2.kind", "CountStage", "key plan.stages: they are not those of its guarantee"),
-        (".3.kind", "OwnStep", "'OwnStep' is not known: give one of PointsStage"),
-        (".3.kind", "MomentsStage", rf"key plan.stages\[3\]: {OTHERWISE}"),
-        (".3.budget", "1/2", "more than the budget 0.750"),
-        (".3.budget", "1/0", r"key plan.stages\[3\].budget: '1/0' is not allowed"),
-        (".3.budget", "0/7", "give each one above zero"),
+        (".2.prior", [0.1], "1 numbers for the 2 parts of a state"),
+        (".1.kind", "CountStage", "key plan.stages: they are not those of its guarantee"),
+        (".2.kind", "OwnStep", "'OwnStep' is not known: give one of PointsStage"),
+        (".2.kind", "MomentsStage", rf"key plan.stages\[2\]: {OTHERWISE}"),
+        (".2.budget", "1/2", "more than the budget 0.750"),
+        (".2.budget", "1/0", r"key plan.stages\[2\].budget: '1/0' is not allowed"),
+        (".2.budget", "0/7", "give each one above zero"),
         # It takes a minute to be read.
-        (".3.budget", "1e-999999999", "the budget of a stage is no fraction"),
-        (".3.budget", "9" * 401, "the budget of a stage is no fraction"),
-        (".3.budget", "1/100", rf"key plan.stages\[3\].noise.KNormNoise\[0\]: {OTHERWISE}"),
-        (".3.noise", {"KNormNoise": ["1"]}, rf"stages\[3\].noise.KNormNoise: {OTHERWISE}"),
-        (".3.unit", "rho", "of different units"),
-        (".3.clip", "0.1", rf"key plan.stages\[3\].clip: {OTHERWISE}"),
+        (".2.budget", "1e-999999999", "the budget of a stage is no fraction"),
+        (".2.budget", "9" * 401, "the budget of a stage is no fraction"),
+        (".2.budget", "1/100", rf"key plan.stages\[2\].noise.KNormNoise\[0\]: {OTHERWISE}"),
+        (".2.noise", {"KNormNoise": ["1"]}, rf"stages\[2\].noise.KNormNoise: {OTHERWISE}"),
+        (".2.unit", "rho", "of different units"),
+        (".2.clip", "0.1", rf"key plan.stages\[2\].clip: {OTHERWISE}"),
     ]
 ]
 

@@ -17,7 +17,6 @@ from geodp_release.bands import band_radii, has_subjects, moments_stage, simulat
 from geodp_release.draw import Released, run_plan
 from geodp_release.files import plan_document
 from geodp_release.hypotheses import check_stages
-from geodp_release.planning import run_stages
 from geodp_release.simulation import (
     CLUSTERED,
     EVENLY,
@@ -227,16 +226,13 @@ def test_points_that_stand_for_others_change_nothing(number, monkeypatch):
     assert sampled == pytest.approx(mean_squares(), rel=0.12)
 
 
-def test_weights_of_two_choices_and_a_step_tell_the_same_means():
+def test_weights_of_a_choice_and_a_step_tell_the_same_means():
     """Choices that look for failures, by which the mean error is decided, see more of them."""
-    stages = (
-        PointsStage.of(Fraction(1), "epsilon", 1 << 8, 0.2),
-        PointsStage.of(Fraction(1), "epsilon", 1 << 8, 0.1, (0.2, 0.6)),
-    )
+    stage = PointsStage.of(Fraction(1), "epsilon", 1 << 8, 0.2)
     means, errors, kept = {}, {}, {}
     for tails in (0.0, 0.25):
         start = FlatReleases.start(sphere(90), 6000, np.random.default_rng(1), tails)
-        found = run_stages(start, stages, np.random.default_rng(2))
+        found = stage.simulate(start, np.random.default_rng(2))
         assert np.mean(found.weight) == pytest.approx(1.0, abs=0.03)
         fitted = NoisyStep(Fraction(1), "epsilon", 0.1).fitted(found)
         np.testing.assert_allclose(fitted.prior, found.squares / found.dim)
@@ -411,11 +407,10 @@ def test_distributions_by_turns_are_those_of_each(spreads):
     start = FlatReleases.start(assumptions, 12, np.random.default_rng(1))
     clustered = Covariates.independent(spreads, clustered=True)
     both = replace(start, covariates=Covariates.by_turns([start.covariates, clustered], 6))
-    points = PointsStage.of(Fraction(1), "epsilon", 64, 0.2)
 
     def seen(releases):
         level = np.arange(len(releases.truth)) % 5 - 2
-        candidates = points.prepare(releases, np.random.default_rng(2))
+        candidates = points_module.support_points(releases, 64)
         return (
             np.broadcast_to(releases.covariates.moments, releases.moments.shape),
             releases.deviations,

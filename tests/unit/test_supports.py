@@ -40,14 +40,14 @@ def test_draws_in_a_ball_have_their_density(space):
 
 
 def test_points_of_a_product_are_steps_of_the_model(manifold, product):
-    """Those of `GeodesicModel.retract`, with coordinates in balls of the radii that are given."""
-    state = product.even_points(64)[0][5]
-    radii = np.array([0.3, 0.5, 0.2])
-    states, volumes = product.pattern(state, radii, 32)
+    """Those of `GeodesicModel.retract`, with coordinates in balls."""
+    states, volumes = product.even_points(32)
     balls = even_balls((manifold.dim,) * 3, 32).reshape((32, 3, manifold.dim))
     model = GeodesicModel(manifold, number_of_covariates=2)
-    at = [np.broadcast_to(part, states[:, 0].shape) for part in state]
-    steps = [manifold.tangent(at[0], radii[j] * balls[:, j]) for j in range(3)]
+    at = [np.broadcast_to(part, states[:, 0].shape) for part in product.origin]
+    steps = [
+        manifold.tangent(at[0], radius * balls[:, j]) for j, radius in enumerate((0.6, *LENGTHS))
+    ]
     expected = model.retract(model.parameters(*at), model.parameters(*steps))
     for found, wanted in zip(np.moveaxis(states, 1, 0), expected.values(), strict=True):
         np.testing.assert_allclose(found, wanted, atol=1e-13)

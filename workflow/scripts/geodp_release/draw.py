@@ -47,7 +47,7 @@ def run_plan(plan, records, bits, shared=None):
         From a count to an integer of so many random bits, such as
         `geodp.samplers.integer_choice.system_bits`.
     shared : dict, optional
-        Choices among points of the whole support, by stage.  Studies that draw several times from
+        Choices among points, by stage.  Studies that draw several times from
         the same records give the same one, empty at first, so that points are scored once.
     """
     assumptions = plan.assumptions

@@ -35,7 +35,7 @@ from geodp_release.planning import ReleasePlan
 from geodp_release.simulation import length_grid
 from geodp_release.stages import FarStage, ScaleStage
 
-FORMAT = "geodp release 8"
+FORMAT = "geodp release 9"
 
 # A file that is longer takes more time than reading is worth.
 MOST_BYTES = 1 << 26

@@ -27,7 +27,6 @@ from geodp_release.stages import (
     PointsStage,
     ScaleStage,
 )
-from geodp_release.stages.points import points_about
 from geodp_release.stages.scale import SOON_OUTWEIGHED
 from geodp_release.stages.step import stretch
 
@@ -367,8 +366,8 @@ class _Search:
             beginnings += self._choices(few)
         if self.assumptions.residual_scale is not None:
             # What is known of residuals may do for the first steps.
-            chosen = [each for each in beginnings if isinstance(each[0][0], PointsStage)]
-            beginnings += [((), few), *(self._unlooked(each, few) for each in chosen)]
+            chosen = [stages[:1] for stages, _ in beginnings if isinstance(stages[0], PointsStage)]
+            beginnings += [(each, self._after(each, few, key=1)) for each in ((), *chosen)]
         scores = [self._rest(cases, stages, quick=True)[0] for stages, cases in beginnings]
         stages, cases = beginnings[int(np.argmin(scores))]
         if isinstance(stages[0] if stages else None, PointsStage) and stages[-1].is_look:
@@ -417,11 +416,6 @@ class _Search:
         """Whether any length may be at a look, so that no later stage mends a far longer one."""
         return cases[0].length is None and self.assumptions.wider > 1.0
 
-    def _unlooked(self, beginning, cases):
-        """The choices among points of a beginning, without its looks, and releases after them."""
-        stages = tuple(stage for stage in beginning[0] if isinstance(stage, PointsStage))
-        return stages, self._after(stages, cases, key=1)
-
     def _wide(self, share, cases):
         """A beginning by a step from the centre, between two looks."""
         first, cases = self._looked(cases)
@@ -436,10 +430,6 @@ class _Search:
             # With very many subjects scores take too long, and steps do as well.
             return []
         points = 1 << int(np.log2(min(number, SEARCH.most_points)))
-        known = [
-            points_about(each, np.random.default_rng([SEED, 3, which]), points)
-            for which, each in enumerate(cases)
-        ]
         found = []
         for share in SEARCH.choices:
             epsilon, tried = choice_epsilon(self._part(share), self.unit), []
@@ -447,8 +437,8 @@ class _Search:
                 clip = limit * float(cases[0].radii[0])
                 stage = PointsStage.of(epsilon, self.unit, points, clip)
                 after = tuple(
-                    stage.simulate(each, np.random.default_rng([SEED, 4, which]), some)
-                    for which, (each, some) in enumerate(zip(cases, known, strict=True))
+                    stage.simulate(each, np.random.default_rng([SEED, 4, which]))
+                    for which, each in enumerate(cases)
                 )
                 tried.append((self._score(after, 1), stage, after))
             _, stage, after = min(tried, key=_score_of)

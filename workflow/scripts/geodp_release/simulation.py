@@ -290,7 +290,7 @@ class FlatReleases:
     far : ndarray, shape (releases,), optional
         Noisy number of records far away.
     kept : dict
-        Points of first stages that were found.
+        Points of the support that were found, by their number.
     """
 
     assumptions: Any

@@ -179,7 +179,13 @@ class Manifold(ABC):
 
     def vector(self, frame, coordinates):
         """Tangent vector with the given ``coordinates`` (..., dim) in the ``frame``."""
-        return combined(frame, coordinates, self.point_shape)
+        shape = self.point_shape
+        flat = frame.reshape((*frame.shape[: frame.ndim - len(shape)], -1))
+        if np.iscomplexobj(flat):
+            # Coordinates are real: so is the product, of real and imaginary parts side by side.
+            flat = np.ascontiguousarray(flat).view(float)
+        product = rows_times(np.asarray(coordinates), flat).view(frame.dtype)
+        return product.reshape(product.shape[:-1] + tuple(shape))
 
     def tangent(self, point, coordinates):
         """Tangent vector at each point with ``coordinates`` (..., dim) in the frame there."""
@@ -199,16 +205,6 @@ class Manifold(ABC):
     def random_tangent(self, rng, point):
         """Standard normal tangent vector at each point."""
         return self.tangent(point, rng.standard_normal((*self.batch_shape(point), self.dim)))
-
-
-def combined(frame, coordinates, shape):
-    """Sums of arrays of a shape in ``frame`` (..., dim, *shape) with ``coordinates`` (..., dim)."""
-    flat = frame.reshape((*frame.shape[: frame.ndim - len(shape)], -1))
-    if np.iscomplexobj(flat):
-        # Coordinates are real: so is the product, of real and imaginary parts side by side.
-        flat = np.ascontiguousarray(flat).view(float)
-    product = rows_times(np.asarray(coordinates), flat).view(frame.dtype)
-    return product.reshape(product.shape[:-1] + tuple(shape))
 
 
 def rows_times(rows, matrices):

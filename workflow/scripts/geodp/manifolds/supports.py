@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln, ndtri
 
-from geodp.manifolds.base import Manifold, combined
+from geodp.manifolds.base import Manifold
 from geodp.randomness import random_directions
 
 
@@ -147,47 +147,24 @@ class ProductSupport:
         # Parts of a uniform direction have directions that are uniform and independent.
         parts = random_directions(rng, (*shape, blocks * dim)).reshape((*shape, blocks, dim))
         levels = rng.random(parts.shape[:-1]) ** (1.0 / dim)
-        parts = (self.radii * levels)[..., None] * parts / _lengths(parts)
-        frame = self._frame(self.centre)
-        steps = combined(frame, parts.reshape((*shape, -1)), frame.shape[1:])
-        return self._ends(self.origin, steps)[0]
+        return self._ends((self.radii * levels)[..., None] * parts / _lengths(parts))[0]
 
     def even_points(self, number):
-        """`pattern` of the whole support; volume densities are the weights of the points."""
-        state, frame = self.origin, self._frame(self.centre)
-        return self._ends(state, self._steps(frame, self.radii, number))
+        """States at `even_coordinates`, and volume densities there: their weights."""
+        return self._ends(self.even_coordinates(number))
 
-    def pattern(self, state, radii, number):
-        """Low-discrepancy points of a product of balls about a state, in or out of the support.
+    def even_coordinates(self, number):
+        """Low-discrepancy points (number, 1 + k, dim) of its balls, a power of two of them."""
+        dim, blocks = self.manifold.dim, len(self.radii)
+        return self.radii[:, None] * even_balls((dim,) * blocks, number).reshape((-1, blocks, dim))
 
-        From a state (1 + k, *point_shape), radii (1 + k,) and a power of two to states (number,
-        1 + k, *point_shape) and their volume densities relative to coordinates of steps.
-        """
-        # With an axis of states, one product serves all points.
-        frame = self._frame(state[0])[None]
-        return self._ends(state, self._steps(frame, radii, number))
-
-    def _frame(self, point):
-        """Frame at a point for steps of the footpoint, then for those of each shooting vector."""
-        frame, blocks = self.manifold.frame(point), len(self.radii)
-        whole = np.zeros((blocks, len(frame), blocks, *point.shape), dtype=frame.dtype)
-        for block in range(blocks):
-            whole[block, :, block] = frame
-        return whole.reshape((-1, blocks, *point.shape))
-
-    def _steps(self, frame, radii, number):
-        """Low-discrepancy steps (number, 1 + k, *point_shape) in balls of given radii."""
-        dim, shape = self.manifold.dim, frame.shape[-self.manifold.point_ndim - 1 :]
-        balls = even_balls((dim,) * len(self.radii), number)
-        return combined(frame, np.repeat(radii, dim) * balls, shape)
-
-    def _ends(self, state, steps):
-        """States at the ends of steps from a state, and volume densities there."""
-        manifold = self.manifold
-        (p, *vectors), (step, *turns) = state, self.parts(steps)
-        moved = [manifold.transport(p, step, v + w) for v, w in zip(vectors, turns, strict=True)]
-        ends = np.stack([manifold.exp(p, step), *moved], axis=-manifold.point_ndim - 1)
-        return ends, manifold.exp_volume(p, step)
+    def _ends(self, coordinates):
+        """States at the ends of steps (*batch, 1 + k, dim) from the origin, and their volumes."""
+        manifold, centre = self.manifold, self.centre
+        step, *turns = self.parts(manifold.vector(manifold.frame(centre), coordinates))
+        vectors = [manifold.transport(centre, step, turn) for turn in turns]
+        ends = np.stack([manifold.exp(centre, step), *vectors], axis=-manifold.point_ndim - 1)
+        return ends, manifold.exp_volume(centre, step)
 
 
 @lru_cache(maxsize=8)

@@ -45,13 +45,9 @@ class Stage:
         """What is released after this stage, a `Released` as ``before``; see `draw.run_plan`."""
         raise NotImplementedError
 
-    def simulate(self, releases, rng, prepared=None):
-        """`FlatReleases` after this stage; ``prepared`` is that of `prepare`, where it is known."""
+    def simulate(self, releases, rng):
+        """`FlatReleases` after this stage."""
         raise NotImplementedError
-
-    def prepare(self, releases, rng=None):
-        """The part of `simulate` that stages with other budgets share."""
-        del releases, rng
 
     def describe(self):
         """The stage in words, for a release."""
@@ -75,13 +71,6 @@ class Stage:
         value = getattr(self, name)
         if not (np.isfinite(value) and value > 0.0):
             raise DataError(f"a stage has {name} {value}: give a positive number")
-
-    def _refuse_other_number(self, parts, blocks):
-        if len(parts) != blocks:
-            raise DataError(
-                f"plan: a stage has {len(parts)} numbers for the {blocks} parts of a state: "
-                "give one for each"
-            )
 
 
 def share_of(share, least, most, grain=1 << 12):

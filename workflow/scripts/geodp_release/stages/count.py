@@ -27,7 +27,7 @@ class CountStage(Stage):
         number = float(max(1, self.noisy_count(assumptions, records, bits)))
         return replace(before, number=number)
 
-    def simulate(self, releases, rng, prepared=None):
+    def simulate(self, releases, rng):
         noise = self.noise().draw(rng, (len(releases.state), 1, 1))
         return replace(releases, counted=releases.number / np.maximum(releases.number + noise, 1.0))
 

@@ -42,7 +42,7 @@ class FarStage(Stage):
         far = self.noisy_number(assumptions, records, before.state, length, bits)
         return replace(before, far=far)
 
-    def simulate(self, releases, rng, prepared=None):
+    def simulate(self, releases, rng):
         limits = far_away(releases.dim) * releases.length
         share = 1.0 - simulated_shares_within(releases, limits)
         # Chance in the sample, which changes the number far less than noise does.

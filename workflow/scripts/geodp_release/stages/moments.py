@@ -119,7 +119,7 @@ class MomentsStage(Stage):
         moments = self.noisy_moments(assumptions, records, before.number, bits)
         return replace(before, moments=moments, uncertainty=self.uncertainty(assumptions))
 
-    def simulate(self, releases, rng, prepared=None):
+    def simulate(self, releases, rng):
         noise = self.simulated_noise(rng, len(releases.state), releases.assumptions)
         noisy = releases.covariates.moments + releases.deviations + noise / releases.number
         if np.ndim(releases.counted):

@@ -8,7 +8,6 @@ from itertools import combinations
 import numpy as np
 
 from geodp.errors import DataError
-from geodp.manifolds.supports import even_balls
 from geodp.samplers.integer_choice import ExactChoice
 from geodp_release.accounting import choice_cost
 from geodp_release.contributions import LOSS_LATTICE, loss_sums
@@ -32,7 +31,7 @@ NEAR, FAR = 128, 96
 
 @dataclass(frozen=True)
 class PointsStage(Stage):
-    """One choice among public points.
+    """One choice among public points that fill the support.
 
     Attributes
     ----------
@@ -42,20 +41,16 @@ class PointsStage(Stage):
         A power of two.
     clip : float
         Length at which residuals are clipped in the loss.
-    radii : tuple of float, optional
-        Radii of the pattern about the state before, of footpoints and of each shooting vector.  A
-        first stage has none: its points fill the support.
     """
 
     epsilon: Fraction = Fraction(0)
     points: int = 0
     clip: float = 0.0
-    radii: tuple[float, ...] | None = None
 
     @classmethod
-    def of(cls, epsilon, unit, points, clip, radii=None):
+    def of(cls, epsilon, unit, points, clip):
         """The stage with this epsilon, whose budget follows from it."""
-        return cls(choice_cost(epsilon, unit), unit, Fraction(epsilon), points, clip, radii)
+        return cls(choice_cost(epsilon, unit), unit, Fraction(epsilon), points, clip)
 
     def __post_init__(self):
         super().__post_init__()
@@ -68,27 +63,14 @@ class PointsStage(Stage):
         if self.points < 2 or self.points & (self.points - 1):
             raise DataError(f"a stage has {self.points} points: give a power of two")
         self._refuse_unless_positive("clip")
-        if self.radii is not None:
-            radii = np.asarray(self.radii)
-            if radii.ndim != 1 or not np.all(np.isfinite(radii) & (radii > 0)):
-                raise DataError(f"a stage has radii {self.radii}: give positive numbers")
 
     def noise(self, assumptions):
         """The `ChoiceNoise` of losses."""
         return ChoiceNoise((self.epsilon / (assumptions.changes * LOSS_LATTICE),))
 
-    def chosen(self, assumptions, records, state, bits, shared=None):
-        """The state after an exact choice among public points."""
-        # Points of the whole support do not depend on the state.
-        made = {} if shared is None or self.radii is not None else shared
-        if self not in made:
-            made[self] = self._choice(assumptions, records, state)
-        states, choice = made[self]
-        return states[choice.draw(bits)]
-
-    def _choice(self, assumptions, records, state):
+    def _choice(self, assumptions, records):
         """Public points, and an exact choice among them by their losses."""
-        states, volumes = self.candidates(assumptions.support, state)
+        states, volumes = assumptions.support.even_points(self.points)
         weights = np.rint(np.ldexp(volumes, VOLUME_BITS)).astype(np.int64)
         used = np.flatnonzero(weights > 0)
         scores = loss_sums(assumptions, records, states[used], self.clip)
@@ -97,28 +79,15 @@ class PointsStage(Stage):
         most = LOSS_LATTICE * len(records)
         return states[used], ExactChoice(weights[used].tolist(), scores.tolist(), rate, most)
 
-    def candidates(self, support, state):
-        """Points to choose among (m, 1 + k, *point_shape); volumes are zero outside the support.
-
-        About a state these are the points of a pattern, and the state itself last.
-        """
-        if self.radii is None:
-            return support.even_points(self.points)
-        states, volumes = support.pattern(state, self.radii, self.points)
-        volumes = np.where(support.contains(states), volumes, 0.0)
-        # The state is in the support, whatever rounding says.
-        return np.concatenate([states, state[None]]), np.append(volumes, 1.0)
-
     def run(self, before, assumptions, records, bits, shared=None):
-        state = self.chosen(assumptions, records, before.state, bits, shared)
-        return replace(before, state=state, covariance=None)
+        made = {} if shared is None else shared
+        if self not in made:
+            made[self] = self._choice(assumptions, records)
+        states, choice = made[self]
+        return replace(before, state=states[choice.draw(bits)], covariance=None)
 
-    def prepare(self, releases, rng=None):
-        """The points, with their distances from the truth."""
-        return points_about(releases, rng, self.points, self.radii)
-
-    def simulate(self, releases, rng, prepared=None):
-        points = self.prepare(releases, rng) if prepared is None else prepared
+    def simulate(self, releases, rng):
+        points = support_points(releases, self.points)
         loss = _mean_losses(releases, points, level_of(self.clip, releases.typical))
         rate = releases.number * float(self.epsilon) / releases.assumptions.changes
         shares = _normalised(np.exp(_shifted(points.log_weight - rate * loss)).astype(float))
@@ -129,23 +98,13 @@ class PointsStage(Stage):
         below = np.cumsum(drawn, axis=1)
         rows = np.arange(len(below))
         best = np.sum(below < rng.random((len(rows), 1)) * below[:, -1:], axis=1)
-        state = points.pattern[points.index[rows, best]]
-        if self.radii is not None:
-            state = releases.state + state
+        state = points.states[points.index[rows, best]]
         weight = releases.weight * (shares[rows, best] / drawn[rows, best])
         return replace(releases, state=state, weight=weight, covariance=None, last_level=None)
 
-    def check(self, blocks):
-        if self.radii is not None:
-            self._refuse_other_number(self.radii, blocks)
-
     def describe(self):
-        where = "of the support"
-        if self.radii is not None:
-            radii = " and ".join(f"{each:.4g}" for each in self.radii)
-            where = f"within {radii} of the state before"
         return (
-            f"exact choice among {self.points} public points {where} by losses clipped at "
+            f"exact choice among {self.points} public points of the support by losses clipped at "
             f"{self.clip:.4g}, {self.cost}"
         )
 
@@ -201,60 +160,42 @@ def _column(squares):
     )
 
 
-def points_about(releases, rng, number, radii=None):
-    """Points of the support, or of a pattern about simulated states, as `_Points`."""
-    if radii is None:
-        # Found once for all stages.
-        if number not in releases.kept:
-            rng = np.random.default_rng([len(releases.truth), number])
-            pattern = _even_pattern(releases.radii, number, releases.dim)
-            releases.kept[number] = _Points.of(rng, releases.truth, pattern, releases.weights)
-        return releases.kept[number]
-    pattern = _even_pattern(radii, number, releases.dim)
-    points = _Points.of(rng, releases.errors, pattern, releases.weights)
-    # Those of the pattern outside the support do not count.
-    lengths = np.sum((releases.state[:, None] + pattern[points.index]) ** 2, axis=-1)
-    outside = np.any(lengths > releases.radii**2, axis=-1)
-    # A release then has the state itself left.
-    outside &= ~np.all(outside, axis=-1, keepdims=True)
-    return replace(points, log_weight=np.where(outside, -np.inf, points.log_weight))
-
-
-def _even_pattern(radii, number, dim):
-    """Points (number, 1 + k, dim) that fill a ball of footpoints and balls of shooting vectors."""
-    blocks = len(radii)
-    pattern = even_balls((dim,) * blocks, number).reshape((-1, blocks, dim))
-    return np.asarray(radii)[:, None] * pattern
+def support_points(releases, number):
+    """Even points of the support beside simulated truths, as `_Points`; found once."""
+    if number not in releases.kept:
+        releases.kept[number] = _Points.of(releases, number)
+    return releases.kept[number]
 
 
 @dataclass(frozen=True)
 class _Points:
-    """Points of a pattern about some states: those near the truth, and a random part of the others.
+    """Points of the support: those near simulated truths, and a random part of the others.
 
-    `index` (releases, chosen) says which, `inner` has inner products of two blocks of truth minus
-    point, `log_weight` says for how many points each stands, and `known` keeps mean losses.
+    `index` (releases, chosen) says which of `states`, `inner` has inner products of two blocks of
+    truth minus point, `log_weight` says for how many points each stands, and `known` keeps mean
+    losses.
     """
 
-    pattern: np.ndarray
+    states: np.ndarray
     index: np.ndarray
     inner: dict
     log_weight: np.ndarray
     known: dict = field(default_factory=dict)
 
     @classmethod
-    def of(cls, rng, errors, pattern, weights):
-        number = len(pattern)
+    def of(cls, releases, number):
+        truth, states = releases.truth, releases.assumptions.support.even_coordinates(number)
         if number <= NEAR + FAR:
-            index = np.broadcast_to(np.arange(number), (len(errors), number))
+            index = np.broadcast_to(np.arange(number), (len(truth), number))
             log_weight = np.zeros(index.shape, dtype=np.float32)
         else:
-            scaled = np.sqrt(weights)[:, None]
+            scaled = np.sqrt(releases.weights)[:, None]
             index, log_weight = _some_points(
-                rng,
-                (errors * scaled).reshape(len(errors), -1),
-                (pattern * scaled).reshape(number, -1),
+                np.random.default_rng([len(truth), number]),
+                (truth * scaled).reshape(len(truth), -1),
+                (states * scaled).reshape(number, -1),
             )
-        rest = errors[:, None] - pattern[index]
+        rest = truth[:, None] - states[index]
         # Single precision is far below the error of so few releases, and twice as fast.
         rest = rest.astype(np.float32)
         blocks = range(rest.shape[2])
@@ -263,7 +204,7 @@ class _Points:
             (one, other): np.einsum("rci,rci->rc", rest[:, :, one], rest[:, :, other])
             for one, other in pairs
         }
-        return cls(pattern, index, inner, log_weight)
+        return cls(states, index, inner, log_weight)
 
     def squares(self, x):
         """Squared distances of predictions at covariates, a list of k numbers."""

@@ -92,7 +92,7 @@ class ScaleStage(Stage):
         length = self.chosen(assumptions, records, before, bits)
         return replace(before, lengths=(*before.lengths, length))
 
-    def prepare(self, releases, rng=None):
+    def prepare(self, releases):
         """Means and deviations (2, releases, grid) of shares of records at each length."""
         grid = length_grid(releases.assumptions)
         tops = _sizes_of(grid[0], releases)
@@ -100,8 +100,8 @@ class ScaleStage(Stage):
         shares, squares = _mean_shares(releases, levels, _shares_below(releases.dim)[:2])
         return np.array([shares, np.sqrt(np.maximum(squares - shares**2, 0.0))])
 
-    def simulate(self, releases, rng, prepared=None):
-        scores = self._scores(releases, rng, prepared)
+    def simulate(self, releases, rng):
+        scores = self._scores(releases, rng)
         index = np.argmax(scores + rng.gumbel(size=scores.shape), axis=1)
         return replace(releases, length=length_grid(releases.assumptions)[index])
 
@@ -119,9 +119,9 @@ class ScaleStage(Stage):
         chosen = replace(releases, weight=np.ones(len(weight))).drawn(rows)
         return replace(chosen, length=np.full(number, length))
 
-    def _scores(self, releases, rng, prepared=None):
+    def _scores(self, releases, rng):
         """Logarithms (releases, grid) of what the probability of a length is proportional to."""
-        shares, deviations = self.prepare(releases) if prepared is None else prepared
+        shares, deviations = self.prepare(releases)
         # The sample's own share is off by chance as well, at all lengths alike.
         chance = rng.normal(size=(len(shares), 1)) / np.sqrt(releases.number)
         off = shares - 0.5 + deviations * chance

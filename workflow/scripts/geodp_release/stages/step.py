@@ -89,8 +89,8 @@ class NoisyStep(Stage):
         clip = self.clip * releases.length if self.is_relative else self.clip
         return level_of(clip, releases.typical)
 
-    def prepare(self, releases, rng=None):
-        """Means of clipped contributions, without noise."""
+    def prepare(self, releases):
+        """Means of clipped contributions, without noise: `simulate` may be given them."""
         return clean_means(releases, self._level(releases))
 
     def simulate(self, releases, rng, prepared=None):
@@ -166,7 +166,11 @@ class NoisyStep(Stage):
         return gain @ means, after
 
     def check(self, blocks):
-        self._refuse_other_number(self.prior, blocks)
+        if len(self.prior) != blocks:
+            raise DataError(
+                f"plan: a stage has {len(self.prior)} numbers for the {blocks} parts of a state: "
+                "give one for each"
+            )
 
     def describe(self):
         kind = "K-norm" if self.unit == PURE else "Gaussian"

@@ -65,7 +65,6 @@ def plan_of(space):
         *([CountStage(each, unit)] if space.neighbours != REPLACE else []),
         *([MomentsStage(each, unit)] if space.covariates else []),
         PointsStage.of(choice, unit, 16, 0.5),
-        PointsStage.of(choice, unit, 8, 0.3, (0.2,) * blocks),
         step,
         ScaleStage(each, unit, weights=(2, 9, 4), shortest=-8),
         FarStage(each, unit),
