@@ -395,7 +395,8 @@ def wild_points(manifold):
             return manifold.project(array)
 
     def diagonal(array):
-        return array * np.eye(*manifold.point_shape) if isinstance(manifold, SPD) else array
+        is_spd = isinstance(manifold, SPD)
+        return np.where(np.eye(*manifold.point_shape), array, 0.0) if is_spd else array
 
     arrays = st.lists(entries, min_size=size, max_size=size).map(shaped)
     return arrays | arrays.map(projected) | arrays.map(diagonal)
