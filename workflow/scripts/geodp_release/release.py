@@ -146,14 +146,15 @@ class Release:
     def doubts(self) -> list[str]:
         """Sentences that say which public input to change next time; bands are withheld then."""
         state = np.stack([self.footpoint, *self.shooting_vectors])
-        typical, _, away, far = self._simulated
+        typical, _, away, far, _ = self._simulated
         return doubts(self, state, away, typical, far)
 
     @property
     def error(self) -> float:
         """Root mean squared error over where subjects are, simulated given what was released."""
-        mean = moment_matrix(possible_moments(self.moments))
-        squares = np.einsum("ij,nid,njd->n", mean, self._simulated[1], self._simulated[1])
+        _, errors, *_, matrix = self._simulated
+        # By the covariates that each was simulated with.
+        squares = np.sum(errors * (matrix @ errors), axis=(-2, -1))
         return float(np.sqrt(np.mean(squares)))
 
     @property
@@ -267,11 +268,14 @@ class Release:
 
     @cached_property
     def _simulated(self):
-        """Of simulated releases that agree with this one residuals, errors, lengths, far ones."""
+        """Of simulated releases that agree with this one.
+
+        Residuals, errors, lengths, far records, and moment matrices of covariates.
+        """
         found, rng = agreeing_releases(self.plan, self.moments, self.lengths)
         typical = np.broadcast_to(found.typical, len(found.truth))
         away = np.linalg.norm(found.state, axis=-1) / found.radii
-        return typical, sampled_errors(found, rng), away, found.far
+        return typical, sampled_errors(found, rng), away, found.far, found.covariates.matrix
 
     def save(self, path: str | Path) -> None:
         """Write the release to a new file, as JSON with all digits.
