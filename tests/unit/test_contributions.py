@@ -11,6 +11,7 @@ from math import isqrt
 import numpy as np
 import pytest
 from conftest import SPACES
+from scipy.stats import beta
 
 from geodp.errors import DataError
 from geodp.manifolds.euclidean import Euclidean
@@ -36,8 +37,10 @@ from geodp_release.contributions import (
     length_counts,
     loss_sums,
 )
+from geodp_release.coordinates import ClippingCoordinates
 from geodp_release.draw import run_plan
 from geodp_release.planning import ReleasePlan
+from geodp_release.simulation import Covariates
 from geodp_release.stages import NoisyStep
 from geodp_release.stages.moments import (
     FOR_ROUNDING,
@@ -52,6 +55,8 @@ from geodp_release.timing import extreme_points
 RANGE = (20.0, 70.0)
 LIMIT = 4
 CLIP = 0.2
+# Beside the middle of the range.
+WINDOW = ClippingCoordinates.about(Covariates.beta(2.0, 5.0).moments)
 
 # Subjects computed at once, where padding is not what is tested.
 FEW = 8
@@ -98,7 +103,8 @@ def take(records, chosen):
 def each_gradient(assumptions, records, state, clip=CLIP):
     """Contributions (subjects, 2, dim), each computed alone."""
     found = [
-        gradient_sums(assumptions, take(records, [k]), state, clip) for k in range(len(records))
+        gradient_sums(assumptions, take(records, [k]), state, clip, WINDOW)
+        for k in range(len(records))
     ]
     assert all(type(entry) is int for ends in found for end in ends for entry in end)
     return np.array(found, dtype=object)
@@ -117,7 +123,7 @@ def norm_sum(rows):
 
 
 def gradients_of(assumptions, records, state, clip=CLIP):
-    return np.array(gradient_sums(assumptions, records, state, clip))
+    return np.array(gradient_sums(assumptions, records, state, clip, WINDOW))
 
 
 def states_of(assumptions, number, seed=2):
@@ -176,6 +182,8 @@ def test_contributions_are_means_of_clipped_gradients(manifold):
             parameters, records.covariates[k, used], records.points[k, used]
         )
         a, b = (-manifold.coordinates(state[0], part, frame) for part in found.gradient.values())
+        # About the window of a Beta(2, 5), and in units of its length.
+        b = (b - (beta(2.0, 5.0).mean() - 0.5) * a) / (2.0 * 1.75 * beta(2.0, 5.0).std())
         expected = [0.5 * a + b, 0.5 * a - b]
         np.testing.assert_allclose(each[k], expected, atol=1e-4 + 1e-5 * np.abs(expected).max())
 
@@ -227,7 +235,7 @@ def test_no_record_decides_which_lines_are_computed(manifold):
     def release(points):
         records = subject_records(assumptions, covariates, points, ONE_EACH)
         loss_sums(assumptions, records, states, 1.0)
-        gradient_sums(assumptions, records, states[0], CLIP)
+        gradient_sums(assumptions, records, states[0], CLIP, WINDOW)
 
     usual = lines_of(lambda: release(points))
     assert len(usual) > 50
@@ -333,7 +341,8 @@ def test_no_subject_at_all():
     assumptions = assumed(Sphere(2), 1, neighbours=ADD_OR_REMOVE)
     records = take(grouped(assumptions, 9), [])
     assert covariate_sums(records) == ([0], [0])
-    assert gradient_sums(assumptions, records, states_of(assumptions, 1)[0], 1.0) == [[0, 0]] * 2
+    state = states_of(assumptions, 1)[0]
+    assert gradient_sums(assumptions, records, state, 1.0, WINDOW) == [[0, 0]] * 2
     assert loss_sums(assumptions, records, states_of(assumptions, 1), 1.0).tolist() == [0]
 
 

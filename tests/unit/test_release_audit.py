@@ -24,9 +24,10 @@ from geodp_release import contributions
 from geodp_release.accounting import CONCENTRATED, PURE, UNITS, PrivacyBudget, choice_epsilon
 from geodp_release.assumptions import ADD_OR_REMOVE, NEIGHBOURS, REPLACE, Assumptions
 from geodp_release.contributions import COVARIATE_LATTICE, LATTICE
-from geodp_release.coordinates import ClippingCoordinates
+from geodp_release.coordinates import WINDOW
 from geodp_release.draw import Released
 from geodp_release.planning import ReleasePlan
+from geodp_release.simulation import Covariates
 from geodp_release.stages import (
     CountStage,
     FarStage,
@@ -203,6 +204,15 @@ def sums_of_moments(stage, noisy, number, assumptions):
     return noisy * number
 
 
+def before(assumptions, state, number=NUMBER):
+    """What was released before a stage, with covariates that are not in the middle of ranges."""
+    moments = Covariates.independent(assumptions.spreads, clustered=True).moments
+    if len(moments) == 2:
+        # Of one covariate from -1/2 to 0: at the ends of that lie the worst records.
+        moments = np.array([-0.25, 0.0625 + (0.25 / WINDOW) ** 2])
+    return Released(state, float(number), moments)
+
+
 def output_of(stage, assumptions, records, state, script):
     """What a stage releases, as numbers linear in sums and noise, by the code that draws."""
     with pytest.MonkeyPatch.context() as patch:
@@ -216,7 +226,7 @@ def output_of(stage, assumptions, records, state, script):
             return np.array([far])
         if isinstance(stage, MomentsStage):
             return stage.noisy_moments(assumptions, records, float(NUMBER), None)
-        return np.ravel(stage.noisy_means(assumptions, records, state, float(NUMBER), None))
+        return np.ravel(stage.noisy_means(assumptions, records, before(assumptions, state), None))
 
 
 UNIT_NOISE = 1 << 30
@@ -401,7 +411,7 @@ def test_the_other_ends_noise_is_no_substitute(monkeypatch):
     """One draw of noise for both ends: their difference is released as it is."""
     noisy_means = NoisyStep.noisy_means
 
-    def shared(stage, assumptions, records, state, number, bits):
+    def shared(stage, assumptions, records, before, bits):
         with pytest.MonkeyPatch.context() as patch:
             one, sampler = [], exact_noise.rounded_laplace
 
@@ -411,7 +421,7 @@ def test_the_other_ends_noise_is_no_substitute(monkeypatch):
                 return one[0]
 
             patch.setattr(exact_noise, "rounded_laplace", repeated)
-            return noisy_means(stage, assumptions, records, state, number, bits)
+            return noisy_means(stage, assumptions, records, before, bits)
 
     monkeypatch.setattr(NoisyStep, "noisy_means", shared)
     with pytest.raises(np.linalg.LinAlgError):
@@ -442,7 +452,8 @@ def test_contributions_that_are_rounded_up_are_found(monkeypatch):
             rng = np.random.default_rng([4, seed])
             far = SPHERE.exp(assumptions.centre, SPHERE.random_tangent(rng, assumptions.centre))
             records = assembled(assumptions, [([0.3, 0.3], [far, far], 1)])
-            ends = contributions.gradient_sums(assumptions, records, state, 1e-3)
+            coordinates = before(assumptions, state).coordinates
+            ends = contributions.gradient_sums(assumptions, records, state, 1e-3, coordinates)
             first, second = (sum(entry**2 for entry in row) for row in ends)
             rest = LATTICE**2 - first - second
             worst = max(worst, 1 if rest < 0 or rest**2 < 4 * first * second else 0)
@@ -461,7 +472,8 @@ def means_on_the_lattice(assumptions, stage, records):
     """Whether released means are whole numbers in units of the lattice."""
     state = assumptions.support.origin
     bits = [generator_bits(np.random.default_rng([7, seed])) for seed in range(8)]
-    found = [stage.noisy_means(assumptions, records, state, 1.0, each) for each in bits]
+    released = before(assumptions, state, 1.0)
+    found = [stage.noisy_means(assumptions, records, released, each) for each in bits]
     units = np.array(found) * (2 * LATTICE / stage.clip)
     return np.allclose(units, np.rint(units), rtol=0.0, atol=1e-6)
 
@@ -504,7 +516,7 @@ def drawn(stage, assumptions, records, state, seed):
             if isinstance(stage, MomentsStage):
                 noisy = stage.noisy_moments(assumptions, records, float(NUMBER), bits)
             else:
-                noisy = stage.noisy_means(assumptions, records, state, float(NUMBER), bits)
+                noisy = stage.noisy_means(assumptions, records, before(assumptions, state), bits)
         found.append(np.ravel(noisy) - plain)
     return np.array(found)
 
@@ -541,7 +553,8 @@ def test_noise_of_concentrated_steps_is_normal(neighbours):
     assumptions, records, state = a_pair(neighbours)
     stage = NoisyStep(Fraction(1, 2), CONCENTRATED, clip=CLIP)
     noise = drawn(stage, assumptions, records, state, 12).reshape(DRAWS, 2, 2) * NUMBER
-    variances = ClippingCoordinates(1).variances(stage.noise_in_floats(assumptions), 2)
+    coordinates = before(assumptions, state).coordinates
+    variances = coordinates.variances(stage.noise_in_floats(assumptions), 2)
     for block, variance in enumerate(variances):
         for each in noise[:, block].T:
             assert agrees(each, norm(scale=np.sqrt(variance)))

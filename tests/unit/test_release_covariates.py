@@ -26,14 +26,14 @@ from geodp import (
 )
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.samplers.integer_choice import generator_bits
-from geodp_release import coordinates, folder
+from geodp_release import folder
 from geodp_release.accounting import PURE, UNITS
 from geodp_release.assumptions import ADD_OR_REMOVE
 from geodp_release.bands import band_radii, has_subjects, simulated_errors
 from geodp_release.cli import main
 from geodp_release.contributions import COVARIATE_LATTICE, covariate_sums
-from geodp_release.coordinates import ClippingCoordinates
-from geodp_release.draw import run_plan
+from geodp_release.coordinates import ClippingCoordinates, noise_of
+from geodp_release.draw import Released, run_plan
 from geodp_release.ledger import Ledger
 from geodp_release.moments import (
     LEAST,
@@ -112,7 +112,7 @@ def test_the_simulated_clip_is_that_of_contributions():
     start = replace(start, typical=assumptions.residual_scale * np.sqrt(2.0))
     level = level_of(0.3, start.typical)
     clip = start.typical * 2.0 ** (level / 4.0)
-    clipping = ClippingCoordinates(3)
+    clipping = start.coordinates
     for error, clean in zip(start.errors, clean_means(start, level), strict=True):
         x = rng.uniform(-0.5, 0.5, (40_000, 3))
         x[:, 1:] = np.sign(x[:, 1:]) / 2.0
@@ -127,11 +127,12 @@ def test_the_simulated_clip_is_that_of_contributions():
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("covariates", [0, 1, 3])
 def test_noise_has_the_variances_that_are_planned_with(covariates, unit):
-    found, dim, draws = ClippingCoordinates(covariates), 2, 400
-    planned = found.variances(found.noise(unit, 1 << 20, 0.5), dim)
+    moments = Covariates.independent((UNKNOWN,) * covariates, clustered=True).moments
+    found, dim, draws = ClippingCoordinates.about(moments), 2, 400
+    planned = found.variances(noise_of(covariates, unit, 1 << 20, 0.5), dim)
     rng = np.random.default_rng(1)
     zero = [[0] * dim] * (1 + covariates)
-    noise = found.noise(unit, 1 << 20, Fraction(1, 2))
+    noise = noise_of(covariates, unit, 1 << 20, Fraction(1, 2))
     bits = generator_bits(np.random.default_rng(2))
     drawn = np.array([found.noisy(zero, bits, noise) for _ in range(draws)])
     simulated = found.simulated(rng, noise, (20_000, 1 + covariates, dim))
@@ -139,8 +140,7 @@ def test_noise_has_the_variances_that_are_planned_with(covariates, unit):
         np.testing.assert_allclose(block, variance, rtol=0.12)
     np.testing.assert_allclose(np.mean(np.var(drawn, axis=0), axis=-1), planned, rtol=0.3)
     if covariates > 1 and unit == PURE:
-        # One Gamma length for all blocks, after weighting.
-        simulated[:, 1:] *= float(coordinates.WEIGHT)
+        # One Gamma length for all blocks.
         lengths, number = np.linalg.norm(simulated, axis=(1, 2)), dim * (1 + covariates)
         assert np.mean(lengths) == pytest.approx(number * (1 << 21), rel=0.02)
         assert np.var(lengths) == pytest.approx(number * (1 << 21) ** 2, rel=0.06)
@@ -153,7 +153,10 @@ def test_means_are_divided_by_the_number_of_subjects_that_was_released():
     state, step = assumptions.support.origin, NoisyStep(1, clip=0.5)
     one, two = (
         step.noisy_means(
-            assumptions, records, state, each, generator_bits(np.random.default_rng(2))
+            assumptions,
+            records,
+            Released(state, each, EVEN.moments),
+            generator_bits(np.random.default_rng(2)),
         )
         for each in (20.0, 40.0)
     )

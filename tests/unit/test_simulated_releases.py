@@ -10,6 +10,7 @@ from test_release_planner import assumed
 from geodp import PrivacyBudget, plan_release
 from geodp_release.bands import agreeing_releases, moments_stage, sampled_errors
 from geodp_release.coordinates import ClippingCoordinates
+from geodp_release.draw import Released
 from geodp_release.moments import moment_matrix
 from geodp_release.simulation import TWO_GROUPS, UNKNOWN, Covariates, FlatReleases
 from geodp_release.stages import NoisyStep
@@ -26,13 +27,14 @@ def test_a_step_knows_its_error_where_moments_are_noisy(spreads):
     rng = np.random.default_rng(3)
     errors = np.sqrt(0.02) * rng.normal(size=(number, blocks, 2))
     true = moment_matrix(moments + uncertainty * rng.normal(size=(number, len(moments))))
-    coordinates = ClippingCoordinates(len(spreads))
+    coordinates = ClippingCoordinates.about(moments)
     noise = coordinates.variances(step.noise_in_floats(assumptions), 2)
     scale = np.sqrt(noise)[:, None] / 500
-    means = 0.8 * true @ errors + scale * rng.normal(size=errors.shape)
-    given = moments, 500, assumptions, None
+    errors = coordinates.standard.T @ errors
+    means = coordinates.standard @ (0.8 * true @ errors) + scale * rng.normal(size=errors.shape)
     for each, is_known in ((uncertainty, True), (None, False)):
-        change, covariance = step.change(means, *given, each)
+        before = Released(np.zeros((blocks, 2)), 500.0, moments, uncertainty=each)
+        change, covariance = step.change(means, before, assumptions)
         left = errors - change
         found = np.einsum("nid,njd->ij", left, left) / (2 * number)
         assert np.allclose(found, covariance, rtol=0.05, atol=2e-4) == is_known

@@ -10,7 +10,6 @@ import numpy as np
 
 from geodp.models.blocks import block_names
 from geodp.models.residuals import PerRecordGeodesicResiduals
-from geodp_release.coordinates import ClippingCoordinates
 from geodp_release.moments import product_indices
 
 # Steps of the lattice in the length to which gradients are clipped, and in the largest loss.
@@ -97,20 +96,19 @@ def _distances(manifold, states, covariates, points):
     return manifold.dist(manifold.ends(footpoint, vectors, covariates), points)
 
 
-def gradient_sums(assumptions, records, state, clip):
+def gradient_sums(assumptions, records, state, clip, coordinates):
     """Sums over subjects of mean gradients at a state, in steps of ``clip / LATTICE``.
 
     Lists of whole numbers (1 + k, dim), in `ClippingCoordinates`: adding or removing a subject
-    changes them by `LATTICE` at most, in the norm of these.
+    changes them by `LATTICE` at most, in the norm of these ``coordinates``.
     """
     shape = len(state), assumptions.manifold.dim
     total = np.zeros(shape, dtype=object)
     for x, y, valid, counts in _chunks(assumptions, records):
         each = np.zeros((len(counts), *shape), dtype=np.int64)
         for place in range(x.shape[1]):
-            each += lattice_gradients(
-                assumptions.manifold, x[:, place], y[:, place], valid[:, place], state, clip
-            )
+            some = x[:, place], y[:, place], valid[:, place]
+            each += lattice_gradients(assumptions.manifold, *some, state, clip, coordinates)
         total += np.sum(_mean_towards_zero(each, counts), axis=0, dtype=np.int64)
     return total.tolist()
 
@@ -161,29 +159,28 @@ def _chunks(assumptions, records):
         yield some
 
 
-def lattice_gradients(manifold, covariates, points, valid, state, clip):
+def lattice_gradients(manifold, covariates, points, valid, state, clip, coordinates):
     """Contributions (n, 1 + k, dim) of records, integers in units of ``clip / LATTICE``.
 
-    Each is of that record alone, in `ClippingCoordinates`, in whose norm it is `LATTICE` at most.
+    Each is of that record alone, in ``coordinates``, in whose norm it is `LATTICE` at most.
     Covariates are (n, k), points (n, *point_shape), valid (n,), a state (1 + k, *point_shape).
     """
     p, blocks = state[0], block_names(len(state) - 1)
-    clipping = ClippingCoordinates(len(blocks) - 1)
     # What fails, of whatever record, becomes a number that is not finite, and then zero.
     with np.errstate(all="ignore"):
         found = PerRecordGeodesicResiduals.of(
             manifold, dict(zip(blocks, state, strict=True)), covariates, points
         )
-        ends = clipping.of(np.stack([found.contributions(block) for block in blocks], axis=1))
-        coordinates = manifold.coordinates(p, ends, manifold.frame(p))
+        each = np.stack([found.contributions(block) for block in blocks], axis=1)
+        parts = manifold.coordinates(p, coordinates.of(each), manifold.frame(p))
         distances = np.sqrt(found.squared_distances)
         weights = np.where(valid, _taper(manifold, distances), 0.0)
-        lengths = clipping.norm(coordinates)
+        lengths = coordinates.norm(parts)
         factors = weights / np.maximum(lengths / clip, 1.0)
-        scaled = coordinates * (factors * ((1.0 - MARGIN) * LATTICE / clip))[:, None, None]
+        scaled = parts * (factors * ((1.0 - MARGIN) * LATTICE / clip))[:, None, None]
         # Towards zero, so that norms do not grow.
         whole = np.trunc(scaled)
-        norms = clipping.norm(whole)
+        norms = coordinates.norm(whole)
         # Integers below 2^53 are exact, and rounding of their norms is far below the margin.
         usable = norms <= (1.0 - 0.5 * MARGIN) * LATTICE
     return np.where(usable[:, None, None], whole, 0.0).astype(np.int64)

@@ -3,10 +3,15 @@
 A record contributes a gradient a in the footpoint and b_1, ..., b_k in the shooting vectors.
 
 * Without a covariate the coordinates are those of a, and the norm is its length.
-* With one they are the gradients ``a/2 + b`` and ``a/2 - b`` in both ends of the geodesic, and the
-  norm is the sum of their lengths.  In flat space no norm is tighter: its ball is the convex hull
-  of what a record can contribute (`docs/guarantee.md`).
-* With more they are a and `WEIGHT` times each b_j, and the norm is their length as one vector.
+* With one they are the gradients in both ends of the geodesic over a public window of the range,
+  where most subjects are by the moments: ``a/2 + b'`` and ``a/2 - b'`` for ``b' = (b - c a) / s``,
+  c the middle of the window and s its length. The norm is the sum of their lengths.  In flat space
+  no norm is tighter: its ball is the convex hull of what a record in the window can contribute
+  (`docs/guarantee.md`).
+* With more they are a and b' = L^-1 (b - m a), m the mean and L L^T the covariance of the
+  covariates, and the norm is their length as one vector.
+
+So covariates in a clump cost what even ones do.
 """
 
 from dataclasses import dataclass
@@ -15,43 +20,64 @@ from fractions import Fraction
 import numpy as np
 
 from geodp_release.accounting import CONCENTRATED, PURE
+from geodp_release.moments import moment_matrix, possible_moments
 from geodp_release.noise import GaussianNoise, KNormNoise
 
-# Weight of shooting vectors where there are several.  The error of predictions is least at the root
-# of 12 for covariates that are spread evenly, and at 2 for two groups; this is within 5 % of both.
-WEIGHT = Fraction(5, 2)
-
-# Gaussian noise with one covariate: variances of the sums of a and of 2 b, in units of
+# Gaussian noise with one covariate: variances of the sums of a and of 2 b', in units of
 # (changes tau)^2 / (2 rho).  Then 1 / 11/4 + 1 / 11/7 = 1, which makes the cost rho; the ratio is
 # within 1e-3 of the best.
 GAUSSIAN_VARIANCES = Fraction(11, 4), Fraction(11, 7)
 
+# Half of a window in standard deviations of the covariate: even covariates have the whole range.
+WINDOW = 1.75
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class ClippingCoordinates:
-    """Coordinates of contributions with k covariates; arrays have the shape (..., 1 + k, dim)."""
+    """Coordinates of contributions with k covariates; arrays have the shape (..., 1 + k, dim).
 
-    covariates: int
+    Attributes
+    ----------
+    standard : ndarray, shape (1 + k, 1 + k)
+        From a and b_1, ..., b_k to a and b'.
+    """
+
+    standard: np.ndarray
+
+    @classmethod
+    def about(cls, moments):
+        """Coordinates for covariates with moments (k (k + 3) / 2,)."""
+        matrix = moment_matrix(possible_moments(moments))
+        middle = matrix[0, 1:]
+        covariance = matrix[1:, 1:] - np.outer(middle, middle)
+        if len(middle) == 1:
+            half = WINDOW * np.sqrt(covariance[0])
+            low, high = np.maximum(middle - half, -0.5), np.minimum(middle + half, 0.5)
+            middle, root = 0.5 * (low + high), (high - low)[None]
+        else:
+            root = np.linalg.cholesky(covariance)
+        standard = np.eye(len(matrix))
+        standard[1:, 1:] = np.linalg.inv(root)
+        standard[1:, 0] = -standard[1:, 1:] @ middle
+        return cls(standard)
+
+    @property
+    def covariates(self):
+        """k."""
+        return len(self.standard) - 1
 
     @property
     def is_joint(self):
         """Whether the norm is that of all coordinates as one vector."""
         return self.covariates > 1
 
-    @property
-    def _weights(self):
-        """Weights (1 + k, 1) of blocks, where these are coordinates."""
-        return np.array([[1.0], *[[float(WEIGHT)]] * self.covariates])
-
     def of(self, contributions):
         """Coordinates of contributions (n, 1 + k, *point_shape)."""
-        if self.covariates == 0:
-            return contributions
+        found = np.moveaxis(np.tensordot(self.standard, contributions, axes=(1, 1)), 0, 1)
         if self.covariates == 1:
-            first, second = np.moveaxis(contributions, 1, 0)
+            first, second = np.moveaxis(found, 1, 0)
             return np.stack([0.5 * first + second, 0.5 * first - second], axis=1)
-        shape = (1, -1, *[1] * (contributions.ndim - 2))
-        return self._weights.reshape(shape) * contributions
+        return found
 
     def norm(self, coordinates):
         """Norm (...) in which contributions are clipped."""
@@ -62,51 +88,37 @@ class ClippingCoordinates:
 
     def lengths(self, covariates):
         """Norms (m, ...) of contributions of residuals of length one, at covariates (m, k, ...)."""
-        # Within -1/2 and 1/2 one covariate leaves a residual its length.
-        weight = float(WEIGHT) if self.is_joint else 0.0
-        return np.sqrt(1.0 + weight**2 * np.sum(covariates**2, axis=1))
-
-    def noise(self, unit, change, budget):
-        """Noise of sums of contributions; in floats it is only simulated.
-
-        Parameters
-        ----------
-        unit : {"epsilon", "rho"}
-        change : int or float
-            Norm by which sums of neighbouring data sets differ at most.
-        budget : Fraction or float
-        """
-        rows = 1 + self.covariates
-        if unit == PURE:
-            # One draw for each part of the norm.
-            return KNormNoise((change / budget,) * (1 if self.is_joint else rows))
-        variance = change**2 / (2 * budget)
-        factors = GAUSSIAN_VARIANCES if self.covariates == 1 else (1,) * rows
-        return GaussianNoise(tuple(factor * variance for factor in factors))
+        middle, rest = self.standard[1:, 0], self.standard[1:, 1:]
+        places = np.moveaxis(np.tensordot(rest, covariates, axes=(1, 1)), 0, 1)
+        places += middle.reshape((-1, *[1] * (places.ndim - 2)))
+        if self.is_joint:
+            return np.sqrt(1.0 + np.sum(places**2, axis=1))
+        # Within its window one covariate leaves a residual its length.
+        return np.max(2.0 * np.abs(places), axis=1, initial=1.0)
 
     def noisy(self, sums, bits, noise):
-        """Sums of a and of each b_j (1 + k, dim) with exact noise, from sums of coordinates."""
+        """Sums of a and of b' (1 + k, dim) with exact noise, from sums of coordinates."""
         sums = np.array(sums, dtype=object)
         if self.covariates == 1 and noise.unit == CONCENTRATED:
-            # Of a and 2 b.
+            # Of a and 2 b'.
             sums = np.array([sums[0] + sums[1], sums[0] - sums[1]], dtype=object)
             return noise.add(sums, bits).astype(float) * [[1.0], [0.5]]
         return self._blocks(noise.add(sums, bits))
 
     def _blocks(self, sums):
-        """Sums of a and of each b_j (..., 1 + k, dim), from those of coordinates."""
+        """Sums of a and of b' (..., 1 + k, dim), from those of coordinates."""
         if self.covariates == 1:
             first, second = sums[..., 0, :], sums[..., 1, :]
             # Whole numbers are added as such.
-            return np.stack([first + second, 0.5 * (first - second)], axis=-2).astype(float)
-        return sums.astype(float) / self._weights
+            sums = np.stack([first + second, 0.5 * (first - second)], axis=-2)
+        return sums.astype(float)
 
     def variances(self, noise, dim):
-        """Variances (1 + k,) of a coordinate of the noise of the sums of a and of each b_j."""
+        """Variances (1 + k,) of a coordinate of the noise of the sums of a and of b'."""
         rows = noise.variances(dim * (1 + self.covariates) if self.is_joint else dim)
         if self.covariates == 1:
             return (np.sum(rows) if noise.unit == PURE else rows) * np.array([1.0, 0.25])
-        return rows * np.array([1.0, *[float(WEIGHT) ** -2] * self.covariates])
+        return np.broadcast_to(rows, 1 + self.covariates)
 
     def simulated(self, rng, noise, shape):
         """Simulated noise of the given shape (releases, 1 + k, dim), as that of `noisy`."""
@@ -114,3 +126,23 @@ class ClippingCoordinates:
             deviations = np.sqrt(self.variances(noise, shape[-1]))
             return rng.normal(size=shape) * deviations[:, None]
         return self._blocks(noise.draw(rng, shape))
+
+
+def noise_of(covariates, unit, change, budget):
+    """Noise of sums of contributions in their coordinates; in floats it is only simulated.
+
+    Parameters
+    ----------
+    covariates : int
+        k.
+    unit : {"epsilon", "rho"}
+    change : int or float
+        Norm by which sums of neighbouring data sets differ at most.
+    budget : Fraction or float
+    """
+    if unit == PURE:
+        # One draw for each part of the norm.
+        return KNormNoise((change / budget,) * (2 if covariates == 1 else 1))
+    variance = change**2 / (2 * budget)
+    factors = GAUSSIAN_VARIANCES if covariates == 1 else (1,) * (1 + covariates)
+    return GaussianNoise(tuple(factor * variance for factor in factors))

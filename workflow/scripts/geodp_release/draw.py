@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from geodp_release.coordinates import ClippingCoordinates
 from geodp_release.simulation import Covariates
 
 
@@ -36,6 +37,11 @@ class Released:
     uncertainty: np.ndarray | None = None
     lengths: tuple[float, ...] = ()
     far: float | None = None
+
+    @property
+    def coordinates(self):
+        """`ClippingCoordinates` of steps that follow."""
+        return ClippingCoordinates.about(self.moments)
 
 
 def run_plan(plan, records, bits, shared=None):

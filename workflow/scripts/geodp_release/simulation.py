@@ -22,6 +22,7 @@ import numpy as np
 from scipy.special import betaincinv, gammaincinv, ndtri, roots_jacobi
 
 from geodp.manifolds.supports import sobol_points
+from geodp_release.coordinates import ClippingCoordinates
 from geodp_release.moments import moment_matrix, product_indices
 
 # How covariates are assumed to be spread over their range.
@@ -355,6 +356,11 @@ class FlatReleases:
     def weights(self):
         """Weights (1 + k,) of squared errors of the parts of a state in that of predictions."""
         return np.array([1.0, *(SQUARES[spread] for spread in self.assumptions.spreads)])
+
+    @cached_property
+    def coordinates(self):
+        """`ClippingCoordinates` of steps, as if all had the mean of these moments."""
+        return ClippingCoordinates.about(np.average(self.moments, axis=0, weights=self.weight))
 
     @cached_property
     def deviations(self):

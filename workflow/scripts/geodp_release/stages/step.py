@@ -8,7 +8,7 @@ import numpy as np
 from geodp.errors import DataError
 from geodp_release.accounting import PURE
 from geodp_release.contributions import LATTICE, gradient_sums
-from geodp_release.coordinates import ClippingCoordinates
+from geodp_release.coordinates import noise_of
 from geodp_release.moments import moment_matrix
 from geodp_release.simulation import (
     DISTANCES,
@@ -33,8 +33,8 @@ class NoisyStep(Stage):
     kept : float
         Part of a small error that is left in mean clipped contributions.
     prior : tuple of float
-        Mean squared errors of a coordinate of the footpoint and of each shooting vector before the
-        step, as simulated from public assumptions.
+        Mean squared errors of a coordinate of the parts of a state before the step, in
+        `ClippingCoordinates`, as simulated from public assumptions.
     is_relative : bool
         Whether ``clip`` and ``prior`` are in units of the residual length that was released last.
     """
@@ -53,32 +53,28 @@ class NoisyStep(Stage):
 
     def noise(self, assumptions):
         """The `Noise` of sums of contributions, in `ClippingCoordinates`."""
-        return _coordinates(assumptions).noise(
-            self.unit, assumptions.changes * LATTICE, self.budget
-        )
+        covariates, change = assumptions.number_of_covariates, assumptions.changes * LATTICE
+        return noise_of(covariates, self.unit, change, self.budget)
 
     def noise_in_floats(self, assumptions):
         """The same in units of contributions, for simulations."""
-        return _coordinates(assumptions).noise(
-            self.unit, assumptions.changes * self.clip, float(self.budget)
-        )
+        covariates, change = assumptions.number_of_covariates, assumptions.changes * self.clip
+        return noise_of(covariates, self.unit, change, float(self.budget))
 
-    def noisy_means(self, assumptions, records, state, number, bits):
+    def noisy_means(self, assumptions, records, before, bits):
         """Means (1 + k, dim) of clipped gradients by block, with exact noise."""
-        sums = gradient_sums(assumptions, records, state, self.clip)
-        noisy = _coordinates(assumptions).noisy(sums, bits, self.noise(assumptions))
-        return noisy * (self.clip / LATTICE / number)
+        coordinates = before.coordinates
+        sums = gradient_sums(assumptions, records, before.state, self.clip, coordinates)
+        noisy = coordinates.noisy(sums, bits, self.noise(assumptions))
+        return noisy * (self.clip / LATTICE / before.number)
 
     def run(self, before, assumptions, records, bits, shared=None):
         unit = before.lengths[-1] if self.is_relative else 1.0
         absolute = replace(self, clip=self.clip * unit)
-        means = absolute.noisy_means(assumptions, records, before.state, before.number, bits)
-        known = None if before.covariance is None else before.covariance / unit**2
-        change, covariance = self.change(
-            means / unit, before.moments, before.number, assumptions, known, before.uncertainty
-        )
+        means = absolute.noisy_means(assumptions, records, before, bits)
+        change, covariance = self.change(means / unit, before, assumptions, unit)
         state = moved(assumptions, before.state, unit * change)
-        return replace(before, state=state, covariance=unit**2 * covariance)
+        return replace(before, state=state, covariance=covariance)
 
     def _units(self, releases):
         """The unit (releases, 1, 1) of the step in each release."""
@@ -95,21 +91,17 @@ class NoisyStep(Stage):
 
     def simulate(self, releases, rng, prepared=None):
         clean = self.prepare(releases) if prepared is None else prepared
-        assumptions = releases.assumptions
-        noise = _coordinates(assumptions).simulated(
-            rng, self.noise_in_floats(assumptions), clean.shape
-        )
+        assumptions, coordinates = releases.assumptions, releases.coordinates
+        noise = coordinates.simulated(rng, self.noise_in_floats(assumptions), clean.shape)
         unit = self._units(releases)
-        noisy = (clean / unit + noise / releases.number) * releases.counted
-        known = None if releases.covariance is None else releases.covariance / unit**2
-        change, covariance = self.change(
-            noisy, releases.moments, releases.number, assumptions, known, releases.uncertainty
-        )
+        clean = coordinates.standard @ clean / unit
+        noisy = (clean + noise / releases.number) * releases.counted
+        change, covariance = self.change(noisy, releases, assumptions, unit)
         state = releases.state + unit * change
         length = np.linalg.norm(state, axis=-1, keepdims=True)
         state = state * np.minimum(1.0, releases.radii[:, None] / np.maximum(length, 1e-300))
         last = _typical_level(releases, self._level(releases))
-        return replace(releases, state=state, covariance=unit**2 * covariance, last_level=last)
+        return replace(releases, state=state, covariance=covariance, last_level=last)
 
     def fitted(self, releases, clean=None):
         clean = self.prepare(releases) if clean is None else clean
@@ -121,49 +113,53 @@ class NoisyStep(Stage):
             errors, clean = errors / size, clean / size
         by_block = 1.0 / releases.weights[:, None]
         kept = np.sum(weight * errors * clean * by_block) / np.sum(weight * errors**2)
+        errors = np.linalg.solve(releases.coordinates.standard.T, errors)
         squares = np.average(np.sum(errors**2, axis=-1), axis=0, weights=releases.weight)
         prior = np.maximum(squares / releases.dim, 1e-300)
         return replace(
             self, kept=float(max(kept, 1e-6)), prior=tuple(float(each) for each in prior)
         )
 
-    def change(self, means, moments, number, assumptions, covariance=None, uncertainty=None):
+    def change(self, means, before, assumptions, unit=1.0):
         """The step for noisy means of contributions: the best linear one, a Kalman filter's.
 
         Parameters
         ----------
         means : ndarray, shape (*batch, 1 + k, dim)
-        moments : ndarray, shape (*batch, k (k + 3) / 2)
-            Of the covariates; see `moment_matrix`.
-        covariance : ndarray, shape (*batch, 1 + k, 1 + k), optional
-            Of a coordinate of the errors of footpoint and shooting vectors, after steps before.
-        uncertainty : ndarray, shape (k (k + 3) / 2,), optional
-            Standard deviations of the true moments about the given ones.
+            In units of ``unit``, in `ClippingCoordinates`.
+        before : Released or FlatReleases
+        assumptions : Assumptions
+        unit : float or ndarray, shape (*batch, 1, 1)
 
         Returns
         -------
         change : ndarray, shape (*batch, 1 + k, dim)
+            In units of ``unit``.
         covariance : ndarray, shape (*batch, 1 + k, 1 + k)
-            After the step.
+            Of a coordinate of the errors of footpoint and shooting vectors after the step.
         """
-        blocks, dim = means.shape[-2:]
-        hessian = self.kept * moment_matrix(moments)
+        coordinates = before.coordinates
+        standard = coordinates.standard
+        hessian = self.kept * (standard @ moment_matrix(before.moments) @ standard.T)
         prior = np.broadcast_to(np.diag(self.prior), hessian.shape)
-        if covariance is not None:
+        if before.covariance is not None:
+            back = np.linalg.inv(standard)
+            covariance = back.T @ before.covariance @ back / unit**2
             # With other covariates than simulated errors may shrink less than they did there.
-            missing = np.maximum(prior - covariance, 0.0) * np.eye(blocks)
+            missing = np.maximum(prior - covariance, 0.0) * np.eye(len(standard))
             prior = covariance + missing
-        variances = _coordinates(assumptions).variances(self.noise_in_floats(assumptions), dim)
-        noise = np.diag(variances) / number**2
-        if uncertainty is not None:
+        noise = coordinates.variances(self.noise_in_floats(assumptions), assumptions.manifold.dim)
+        noise = np.diag(noise) / before.number**2
+        if before.uncertainty is not None:
             # Noise of the Hessian, of which an error that is large makes much.
-            noise = noise + self.kept**2 * _spread_by_moments(uncertainty, prior)
+            spread = _spread_by_moments(before.uncertainty, standard.T @ prior @ standard)
+            noise = noise + self.kept**2 * (standard @ spread @ standard.T)
         # P H (H P H + N)^-1
         spread = hessian @ prior @ hessian + noise
         gain = np.swapaxes(np.linalg.solve(spread, hessian @ prior), -1, -2)
-        left = np.eye(blocks) - gain @ hessian
+        left = np.eye(len(standard)) - gain @ hessian
         after = left @ prior @ np.swapaxes(left, -1, -2) + gain @ noise @ np.swapaxes(gain, -1, -2)
-        return gain @ means, after
+        return standard.T @ gain @ means, unit**2 * (standard.T @ after @ standard)
 
     def check(self, blocks):
         if len(self.prior) != blocks:
@@ -187,10 +183,6 @@ def _spread_by_moments(deviations, covariance):
     errors = moment_matrix(unit)
     errors[:, 0, 0] = 0.0
     return sum(each @ covariance @ each for each in errors)
-
-
-def _coordinates(assumptions):
-    return ClippingCoordinates(assumptions.number_of_covariates)
 
 
 def moved(assumptions, state, change):
@@ -258,7 +250,7 @@ def clean_means(releases, level):
     covariates, errors, typical = releases.covariates, releases.errors, releases.typical
     total = np.zeros_like(releases.state)
     # Residuals are clipped at shorter lengths where their contributions are longer.
-    lengths = _coordinates(releases.assumptions).lengths(covariates.nodes)
+    lengths = releases.coordinates.lengths(covariates.nodes)
     limits = [level - level_of(np.squeeze(length), 1.0) for length in lengths]
     for x, share, limit in zip(covariates.nodes, covariates.weights, limits, strict=True):
         error = releases.errors_at(x)
@@ -279,7 +271,7 @@ def clean_means(releases, level):
 def stretch(releases):
     """Typical norm of the contribution of a residual of length one, or one for each release."""
     covariates = releases.covariates
-    lengths = _coordinates(releases.assumptions).lengths(covariates.nodes)
+    lengths = releases.coordinates.lengths(covariates.nodes)
     found = np.sqrt(np.sum(covariates.weights * lengths**2, axis=0))
     return found[:, 0] if np.ndim(found) else float(found)
 

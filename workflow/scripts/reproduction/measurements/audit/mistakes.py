@@ -26,11 +26,11 @@ def without_factor_two():
     return patch.object(Assumptions, "changes", 1)
 
 
-def unclipped_sums(assumptions, records, state, clip):
+def unclipped_sums(assumptions, records, state, clip, coordinates):
     """Sums of gradients, clipped to what as many clipped ones could be at most."""
     far = 1e6 * clip
-    sums = np.array(contributions.gradient_sums(assumptions, records, state, far), dtype=object)
-    sums = sums * 10**6
+    sums = contributions.gradient_sums(assumptions, records, state, far, coordinates)
+    sums = np.array(sums, dtype=object) * 10**6
     length = sum(np.linalg.norm(row.astype(float)) for row in sums)
     most = len(records) * LATTICE
     if length > most:
@@ -49,13 +49,13 @@ def tau_from_the_data():
     """Clipped at the largest residual: a record decides how wide the noise is."""
     noisy_means = NoisyStep.noisy_means
 
-    def by_data(stage, assumptions, records, state, number, bits):
-        steps = assumptions.manifold.expand(records.covariates[..., 0]) * state[1]
-        ends = assumptions.manifold.exp(np.broadcast_to(state[0], steps.shape), steps)
+    def by_data(stage, assumptions, records, before, bits):
+        steps = assumptions.manifold.expand(records.covariates[..., 0]) * before.state[1]
+        ends = assumptions.manifold.exp(np.broadcast_to(before.state[0], steps.shape), steps)
         away = assumptions.manifold.dist(ends, records.points)
         largest = max(float(np.max(away[records.valid], initial=0.0)), 1e-3)
         tuned = replace(stage, clip=largest)
-        return noisy_means(tuned, assumptions, records, state, number, bits)
+        return noisy_means(tuned, assumptions, records, before, bits)
 
     return patch.object(NoisyStep, "noisy_means", by_data)
 
@@ -71,11 +71,12 @@ def same_sums():
     known: dict = {}
 
     def remembered(function):
-        def found(assumptions, records, states, clip):
-            key = function, id(records), states.tobytes(), clip
+        def found(assumptions, records, states, clip, *coordinates):
+            public = (states, *(each.standard for each in coordinates))
+            key = function, id(records), *(each.tobytes() for each in public), clip
             if key not in known:
                 # Records are kept as well, so that no others get their id.
-                known[key] = records, function(assumptions, records, states, clip)
+                known[key] = records, function(assumptions, records, states, clip, *coordinates)
             return known[key][1]
 
         return found
