@@ -25,8 +25,9 @@ from geodp_release.stages.base import Stage
 # Volumes are multiples of 2^-VOLUME_BITS.
 VOLUME_BITS = 20
 
-# Simulations score the NEAR nearest points exactly and a random FAR of the rest, reweighted.
-NEAR, FAR = 128, 96
+# Simulations score all of so FEW points, and else the NEAR nearest exactly and a random FAR of the
+# rest, reweighted.
+FEW, NEAR, FAR = 256, 128, 96
 
 
 @dataclass(frozen=True)
@@ -185,7 +186,7 @@ class _Points:
     @classmethod
     def of(cls, releases, number):
         truth, states = releases.truth, releases.assumptions.support.even_coordinates(number)
-        if number <= NEAR + FAR:
+        if number <= FEW:
             index = np.broadcast_to(np.arange(number), (len(truth), number))
             log_weight = np.zeros(index.shape, dtype=np.float32)
         else:
