@@ -10,6 +10,7 @@ from test_release_planner import assumed
 from geodp import PrivacyBudget, plan_release
 from geodp_release.bands import agreeing_releases, moments_stage, sampled_errors
 from geodp_release.coordinates import ClippingCoordinates
+from geodp_release.doubts import is_at_edge
 from geodp_release.draw import Released
 from geodp_release.moments import moment_matrix
 from geodp_release.simulation import TWO_GROUPS, UNKNOWN, Covariates, FlatReleases
@@ -62,3 +63,13 @@ def test_simulated_steps_know_how_noisy_moments_are():
     found, _ = agreeing_releases(plan, np.array([-0.1, 0.06]))
     np.testing.assert_array_equal(found.uncertainty, stage.uncertainty(plan.assumptions))
     assert np.all(found.uncertainty > 0.0)
+
+
+def test_an_edge_is_as_near_as_the_error_of_a_release():
+    """Few simulated releases are as long as one whose truth is inside, and noise is small."""
+    simulated = np.linspace(0.0, 0.9, 100)
+    assert not is_at_edge(simulated, 0.005, 0.97, 0.005)
+    assert is_at_edge(simulated, 0.005, 0.995, 0.005)
+    assert is_at_edge(simulated, 0.02, 0.97, 0.005)
+    # Where noise takes many to the edge it says nothing to be there.
+    assert not is_at_edge(np.append(simulated, np.ones(10)), 0.2, 1.0, 0.005)

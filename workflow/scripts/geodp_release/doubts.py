@@ -26,18 +26,22 @@ FAR = 0.1
 # Where so many of these end at the edge itself, which noise does, it says nothing to be there.
 OFTEN, EDGE = 0.05, 1.0 - 1e-6
 
-# No edge is within this part of the longest, even where no simulated release is that long.
-INNER = 0.75
+# No edge is within this part of the longest, nor farther inside than so many typical errors, even
+# where no simulated release is that long.
+INNER, ERRORS = 0.75, 2.0
 
 
-def is_at_edge(simulated, released, rare):
-    """Whether a length, in units of the longest, is one that a ``rare`` part of (n,) reaches."""
+def is_at_edge(simulated, error, released, rare):
+    """Whether a length, in units of the longest, is one that a ``rare`` part of (n,) reaches.
+
+    And as near to the longest as it would be with an ``error`` if the true one were longer.
+    """
     few = np.mean(simulated >= EDGE) <= OFTEN
     longer = np.quantile(simulated, 1.0 - rare)
-    return bool(few and released >= min(max(longer, INNER), EDGE))
+    return bool(few and released >= min(max(longer, INNER, 1.0 - ERRORS * error), EDGE))
 
 
-def doubts(release, state, simulated, typical, far):
+def doubts(release, state, simulated, errors, typical, far):
     """Doubts about a `Release`, one sentence each, that say what to change next time.
 
     Parameters
@@ -46,6 +50,8 @@ def doubts(release, state, simulated, typical, far):
     state : ndarray, shape (1 + k, *point_shape)
     simulated : ndarray, shape (n, 1 + k)
         Lengths of the parts of simulated states, in units of the support's radii.
+    errors : ndarray, shape (n, 1 + k, dim)
+        Of these.
     typical : ndarray, shape (n,)
         Root mean squared residuals of the same releases, which agree with this one.
     far : ndarray, shape (n,), optional
@@ -58,7 +64,8 @@ def doubts(release, state, simulated, typical, far):
     parts = np.array(away, dtype=float) / assumptions.support.radii
     # For each part, and for records far away.
     rare = RARE / (1 + len(state))
-    edges = [is_at_edge(*each, rare) for each in zip(simulated.T, parts, strict=True)]
+    usual = np.median(np.linalg.norm(errors, axis=-1), axis=0) / assumptions.support.radii
+    edges = [is_at_edge(*each, rare) for each in zip(simulated.T, usual, parts, strict=True)]
     # A ball that is the whole space has no edge.
     edges[0] &= assumptions.footpoint_radius < manifold.injectivity_radius
     found = []

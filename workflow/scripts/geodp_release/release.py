@@ -146,8 +146,8 @@ class Release:
     def doubts(self) -> list[str]:
         """Sentences that say which public input to change next time; bands are withheld then."""
         state = np.stack([self.footpoint, *self.shooting_vectors])
-        typical, _, away, far, _ = self._simulated
-        return doubts(self, state, away, typical, far)
+        typical, errors, away, far, _ = self._simulated
+        return doubts(self, state, away, errors, typical, far)
 
     @property
     def error(self) -> float:
