@@ -159,7 +159,7 @@ def measure(settings, cell, releases):
     ``releases`` is the key of ``coverage`` that has their number.
     """
     chosen, seed = settings["coverage"], settings["seed"]
-    names = [cell["space"], cell["unlike"], f"{cell['true_over_assumed']}"]
+    names = [f"{cell[key]}" for key in ("space", "unlike", "true_over_assumed", "radii_left_out")]
     space, number = chosen["spaces"][cell["space"]], chosen[releases]
     scale, ratio = space["residual_scale"], cell["true_over_assumed"]
     aims = {name: chosen["aims"][name] for name in cell["aims"]}
