@@ -9,6 +9,7 @@ integers by which they are drawn.
 
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -70,7 +71,7 @@ def stage_of(kind, unit, budget, covariates=1):
         return PointsStage.of(choice_epsilon(budget, unit), unit, FEW, 0.5)
     if kind == "step":
         return NoisyStep(budget, unit, clip=CLIP, prior=(1.0,) * (1 + covariates))
-    others = CountStage, FarStage, MomentsStage, ScaleStage
+    others = CountStage, FarStage, MomentsStage, partial(ScaleStage, share=0.75)
     return dict(zip(("count", "far", "moments", "scale"), others, strict=True))[kind](budget, unit)
 
 

@@ -524,13 +524,14 @@ def test_bands_hold_together(manifold):
 
 def test_doubts_say_what_to_change_and_withhold_bands():
     plan = quick(assumed(manifold := Sphere(2), 1))
-    looks = ScaleStage(1), FarStage(1)
+    looks = ScaleStage(1, share=0.75), FarStage(1)
     data, public = cohort(plan.assumptions), replace(plan.assumptions, residual_scale=None)
     stages = *plan.stages, *looks
     plan = replace(plan, assumptions=public, budget=PrivacyBudget("4.5"), stages=stages)
     made = release_geodesic(plan, *data, ONE_EACH)
     assert made.doubts() == []
     assert made.share_far_away < 0.1
+    assert "three quarters of the residuals are shorter than" in made.found()[0]
     centre, p, [vector] = plan.assumptions.centre, made.footpoint, made.shooting_vectors
     away, grid = manifold.log(centre, p), length_grid(plan.assumptions)
     end = manifold.exp(centre, 0.5 / manifold.norm(centre, away) * away)

@@ -53,7 +53,7 @@ def stages_of(budget, neighbours):
     if neighbours == REPLACE:
         return found
     some = total / 40
-    looks = ScaleStage(some, unit), FarStage(some, unit)
+    looks = ScaleStage(some, unit, share=0.75), FarStage(some, unit)
     return CountStage(some, unit), *found, *looks
 
 
@@ -249,7 +249,7 @@ def test_a_file_is_whole_or_not_there(example, tmp_path, monkeypatch):
 # Place, value and message, of which `OTHERWISE` is said where the rest of the file says otherwise.
 OTHERWISE = "it does not agree with the rest of the file: give a file as Release.save wrote it"
 CHANGES = [
-    ("format", "geodp release 1", 'its format is not "geodp release 9"'),
+    ("format", "geodp release 1", 'its format is not "geodp release 10"'),
     ("extra", 1, "key extra is unknown"),
     ("footpoint", [1.0, 0.0], r"key footpoint: it is not an array of shape \(3,\)"),
     ("footpoint", [1.0, 0.0, "x"], "key footpoint: it is not an array"),

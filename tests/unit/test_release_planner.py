@@ -93,6 +93,7 @@ def test_stages_spend_the_budget_on_every_way(budget, others, few_designs):
         assert counted == [bool(others)] + [False] * (len(counted) - 1)
         assert sum(isinstance(stage, MomentsStage) for stage in stages) <= 1
         assert [type(stage) for stage in stages[-2:]] == [ScaleStage, FarStage]
+        assert [each.share for each in stages if each.is_look][-2:] in ([0.75], [0.5, 0.75])
         assert {stage.unit for stage in stages} == {budget.unit}
     assert plan.error_without_privacy < plan.error
     assert plan.is_noise or plan.error < plan.error_without_data
@@ -372,20 +373,21 @@ def test_releases_follow_covariates_that_cluster(few_points, monkeypatch):
 # Residual scales that are measured
 
 
-@pytest.mark.parametrize("error", [0.0, 0.2])
-def test_a_simulated_residual_length_is_that_of_records(error):
+@pytest.mark.parametrize(("error", "share"), [(0.0, 0.5), (0.2, 0.5), (0.0, 0.75)])
+def test_a_simulated_residual_length_is_that_of_records(error, share):
     assumptions = assumed(("euclidean", 2), (1.0, 2.0), None, 400, (EVENLY,))
     rng, scale, number = np.random.default_rng(8), 0.05, 400
-    stage, count = ScaleStage(Fraction(1, 4)), FarStage(Fraction(1, 4))
+    stage, count = ScaleStage(Fraction(1, 4), share=share), FarStage(Fraction(1, 4))
     truth = np.array([[error, 0.0], [0.0, 0.0]])
     x = rng.uniform(-0.5, 0.5, (number, 1))
-    found, far = [], []
+    found, expected, far = [], [], []
     for _ in range(number):
         points = truth[0] + scale * rng.normal(size=(number, 2))
         records = subject_records(assumptions, x, points + assumptions.centre, ONE_EACH)
         before = Released(np.array(assumptions.support.origin), float(number), np.zeros(2))
         [length] = stage.run(before, assumptions, records, generator_bits(rng)).lengths
         found.append(np.log(length))
+        expected.append(np.log(np.quantile(np.linalg.norm(points, axis=-1), share)))
         # About as many are this far as are not.
         before = replace(before, lengths=(0.03,))
         far.append(count.run(before, assumptions, records, generator_bits(rng)).far)
@@ -394,6 +396,7 @@ def test_a_simulated_residual_length_is_that_of_records(error):
     start = replace(start, truth=start.state + truth, typical=typical)
     simulated_ones = np.log(stage.simulate(start, rng).length)
     # A level is log(2) / 4 = 0.17.
+    assert np.mean(found) == pytest.approx(np.mean(expected), abs=0.1)
     assert np.mean(found) == pytest.approx(np.mean(simulated_ones), abs=0.04)
     assert np.std(found) == pytest.approx(np.std(simulated_ones), abs=0.03)
     simulated_ones = count.simulate(replace(start, length=np.full(4000, 0.03)), rng).far
@@ -496,6 +499,12 @@ def test_bands_intervals_and_tests_hold_at_scales_that_nobody_guessed(scale, few
     assert np.mean(p_values[1::2]) == pytest.approx(0.5, abs=0.18)
     # One release of seventy of this plan fails, and p-values count that.
     assert np.median(p_values[::2]) < 0.05
+
+
+@pytest.mark.parametrize("share", [0, 1, Fraction(1, 3)])
+def test_counts_of_a_share_are_whole(share):
+    with pytest.raises(DataError, match=f"a stage has share {share}: give k/1024 between 0 and 1"):
+        ScaleStage(1, share=share)
 
 
 def test_a_step_in_units_of_a_length_comes_after_one():

@@ -25,7 +25,7 @@ class Released:
     uncertainty : ndarray, shape (k (k + 3) / 2,), optional
         Standard deviations of true moments about these, where they are noisy.
     lengths : tuple of float
-        Medians of residual lengths about states, in the order of their stages.
+        Quantiles of residual lengths about states, in the order of their stages.
     far : float, optional
         Number of subjects, by the parts of their records, that lie far from the geodesic.
     """

@@ -35,7 +35,7 @@ from geodp_release.planning import ReleasePlan
 from geodp_release.simulation import length_grid
 from geodp_release.stages import FarStage, ScaleStage
 
-FORMAT = "geodp release 9"
+FORMAT = "geodp release 10"
 
 # A file that is longer takes more time than reading is worth.
 MOST_BYTES = 1 << 26
@@ -199,7 +199,7 @@ def _refuse_constant(word):
 
 
 def _refuse_long(given):
-    for key in {"budget", "epsilon"} & set(given):
+    for key in {"budget", "epsilon", "share"} & set(given):
         if isinstance(given[key], str) and not FRACTION.fullmatch(given[key]):
             raise DataError(f"the {key} of a stage is no fraction above zero: {REMEDY}")
     return given

@@ -143,4 +143,4 @@ def _far_from_most(manifold, x, y, middles=32, rounds=10, rounding=1e-6):
         roots = np.maximum(lengths, least)[:, None] ** -0.5
         line, *_ = np.linalg.lstsq(roots * design, roots * points)
         lengths = np.linalg.norm(points - design @ line, axis=-1)
-    return lengths > FAR * far_away(manifold.dim) * max(np.median(lengths), least)
+    return lengths > FAR * far_away(manifold.dim, 0.5) * max(np.median(lengths), least)

@@ -27,7 +27,7 @@ from geodp_release.stages import (
     PointsStage,
     ScaleStage,
 )
-from geodp_release.stages.scale import SOON_OUTWEIGHED
+from geodp_release.stages.scale import LAST_SHARE, SOON_OUTWEIGHED
 from geodp_release.stages.step import stretch
 
 SEED = 20261122
@@ -495,7 +495,7 @@ class _Search:
                     key=_score_of,
                 )
         score, more, after = best
-        last = ScaleStage(self.look_cost, self.unit)
+        last = ScaleStage(self.look_cost, self.unit, share=LAST_SHARE)
         if not quick:
             # It is to find what nobody expects.
             last = last.fitted(after[0], SOON_OUTWEIGHED)

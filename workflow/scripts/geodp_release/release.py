@@ -60,8 +60,8 @@ class Release:
         Of the covariates, scaled to -1/2 to 1/2, as assumed or noisy; see
         `geodp_release.moments`.
     lengths : tuple of float
-        Lengths that about half of the residuals are shorter than, about the states of the stages
-        that measure them.
+        Lengths that about half of the residuals, and of the last length three quarters, are shorter
+        than, about the states of the stages that measure them.
     plan : ReleasePlan
     guarantee : ReleaseGuarantee
     far : float, optional
@@ -168,7 +168,7 @@ class Release:
     def residual_scale(self, level: float = LEVELS[0]) -> Estimate | None:
         """Standard deviation of a residual in each direction; ``None`` if no stage measures it.
 
-        It is that of normal residuals with a median length as the last stage measured it: of
+        It is that of normal residuals that agree with the released lengths, the last above all: of
         others, with far tails or long in one direction, it is too small.
         """
         if not self.lengths:
@@ -197,12 +197,13 @@ class Release:
         )
         return Estimate(value, low, high, level)
 
-    def _median_length(self, scale):
-        """Median length of normal residuals of a scale, with its interval."""
+    def _shorter(self, scale, unit):
+        """What the last length says of normal residuals of a scale, in words."""
+        look = [stage for stage in self.plan.stages if stage.is_look][-1]
         dim = self.plan.assumptions.manifold.dim
-        ratio = float(np.sqrt(2.0 * gammaincinv(0.5 * dim, 0.5)))
-        value, low, high = (ratio * each for each in scale[:3])
-        return Estimate(value, low, high, scale.level)
+        ratio = float(np.sqrt(2.0 * gammaincinv(0.5 * dim, float(look.share))))
+        length = Estimate(*(ratio * each for each in scale[:3]), scale.level)
+        return f"{look.residuals} are shorter than {length.words(unit)}"
 
     @property
     def share_far_away(self) -> float | None:
@@ -227,8 +228,8 @@ class Release:
         if scale is not None:
             unit = f" {unit}".rstrip()
             clauses.append(
-                f"half of the residuals are shorter than {self._median_length(scale).words(unit)}, "
-                f"as those of a standard deviation of {scale.value:.2g}{unit} in each direction are"
+                f"{self._shorter(scale, unit)}, as those of a standard deviation of "
+                f"{scale.value:.2g}{unit} in each direction are"
             )
         together = "; ".join(clauses)
         lines = [f"{together[0].upper()}{together[1:]}."] if clauses else []

@@ -11,7 +11,7 @@ from geodp_release.contributions import LOSS_LATTICE, length_counts
 from geodp_release.noise import GaussianNoise, LaplaceNoise
 from geodp_release.simulation import LIMITS_PER_DOUBLING
 from geodp_release.stages.base import Stage, share_of
-from geodp_release.stages.scale import simulated_shares_within
+from geodp_release.stages.scale import LAST_SHARE, simulated_shares_within
 
 
 @dataclass(frozen=True)
@@ -70,10 +70,10 @@ def _is_within(ratios):
     return ratios > 1.0
 
 
-def far_away(dim):
-    """From how many released lengths on a residual is far away.
+def far_away(dim, share=LAST_SHARE):
+    """From how many lengths on, of which a share of residuals is shorter, one is far away.
 
     One in a thousand normal ones is, if the length is a step of its grid too short.
     """
-    ratio = gammaincinv(0.5 * dim, 0.999) / gammaincinv(0.5 * dim, 0.5)
+    ratio = gammaincinv(0.5 * dim, 0.999) / gammaincinv(0.5 * dim, float(share))
     return float(np.sqrt(ratio)) * 2.0 ** (1.0 / LIMITS_PER_DOUBLING)

@@ -1,6 +1,7 @@
-"""A private median of residual lengths about a state, chosen from a public grid."""
+"""A private quantile of residual lengths about a state, chosen from a public grid."""
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
@@ -26,6 +27,10 @@ from geodp_release.stages.base import Stage
 # them where so large a part of residuals is longer, or where a length is to find the unexpected.
 MOST_WEIGHT, OUTWEIGHED, SOON_OUTWEIGHED = 1024, 1.0 / 3.0, 1.0 / 6.0
 
+# Share of residuals that are shorter than a length, and of those shorter than the last one, which
+# tells better how long all are together: also where they are long in one direction.
+SHARE, LAST_SHARE = Fraction(1, 2), Fraction(3, 4)
+
 # Part of the simulated lengths a level from which each is spread.
 SMOOTHED = 0.05, 0.25, 0.4, 0.25, 0.05
 
@@ -37,7 +42,7 @@ SIZES = 2.0 ** np.arange(-15.0, 15.0, 1.0 / (FINER * LIMITS_PER_DOUBLING))
 
 @dataclass(frozen=True)
 class ScaleStage(Stage):
-    """A choice from `simulation.length_grid` by how far from half the shorter residuals are.
+    """A choice from `simulation.length_grid` by how far from a share the shorter residuals are.
 
     By the exponential mechanism: a subject changes each number by one at most.
 
@@ -47,10 +52,13 @@ class ScaleStage(Stage):
         By what lengths are weighed that simulations expect, from the shortest on; others by one.
     shortest : int
         Level of the shortest of them: of its ratio to the length before, or to a length of one.
+    share : Fraction
+        Of residuals that are shorter than the length.
     """
 
     weights: tuple[int, ...] = ()
     shortest: int = 0
+    share: Fraction = SHARE
 
     is_look = True
 
@@ -61,6 +69,11 @@ class ScaleStage(Stage):
             raise DataError(
                 f"a stage has weights {self.weights} from level {self.shortest}: give whole "
                 "numbers, the weights above zero"
+            )
+        object.__setattr__(self, "share", Fraction(self.share))
+        if not 0 < self.share < 1 or LOSS_LATTICE % self.share.denominator:
+            raise DataError(
+                f"a stage has share {self.share}: give k/{LOSS_LATTICE} between 0 and 1, k whole"
             )
 
     @property
@@ -77,7 +90,7 @@ class ScaleStage(Stage):
         grid, number = length_grid(assumptions), before.number
         weights = self._weights(grid, *before.lengths[-1:])
         counts = length_counts(assumptions, records, before.state, grid)
-        wanted = LOSS_LATTICE * int(number) // 2
+        wanted = int(LOSS_LATTICE * self.share) * int(number)
         off = [abs(int(count) - wanted) for count in counts]
         [rate] = self.noise(assumptions).scales
         most = LOSS_LATTICE * max(int(number), len(records))
@@ -124,7 +137,7 @@ class ScaleStage(Stage):
         shares, deviations = self.prepare(releases)
         # The sample's own share is off by chance as well, at all lengths alike.
         chance = rng.normal(size=(len(shares), 1)) / np.sqrt(releases.number)
-        off = shares - 0.5 + deviations * chance
+        off = shares - float(self.share) + deviations * chance
         exponents = 0.5 * float(self._epsilon) * releases.number * np.abs(off)
         grid = length_grid(releases.assumptions)
         before = 1.0 if releases.length is None else releases.length[:, None]
@@ -134,7 +147,7 @@ class ScaleStage(Stage):
         """With weights for what is simulated; records outweigh them by a part ``outweighed``."""
         grid, (shares, _) = length_grid(releases.assumptions), self.prepare(releases)
         before = 1.0 if releases.length is None else releases.length
-        levels = level_of(grid[np.argmin(np.abs(shares - 0.5), axis=1)], before)
+        levels = level_of(grid[np.argmin(np.abs(shares - float(self.share)), axis=1)], before)
         shortest = int(np.min(levels)) - len(SMOOTHED) // 2
         parts = np.convolve(np.bincount(levels - np.min(levels)), SMOOTHED)
         # Too short a length costs more than one that is too long: a step then hardly moves.
@@ -145,9 +158,14 @@ class ScaleStage(Stage):
         weights = tuple(int(each) for each in np.maximum(np.rint(weights), 1))
         return replace(self, weights=weights, shortest=shortest)
 
+    @property
+    def residuals(self):
+        """Those that are shorter than the length, in words."""
+        names = {SHARE: "half", LAST_SHARE: "three quarters"}
+        return f"{names.get(self.share, self.share)} of the residuals"
+
     def describe(self):
-        what = "a length that about half of the residuals are shorter than"
-        return f"exact choice of {what}, {self.cost}"
+        return f"exact choice of a length that about {self.residuals} are shorter than, {self.cost}"
 
 
 def simulated_shares_within(releases, lengths):
