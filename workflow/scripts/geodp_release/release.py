@@ -202,7 +202,8 @@ class Release:
         look = [stage for stage in self.plan.stages if stage.is_look][-1]
         dim = self.plan.assumptions.manifold.dim
         ratio = float(np.sqrt(2.0 * gammaincinv(0.5 * dim, float(look.share))))
-        length = Estimate(*(ratio * each for each in scale[:3]), scale.level)
+        value, low, high = (ratio * each for each in scale[:3])
+        length = Estimate(value, low, high, scale.level)
         return f"{look.residuals} are shorter than {length.words(unit)}"
 
     @property
