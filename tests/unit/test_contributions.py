@@ -11,6 +11,7 @@ from math import isqrt
 import numpy as np
 import pytest
 from conftest import SPACES
+from scipy.linalg import block_diag
 from scipy.stats import beta
 
 from geodp.errors import DataError
@@ -39,6 +40,7 @@ from geodp_release.contributions import (
 )
 from geodp_release.coordinates import ClippingCoordinates
 from geodp_release.draw import run_plan
+from geodp_release.moments import matrix_moments
 from geodp_release.planning import ReleasePlan
 from geodp_release.simulation import Covariates
 from geodp_release.stages import NoisyStep
@@ -123,7 +125,12 @@ def norm_sum(rows):
 
 
 def gradients_of(assumptions, records, state, clip=CLIP):
-    return np.array(gradient_sums(assumptions, records, state, clip, WINDOW))
+    window = WINDOW
+    if assumptions.number_of_covariates > 1:
+        # Covariates that go together.
+        parts = np.tril(np.full((assumptions.number_of_covariates,) * 2, 0.1))
+        window = ClippingCoordinates.about(matrix_moments(block_diag(1.0, parts @ parts.T)))
+    return np.array(gradient_sums(assumptions, records, state, clip, window))
 
 
 def states_of(assumptions, number, seed=2):
@@ -271,8 +278,12 @@ def test_removal_and_order_leave_other_subjects_as_they_are(manifold):
     covariates, points = draw_records(assumptions, 2 * number, 9)
     points[0] = draw_records(assumptions, 1, 7, 3.0)[1][0]
     points[1], points[2], points[3] = np.nan, 1e300, 0.0
-    records = subject_records(assumptions, covariates, points, np.arange(2 * number) // 2)
+    subjects = np.arange(2 * number) // 2
+    records = subject_records(assumptions, covariates, points, subjects)
     assert_additive(assumptions, records, states_of(assumptions, 8), 4.0)
+    several = replace(assumptions, covariate_range=(RANGE,) * 3)
+    records = subject_records(several, np.stack([covariates] * 3, axis=-1), points, subjects)
+    assert_additive(several, records, states_of(several, 4), 4.0)
 
 
 @pytest.mark.parametrize(

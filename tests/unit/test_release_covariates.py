@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import yaml
 from cohort import COLUMNS, DIM, NUMBER, SETTINGS
+from scipy.linalg import block_diag
 
 from geodp import (
     SPD,
@@ -122,6 +123,19 @@ def test_the_simulated_clip_is_that_of_contributions():
         lengths = clipping.norm(clipping.of(each))
         each *= np.minimum(1.0, clip / lengths)[:, None, None]
         assert np.abs(np.mean(each, axis=0) - clean).max() < 0.05 * np.linalg.norm(error)
+
+
+def test_coordinates_are_about_where_subjects_are():
+    """Windows end with the range, and covariates that go together are taken apart."""
+    for mean, deviation, low, high in ((0.4, 0.2, 0.05, 0.5), (-0.1, 0.04, -0.17, -0.03)):
+        found = ClippingCoordinates.about(np.array([mean, mean**2 + deviation**2]))
+        each = found.of(np.array([[[1.0], [x]] for x in (low, 0.5 * (low + high), high)]))
+        # Of a residual of length one only one end is left at the ends of the window.
+        np.testing.assert_allclose(each[..., 0], [[0.0, 1.0], [0.5, 0.5], [1.0, 0.0]], atol=1e-3)
+    mean, covariance = np.array([0.1, -0.2]), 0.04 * np.array([[1.0, 0.8], [0.8, 1.0]])
+    matrix = np.outer([1.0, *mean], [1.0, *mean]) + block_diag(0.0, covariance)
+    standard = ClippingCoordinates.about(matrix_moments(matrix)).standard
+    np.testing.assert_allclose(standard @ matrix @ standard.T, np.eye(3), atol=1e-12)
 
 
 @pytest.mark.parametrize("unit", UNITS)

@@ -35,6 +35,7 @@ from geodp_release.stages import (
     step,
 )
 from geodp_release.stages import points as points_module
+from geodp_release.stages.scale import LAST_SHARE, SHARE, SOON_OUTWEIGHED
 from geodp_release.subjects import ONE_EACH, subject_records
 
 
@@ -93,7 +94,8 @@ def test_stages_spend_the_budget_on_every_way(budget, others, few_designs):
         assert counted == [bool(others)] + [False] * (len(counted) - 1)
         assert sum(isinstance(stage, MomentsStage) for stage in stages) <= 1
         assert [type(stage) for stage in stages[-2:]] == [ScaleStage, FarStage]
-        assert [each.share for each in stages if each.is_look][-2:] in ([0.75], [0.5, 0.75])
+        assert stages[-2].share == stages[-1].share
+        assert {each.share for each in stages[:-2] if each.is_look} <= {SHARE}
         assert {stage.unit for stage in stages} == {budget.unit}
     assert plan.error_without_privacy < plan.error
     assert plan.is_noise or plan.error < plan.error_without_data
@@ -204,9 +206,9 @@ def test_an_unknown_spread_is_measured_before_steps():
         at = [found[:, 0] + x * found[:, 1] for (x,) in covariates.nodes]
         errors[spread] = covariates.weights @ [np.mean(each**2) for each in at]
         planned[spread] = plan.error
-    assert errors[UNKNOWN] < 0.15 * errors[EVENLY]
+    assert errors[UNKNOWN] < 0.1 * errors[EVENLY]
     # What it costs where covariates are even.
-    assert planned[EVENLY] < planned[UNKNOWN] < 1.1 * planned[EVENLY]
+    assert planned[EVENLY] < planned[UNKNOWN] < 1.12 * planned[EVENLY]
 
 
 # Simulations
@@ -223,7 +225,7 @@ def test_points_that_stand_for_others_change_nothing(number, monkeypatch):
         return found.squares @ found.weights
 
     sampled = mean_squares()
-    monkeypatch.setattr(points_module, "NEAR", 1 << 10)
+    monkeypatch.setattr(points_module, "FEW", 1 << 10)
     assert sampled == pytest.approx(mean_squares(), rel=0.12)
 
 
@@ -402,6 +404,19 @@ def test_a_simulated_residual_length_is_that_of_records(error, share):
     simulated_ones = count.simulate(replace(start, length=np.full(4000, 0.03)), rng).far
     assert np.mean(far) == pytest.approx(np.mean(simulated_ones), abs=8.0)
     assert np.std(far) == pytest.approx(np.std(simulated_ones), rel=0.25)
+
+
+@pytest.mark.parametrize(("times", "rarely"), [(1.0, 0.02), (8.0, 0.1), (1.0 / 8.0, 0.1)])
+def test_a_last_length_is_seldom_far_too_long(times, rarely):
+    """Whatever the one before was: fewer residuals than half are longer, and have to be heard."""
+    assumptions = assumed(("euclidean", 2), (1.0, 2.0), None, 400, (EVENLY,))
+    start = FlatReleases.start(assumptions, 4000, np.random.default_rng(9))
+    right = 0.05 * np.sqrt(2.0)
+    start = replace(start, truth=start.state, typical=right, length=np.full(4000, right))
+    cost = Fraction(int(planning.SEARCH.last_look), 400)
+    stage = ScaleStage(cost, share=LAST_SHARE).fitted(start, SOON_OUTWEIGHED)
+    found = stage.simulate(replace(start, length=times * start.length), np.random.default_rng(1))
+    assert np.mean(found.length > 2.0 * right) < rarely
 
 
 @pytest.mark.parametrize("spreads", [(UNKNOWN,), (UNKNOWN, TWO_GROUPS)])

@@ -4,8 +4,8 @@ A record contributes a gradient a in the footpoint and b_1, ..., b_k in the shoo
 
 * Without a covariate the coordinates are those of a, and the norm is its length.
 * With one they are the gradients in both ends of the geodesic over a public window of the range,
-  where most subjects are by the moments: ``a/2 + b'`` and ``a/2 - b'`` for ``b' = (b - c a) / s``,
-  c the middle of the window and s its length. The norm is the sum of their lengths.  In flat space
+  where most subjects are by the moments: ``a/2 + b'`` and ``a/2 - b'`` for ``b' = (b - m a) / s``,
+  m the middle of the window and s its length. The norm is the sum of their lengths.  In flat space
   no norm is tighter: its ball is the convex hull of what a record in the window can contribute
   (`docs/guarantee.md`).
 * With more they are a and b' = L^-1 (b - m a), m the mean and L L^T the covariance of the
@@ -72,8 +72,11 @@ class ClippingCoordinates:
         return self.covariates > 1
 
     def of(self, contributions):
-        """Coordinates of contributions (n, 1 + k, *point_shape)."""
-        found = np.moveaxis(np.tensordot(self.standard, contributions, axes=(1, 1)), 0, 1)
+        """Coordinates of contributions (n, 1 + k, *point_shape), each record's by itself."""
+        # Entry by entry: a product of matrices may round a record by its place among others.
+        blocks = [contributions[:, each] for each in range(1 + self.covariates)]
+        rows = [zip(row, blocks, strict=True) for row in self.standard.tolist()]
+        found = np.stack([sum(each * block for each, block in row if each) for row in rows], axis=1)
         if self.covariates == 1:
             first, second = np.moveaxis(found, 1, 0)
             return np.stack([0.5 * first + second, 0.5 * first - second], axis=1)

@@ -26,7 +26,7 @@ FAR = 0.1
 # Where so many of these end at the edge itself, which noise does, it says nothing to be there.
 OFTEN, EDGE = 0.05, 1.0 - 1e-6
 
-# No edge is within this part of the longest, nor farther inside than so many typical errors, even
+# No edge is within this part of the longest, nor farther inside than so many usual errors, even
 # where no simulated release is that long.
 INNER, ERRORS = 0.75, 2.0
 
@@ -65,6 +65,8 @@ def doubts(release, state, simulated, errors, typical, far):
     # For each part, and for records far away.
     rare = RARE / (1 + len(state))
     usual = np.median(np.linalg.norm(errors, axis=-1), axis=0) / assumptions.support.radii
+    # Along the way to the edge.
+    usual /= np.sqrt(manifold.dim)
     edges = [is_at_edge(*each, rare) for each in zip(simulated.T, usual, parts, strict=True)]
     # A ball that is the whole space has no edge.
     edges[0] &= assumptions.footpoint_radius < manifold.injectivity_radius

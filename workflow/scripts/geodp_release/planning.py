@@ -67,8 +67,9 @@ class SearchSettings:
         Limits of contributions, in released residual lengths, the longest first.
     grain : int
         Budgets are multiples of ``1 / grain`` of the whole.
-    look, mistaken : float
-        Number of subjects times epsilon of a look; where a support is planned for many radii the
+    look, last_look, mistaken : float
+        Number of subjects times epsilon of a look, and of the last one, which looks for a length
+        that fewer residuals are longer than; where a support is planned for many radii the
         probability that the first length is far off; and of their shares of the budget
     least_look, most_look : Fraction
         the least and the largest.
@@ -96,6 +97,7 @@ class SearchSettings:
     clips: tuple = (1.3, 0.8, 0.5, 0.3)
     grain: int = 1 << 12
     look: float = 40.0
+    last_look: float = 60.0
     mistaken: float = 1e-4
     least_look: Fraction = Fraction(1, 64)
     most_look: Fraction = Fraction(1, 10)
@@ -348,6 +350,12 @@ class _Search:
         self.objective = Objective.of(assumptions)
         self.far = FarStage.planned(assumptions, unit, total)
         self.look_cost = self._cost_of_look(SEARCH.look)
+        cost = self._cost_of_look(SEARCH.last_look)
+        self.last_look = ScaleStage(cost, unit, share=LAST_SHARE)
+        if cost == self.total * SEARCH.most_look:
+            # Of few subjects too few are longer for a choice to rest on them.
+            self.last_look = ScaleStage(self.look_cost, unit)
+        self.far = replace(self.far, share=self.last_look.share)
         # Of any of many lengths the wrong ones together are this improbable.
         sure = 4.0 * np.log(len(length_grid(assumptions)) / SEARCH.mistaken)
         self.first_look = ScaleStage(self._cost_of_look(sure), unit)
@@ -495,7 +503,7 @@ class _Search:
                     key=_score_of,
                 )
         score, more, after = best
-        last = ScaleStage(self.look_cost, self.unit, share=LAST_SHARE)
+        last = self.last_look
         if not quick:
             # It is to find what nobody expects.
             last = last.fitted(after[0], SOON_OUTWEIGHED)
@@ -503,7 +511,8 @@ class _Search:
 
     def _left(self, stages):
         """The budget of steps after these stages, before a last look and a count of far records."""
-        return self.total - self.look_cost - self.far.budget - sum(each.budget for each in stages)
+        after = self.last_look.budget + self.far.budget
+        return self.total - after - sum(each.budget for each in stages)
 
     def _steps(self, cases, left, count, growth=1.0, looks=False, before=()):
         """Score, stages of steps with looks between them or not, and releases after them."""
@@ -535,8 +544,10 @@ class _Search:
             clip = factor * unit * stretch(cases[0])
             step = NoisyStep(cost, self.unit, clip, is_relative=is_relative)
             clean = [step.prepare(each) for each in cases]
-            fits = [step.fitted(*each) for each in zip(cases, clean, strict=True)]
-            # The larger errors, so that steps trust themselves in neither case.
+            # The larger errors, in the same coordinates, so that steps trust themselves in neither
+            # case.
+            windows = cases[0].coordinates
+            fits = [step.fitted(*each, windows) for each in zip(cases, clean, strict=True)]
             priors = np.max([each.prior for each in fits], axis=0)
             step = replace(fits[0], prior=tuple(priors.tolist()))
             after = tuple(

@@ -73,6 +73,14 @@ class Stage:
             raise DataError(f"a stage has {name} {value}: give a positive number")
 
 
+def checked_share(share, grain):
+    """A share as an exact fraction, a multiple of ``1 / grain`` between 0 and 1."""
+    found = Fraction(share)
+    if not 0 < found < 1 or grain % found.denominator:
+        raise DataError(f"a stage has share {share}: give k/{grain} between 0 and 1, k whole")
+    return found
+
+
 def share_of(share, least, most, grain=1 << 12):
     """A share of a budget, rounded up to a multiple of ``1 / grain``, within limits; exact."""
     return min(max(Fraction(int(np.ceil(grain * min(share, 1.0))), grain), least), most)

@@ -10,7 +10,7 @@ from geodp_release.accounting import PURE
 from geodp_release.contributions import LOSS_LATTICE, length_counts
 from geodp_release.noise import GaussianNoise, LaplaceNoise
 from geodp_release.simulation import LIMITS_PER_DOUBLING
-from geodp_release.stages.base import Stage, share_of
+from geodp_release.stages.base import Stage, checked_share, share_of
 from geodp_release.stages.scale import LAST_SHARE, simulated_shares_within
 
 
@@ -19,10 +19,21 @@ class FarStage(Stage):
     """Release of the number of records whose residual is far longer than the last released length.
 
     Records of a subject count as parts of it, and those that cannot be used are far away.
+
+    Attributes
+    ----------
+    share : Fraction
+        Of residuals that are shorter than that length.
     """
+
+    share: Fraction = LAST_SHARE
 
     # It needs a length.
     is_relative = True
+
+    def __post_init__(self):
+        super().__post_init__()
+        object.__setattr__(self, "share", checked_share(self.share, LOSS_LATTICE))
 
     def noise(self, assumptions=None):
         """The `Noise` of a number of subjects, in steps of the lattice."""
@@ -32,7 +43,7 @@ class FarStage(Stage):
 
     def noisy_number(self, assumptions, records, state, length, bits):
         """The noisy number of subjects, by the parts of their records, a multiple of a step."""
-        limit = np.array([far_away(assumptions.manifold.dim) * length])
+        limit = np.array([far_away(assumptions.manifold.dim, self.share) * length])
         [near] = length_counts(assumptions, records, state, limit, share=_is_within)
         number = LOSS_LATTICE * len(records) - int(near)
         return int(self.noise(assumptions).add([[number]], bits)[0, 0]) / LOSS_LATTICE
@@ -43,7 +54,7 @@ class FarStage(Stage):
         return replace(before, far=far)
 
     def simulate(self, releases, rng):
-        limits = far_away(releases.dim) * releases.length
+        limits = far_away(releases.dim, self.share) * releases.length
         share = 1.0 - simulated_shares_within(releases, limits)
         # Chance in the sample, which changes the number far less than noise does.
         number = rng.binomial(releases.number, np.clip(share, 0.0, 1.0))
@@ -70,7 +81,7 @@ def _is_within(ratios):
     return ratios > 1.0
 
 
-def far_away(dim, share=LAST_SHARE):
+def far_away(dim, share):
     """From how many lengths on, of which a share of residuals is shorter, one is far away.
 
     One in a thousand normal ones is, if the length is a step of its grid too short.

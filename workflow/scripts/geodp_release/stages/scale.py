@@ -21,7 +21,7 @@ from geodp_release.simulation import (
     places_in_tables,
     residual_lengths,
 )
-from geodp_release.stages.base import Stage
+from geodp_release.stages.base import Stage, checked_share
 
 # Weights of lengths that simulations expect are at most so large, and so that records can outweigh
 # them where so large a part of residuals is longer, or where a length is to find the unexpected.
@@ -70,11 +70,7 @@ class ScaleStage(Stage):
                 f"a stage has weights {self.weights} from level {self.shortest}: give whole "
                 "numbers, the weights above zero"
             )
-        object.__setattr__(self, "share", Fraction(self.share))
-        if not 0 < self.share < 1 or LOSS_LATTICE % self.share.denominator:
-            raise DataError(
-                f"a stage has share {self.share}: give k/{LOSS_LATTICE} between 0 and 1, k whole"
-            )
+        object.__setattr__(self, "share", checked_share(self.share, LOSS_LATTICE))
 
     @property
     def _epsilon(self):
@@ -152,7 +148,9 @@ class ScaleStage(Stage):
         parts = np.convolve(np.bincount(levels - np.min(levels)), SMOOTHED)
         # Too short a length costs more than one that is too long: a step then hardly moves.
         parts = parts * 2.0 ** (0.5 * np.arange(len(parts)) / LIMITS_PER_DOUBLING)
-        most = outweighed * releases.number * float(self._epsilon) / 2.0
+        # Longer lengths are off by no more than the share that is left.
+        off = 2.0 * min(self.share, 1 - self.share)
+        most = outweighed * float(off) * releases.number * float(self._epsilon) / 2.0
         most = np.exp(min(most, np.log(MOST_WEIGHT)))
         weights = parts / np.max(parts) * most
         weights = tuple(int(each) for each in np.maximum(np.rint(weights), 1))

@@ -103,7 +103,8 @@ class NoisyStep(Stage):
         last = _typical_level(releases, self._level(releases))
         return replace(releases, state=state, covariance=covariance, last_level=last)
 
-    def fitted(self, releases, clean=None):
+    def fitted(self, releases, clean=None, coordinates=None):
+        """With the prior in given `ClippingCoordinates`, or in those of these releases."""
         clean = self.prepare(releases) if clean is None else clean
         errors, weight = releases.errors, releases.weight[:, None, None]
         if self.is_relative:
@@ -113,7 +114,8 @@ class NoisyStep(Stage):
             errors, clean = errors / size, clean / size
         by_block = 1.0 / releases.weights[:, None]
         kept = np.sum(weight * errors * clean * by_block) / np.sum(weight * errors**2)
-        errors = np.linalg.solve(releases.coordinates.standard.T, errors)
+        coordinates = coordinates or releases.coordinates
+        errors = np.linalg.solve(coordinates.standard.T, errors)
         squares = np.average(np.sum(errors**2, axis=-1), axis=0, weights=releases.weight)
         prior = np.maximum(squares / releases.dim, 1e-300)
         return replace(

@@ -18,6 +18,7 @@ from geodp_release import contributions, hypotheses, publish, release, subjects
 from geodp_release.assumptions import Assumptions
 from geodp_release.contributions import LATTICE
 from geodp_release.ledger import Ledger
+from geodp_release.moments import matrix_moments
 from geodp_release.stages import NoisyStep, points, step
 
 
@@ -56,6 +57,19 @@ def tau_from_the_data():
         largest = max(float(np.max(away[records.valid], initial=0.0)), 1e-3)
         tuned = replace(stage, clip=largest)
         return noisy_means(tuned, assumptions, records, before, bits)
+
+    return patch.object(NoisyStep, "noisy_means", by_data)
+
+
+def window_from_the_data():
+    """Contributions are clipped about where the records are, not where noise says they are."""
+    noisy_means = NoisyStep.noisy_means
+
+    def by_data(stage, assumptions, records, before, bits):
+        x = records.covariates.reshape((-1, records.covariates.shape[-1]))
+        x = np.column_stack([np.ones(len(x)), x])
+        moments = matrix_moments(x.T @ x / len(x))
+        return noisy_means(stage, assumptions, records, replace(before, moments=moments), bits)
 
     return patch.object(NoisyStep, "noisy_means", by_data)
 
@@ -251,6 +265,7 @@ PLANTS = {
     "garbage refused by its records": refused_garbage,
     "half the sensitivity": without_factor_two,
     "tau from the data": tau_from_the_data,
+    "a window from the data": window_from_the_data,
     "bad records counted past Python": written_past_python,
     "a file elsewhere": written_elsewhere,
     "ends of the first line": ends_of_the_first_line,
