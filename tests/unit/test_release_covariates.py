@@ -46,7 +46,6 @@ from geodp_release.moments import (
 from geodp_release.pictures import picture
 from geodp_release.planning import run_stages
 from geodp_release.simulation import (
-    EVEN,
     EVENLY,
     SQUARES,
     TWO_GROUPS,
@@ -62,6 +61,7 @@ from geodp_release.stages.step import clean_means
 from geodp_release.subjects import ONE_EACH, SubjectRecords, subject_records
 
 THREE = (EVENLY, TWO_GROUPS, TWO_GROUPS)
+EVEN = Covariates.independent((EVENLY,))
 
 
 def assumed(manifold, covariates, subjects=500, scale=0.1, /, **others):

@@ -39,6 +39,11 @@ from geodp_release.stages.scale import LAST_SHARE, SHARE, SOON_OUTWEIGHED
 from geodp_release.subjects import ONE_EACH, subject_records
 
 
+def squares_of(found):
+    """Mean squared errors (1 + k,) of simulated releases."""
+    return np.average(np.sum(found.errors**2, axis=-1), axis=0, weights=found.weight)
+
+
 def assumed(kind, radii, scale, number, spreads=(UNKNOWN,), **others):
     manifold = make_manifold(*kind)
     centre = manifold.random_point(np.random.default_rng(3))
@@ -222,7 +227,7 @@ def test_points_that_stand_for_others_change_nothing(number, monkeypatch):
         stage = PointsStage.of(Fraction(1), "epsilon", 1 << 10, 0.2)
         rng = np.random.default_rng(4)
         found = stage.simulate(FlatReleases.start(sphere(number), 2000, rng), rng)
-        return found.squares @ found.weights
+        return squares_of(found) @ found.weights
 
     sampled = mean_squares()
     monkeypatch.setattr(points_module, "FEW", 1 << 10)
@@ -238,10 +243,10 @@ def test_weights_of_a_choice_and_a_step_tell_the_same_means():
         found = stage.simulate(start, np.random.default_rng(2))
         assert np.mean(found.weight) == pytest.approx(1.0, abs=0.03)
         fitted = NoisyStep(Fraction(1), "epsilon", 0.1).fitted(found)
-        np.testing.assert_allclose(fitted.prior, found.squares / found.dim)
+        np.testing.assert_allclose(fitted.prior, squares_of(found) / found.dim)
         kept[tails] = fitted.kept
         squares = np.sum(found.errors**2, axis=-1)
-        means[tails] = found.squares
+        means[tails] = squares_of(found)
         errors[tails] = np.std(found.weight[:, None] * squares, axis=0) / np.sqrt(len(squares))
         # Without the weights there would be more failures in the mean.
         unweighted = np.mean(squares, axis=0)

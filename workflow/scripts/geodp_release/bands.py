@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from geodp_release.moments import LEAST, moment_matrix, possible_moments
-from geodp_release.simulation import EVENLY, Covariates, FlatReleases
+from geodp_release.simulation import Covariates, FlatReleases
 from geodp_release.stages import CountStage, MomentsStage
 
 # Simulated releases, how many times more there are before a residual length that they are to agree
@@ -83,9 +83,8 @@ def explained_variances(vectors, errors, moments):
 
 
 def moments_stage(plan):
-    """The stage whose moments bands follow; none of one covariate that is spread evenly."""
-    stages = (each for each in plan.stages if each.measures)
-    return None if plan.assumptions.spreads == (EVENLY,) else next(stages, None)
+    """The stage whose moments bands follow; ``None`` where moments are assumed."""
+    return next((each for each in plan.stages if each.measures), None)
 
 
 def has_subjects(plan, moments, places):

@@ -58,33 +58,9 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
         Budget of pure differential privacy, as decimal text such as "1".  Give this, or rho.
     rho, delta : str
         Budget of zero-concentrated differential privacy, and the delta at which it is also stated.
-    manifold : Manifold
-        A symmetric space of the library, on which the responses are.
-    centre : array, shape point_shape, a layout of the manifold, or "anywhere"
-        Centre of the ball in which the footpoint is.
-    footpoint_radius : float, optional
-        Radius of that ball; left out as large as numbers allow.
-    smallest_radius : float, optional
-        The release is planned for balls from this radius to the one above; left out with that one
-        it is far smaller, and otherwise as large.
-    shooting_vector_length : float, or tuple of float, optional
-        Largest length of the geodesic over the covariate's range; one number for all covariates, or
-        one each; left out with the radius.
-    covariate_range : tuple of float, or tuple of such tuples
-        Covariates outside are clipped to it; with several a range each.
-    residual_scale : float, optional
-        Guess of the standard deviation of a residual in each direction, for which the plan is best.
-        A release measures it in any case.
-    subjects : int
-        Number of subjects.
-    neighbours : {"replace one subject", "add or remove one subject"}
-        Which data sets a release cannot tell apart.
-    records_per_subject : int
-        Limit; of a subject's records the first so many count.
-    transformation : {"none", "log"}, or tuple of these
-        Of the covariate, or of each, whose range is given without it.
-    covariate_spread : {"evenly", "two groups", "unknown"}, or tuple of these
-        How the covariate, or each, is spread over its range.
+    manifold, centre, ..., covariate_spread
+        The public inputs of `geodp.Assumptions`. The centre may also be in a layout of the
+        manifold, or "anywhere".
     unit : {"one record each"}
         Says that no two records are of one subject.  Otherwise labels go to `fit`.
     allow_noise : bool

@@ -1,7 +1,7 @@
 """Plans of releases: stages with the smallest simulated error, from public assumptions alone.
 
 A plan costs no budget: it is a function of public assumptions, and the same at every call.  What
-the search minimises is `Objective`, and how far it looks is `SearchSettings`.
+the search minimises is `objective`, and how far it looks is `SearchSettings`.
 """
 
 from dataclasses import dataclass, replace
@@ -73,9 +73,9 @@ class SearchSettings:
         probability that the first length is far off; and of their shares of the budget
     least_look, most_look : Fraction
         the least and the largest.
-    moments : Fraction
-        Share of the budget for moments of a covariate that is spread evenly, where they are
-        worth it.
+    clustered_known, clustered_unknown, penalty : float
+        Weights of errors where covariates cluster, if all spreads are known or one is not; and what
+        a stage costs, in the logarithm of the squared error.
     fewest : int
         Simulated releases of a way; neighbouring lengths with fewer have one in common.
     """
@@ -101,41 +101,28 @@ class SearchSettings:
     mistaken: float = 1e-4
     least_look: Fraction = Fraction(1, 64)
     most_look: Fraction = Fraction(1, 10)
-    moments: Fraction = Fraction(1, 12)
+    clustered_known: float = 0.15
+    clustered_unknown: float = 0.5
+    penalty: float = 0.01
     fewest: int = 48
 
 
 SEARCH = SearchSettings()
 
 
-@dataclass(frozen=True)
-class Objective:
-    """What a plan minimises, by simulated mean squared errors E of predictions.
+def objective(curves, stages, weight):
+    """What a plan minimises: logarithms of mean squared errors, and a penalty for each stage.
 
-    ``J = (1 - w) log E(even) + w log E(clustered) + penalty * stages``
-
-    Covariates are as assumed, or clustered: a Beta(2, 5), and groups of 3 to 1.
-
-    Attributes
+    Parameters
     ----------
-    clustered_weight : float
-        w; without a covariate there is nothing to cluster, and the first term stands alone.
-    penalty : float
-        Per stage, in the logarithm of the squared error.
+    curves : sequence of float
+        With covariates as assumed, and with clustered ones: a Beta(2, 5), groups of 3 to 1.
+    stages : int
+    weight : float
+        Of the second; without a covariate there is none.
     """
-
-    clustered_weight: float = 0.0
-    penalty: float = 0.01
-
-    @classmethod
-    def of(cls, assumptions, known=0.15, unknown=0.5):
-        """The objective with a weight where all spreads are known, or where one is unknown."""
-        return cls(unknown if UNKNOWN in assumptions.spreads else known)
-
-    def __call__(self, curves, stages):
-        """J, of the mean squared error with even covariates and perhaps that with clustered."""
-        weights = [1.0 - self.clustered_weight, self.clustered_weight][: len(curves)]
-        return float(np.average(np.log(curves), weights=weights)) + self.penalty * stages
+    weights = [1.0 - weight, weight][: len(curves)]
+    return float(np.average(np.log(curves), weights=weights)) + SEARCH.penalty * stages
 
 
 @dataclass(frozen=True)
@@ -347,7 +334,8 @@ class _Search:
         self.work = work
         if assumptions.number_of_covariates > 1:
             self.work //= SEARCH.several_slower
-        self.objective = Objective.of(assumptions)
+        clustered = UNKNOWN in assumptions.spreads
+        self.weight = SEARCH.clustered_unknown if clustered else SEARCH.clustered_known
         self.far = FarStage.planned(assumptions, unit, total)
         self.look_cost = self._cost_of_look(SEARCH.look)
         cost = self._cost_of_look(SEARCH.last_look)
@@ -408,7 +396,7 @@ class _Search:
         )
 
     def _score(self, cases, stages):
-        return self.objective([each.curve for each in cases], stages)
+        return objective([each.curve for each in cases], stages, self.weight)
 
     def _part(self, share):
         return self.total * Fraction(max(1, int(np.rint(SEARCH.grain * share))), SEARCH.grain)
@@ -487,22 +475,7 @@ class _Search:
         # One step has no looks, and three with looks are there already.
         others = [each for each in others if each not in ((1, True), (3, True))]
         found += [self._steps(cases, left, count, growth, looks) for count, looks in others]
-        best = min(found, key=_score_of)
-        if self.assumptions.spreads == (EVENLY,) and not quick:
-            moments = MomentsStage(self.total * SEARCH.moments, self.unit)
-            if moments.budget < left / 2:
-                after = self._after((moments,), cases, key=3)
-                steps = sum(isinstance(stage, NoisyStep) for stage in best[1])
-                left -= moments.budget
-                best = min(
-                    best,
-                    *(
-                        self._steps(after, left, steps, growth, looks, before=(moments,))
-                        for looks in (False, True)
-                    ),
-                    key=_score_of,
-                )
-        score, more, after = best
+        score, more, after = min(found, key=_score_of)
         last = self.last_look
         if not quick:
             # It is to find what nobody expects.
@@ -514,18 +487,18 @@ class _Search:
         after = self.last_look.budget + self.far.budget
         return self.total - after - sum(each.budget for each in stages)
 
-    def _steps(self, cases, left, count, growth=1.0, looks=False, before=()):
+    def _steps(self, cases, left, count, growth=1.0, looks=False):
         """Score, stages of steps with looks between them or not, and releases after them."""
         if looks and count > 1:
             first = self.first_look.budget if self._finds_any(cases) else self.look_cost
             left -= first + (count - 2) * self.look_cost
         if left <= 0:
-            return np.inf, before, cases
+            return np.inf, (), cases
         shares = growth ** np.arange(count)
         parts = np.maximum(1, np.rint(SEARCH.grain * shares / np.sum(shares)).astype(int))[:-1]
         costs = [left * Fraction(int(part), SEARCH.grain) for part in parts]
         costs.append(left - sum(costs))
-        stages = before
+        stages: tuple = ()
         for index, cost in enumerate(costs):
             if index and looks:
                 look, cases = self._looked(cases)

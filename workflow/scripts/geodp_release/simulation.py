@@ -175,9 +175,6 @@ def _beta_nodes(first, second, number=5):
     return 0.5 * nodes, weights / np.sum(weights)
 
 
-EVEN = Covariates.independent((EVENLY,))
-
-
 def limit_at(level, typical):
     """The limit of clipping of an integer level."""
     return float(typical * 2.0 ** (level / LIMITS_PER_DOUBLING))
@@ -398,11 +395,6 @@ class FlatReleases:
         return self.errors[:, 0] + sum(
             place * self.errors[:, block] for block, place in enumerate(covariates, 1)
         )
-
-    @cached_property
-    def squares(self):
-        """Mean squared errors (1 + k,) of footpoint and shooting vectors, next to the estimate."""
-        return np.average(np.sum(self.errors**2, axis=-1), axis=0, weights=self.weight)
 
     @property
     def estimate_variances(self):

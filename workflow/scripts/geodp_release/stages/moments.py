@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
 from math import isqrt
 
 import numpy as np
@@ -12,7 +11,7 @@ from geodp_release.accounting import PURE
 from geodp_release.contributions import COVARIATE_LATTICE, covariate_sums
 from geodp_release.moments import possible_moments, product_indices
 from geodp_release.noise import GaussianNoise, KNormNoise, LaplaceNoise
-from geodp_release.simulation import EVEN, EVENLY, Covariates
+from geodp_release.simulation import Covariates
 from geodp_release.stages.base import Stage, share_of
 
 # With one covariate: ratio of the noise scales of the sums of covariates and of their squares.
@@ -133,42 +132,20 @@ class MomentsStage(Stage):
     def moments(self, noisy, number, assumptions):
         """Moments (*batch, k (k + 3) / 2) of covariates, given their noisy values of that shape.
 
-        Of one covariate that is said to be spread evenly they are means over a family of
-        distributions, weighted by how well each agrees with what was released, so that noise alone
-        leaves the assumption as it is.  Otherwise each is drawn to what is expected in proportion
-        to its noise.
+        Each is drawn to what is expected in proportion to its noise.
         """
-        if assumptions.spreads != (EVENLY,):
-            expected = Covariates.independent(assumptions.spreads).moments
-            spread, noise = self._deviations_of_means(number, assumptions)
-            part = spread**2 / (spread**2 + noise**2)
-            return possible_moments(expected + part * (noisy - expected))
-        found, log_prior = _candidates()
-        scale = self._noise_of_sums(assumptions.changes).widths / number
-        # Clustered covariates may lie between members of the family.
-        scale = np.hypot(scale, [0.02, 0.005])
-        away = np.abs(noisy[..., None, :] - found) / scale
-        fit = away if self.unit == PURE else 0.5 * away**2
-        logs = log_prior - np.sum(fit, axis=-1)
-        weights = np.exp(logs - np.max(logs, axis=-1, keepdims=True))
-        weights /= np.sum(weights, axis=-1, keepdims=True)
-        return weights @ found
+        expected = Covariates.independent(assumptions.spreads).moments
+        spread, noise = self._deviations_of_means(number, assumptions)
+        part = spread**2 / (spread**2 + noise**2)
+        return possible_moments(expected + part * (noisy - expected))
 
     def uncertainty(self, assumptions):
-        """Standard deviations (k (k + 3) / 2,) of true moments about those of `moments`.
-
-        ``None`` for one covariate that is said to be spread evenly, which is believed.
-        """
-        if assumptions.spreads == (EVENLY,):
-            return None
+        """Standard deviations (k (k + 3) / 2,) of true moments about those of `moments`."""
         spread, noise = self._deviations_of_means(assumptions.subjects, assumptions)
         return spread * noise / np.hypot(spread, noise)
 
     def belief(self, moments, assumptions):
-        """What the true moments may be, by a wider prior than that of `moments`: means, deviations.
-
-        Not of one covariate that is said to be spread evenly.
-        """
+        """Means and deviations of what true moments may be, by a wider prior than `moments` has."""
         expected = Covariates.independent(assumptions.spreads).moments
         spread, noise = self._deviations_of_means(assumptions.subjects, assumptions)
         wide = WIDER * spread
@@ -203,18 +180,6 @@ class MomentsStage(Stage):
         whole = cls(total, unit).deviations(assumptions)[assumptions.number_of_covariates :]
         ratio = float(np.max(whole)) / (error * assumptions.subjects)
         return cls(total * share_of(ratio if unit == PURE else ratio**2, least, most), unit)
-
-
-@lru_cache(maxsize=1)
-def _candidates(shapes=(0.3, 0.6, 1.0, 2.0, 4.0, 8.0), even=0.5):
-    """Moments (candidates, 2) of distributions of one covariate, and their prior log weights.
-
-    They are Beta distributions, of which the one that is spread evenly has the weight ``even``.
-    """
-    found = [Covariates.beta(a, b).moments for a in shapes for b in shapes if (a, b) != (1.0, 1.0)]
-    shares = np.full(len(found) + 1, (1.0 - even) / len(found))
-    shares[-1] = even
-    return np.array([*found, EVEN.moments]), np.log(shares)
 
 
 def moments_change(covariates, changes):
