@@ -20,11 +20,17 @@ RARE = 0.015
 # Probability of a residual scale off the range that is planned for that makes a doubt.
 CERTAIN = 0.95
 
+# A last length is off that range in any case if it is so many times the longest root mean square.
+LONG = 2.0
+
 # Share of records far away above which there is a doubt, unless simulated ones exceed it as often.
 FAR = 0.1
 
 # Where so many of these end at the edge itself, which noise does, it says nothing to be there.
 OFTEN, EDGE = 0.05, 1.0 - 1e-6
+
+# Mean of a standard normal number where it is positive, and zero elsewhere.
+BEYOND = float(1.0 / np.sqrt(2.0 * np.pi))
 
 # No edge is within this part of the longest, nor farther inside than so many usual errors, even
 # where no simulated release is that long.
@@ -36,7 +42,9 @@ def is_at_edge(simulated, error, released, rare):
 
     And as near to the longest as it would be with an ``error`` if the true one were longer.
     """
-    few = np.mean(simulated >= EDGE) <= OFTEN
+    # Of truths anywhere inside, normal noise of that error takes so many beyond; these releases may
+    # have an early length that says that theirs is near the edge.
+    few = np.mean(simulated >= EDGE) <= OFTEN or BEYOND * error <= rare
     longer = np.quantile(simulated, 1.0 - rare)
     return bool(few and released >= min(max(longer, INNER, 1.0 - ERRORS * error), EDGE))
 
@@ -85,8 +93,10 @@ def doubts(release, state, simulated, errors, typical, far):
     if release.lengths:
         # Where no scale is assumed, which is what a support is for.
         planned = replace(assumptions, residual_scale=None).typical_length(1024)
+        # Early lengths may have been too short for the last one to be believed.
+        is_longest = release.lengths[-1] > LONG * np.max(planned)
         for is_off, how, radius in (
-            (typical > np.max(planned), "longer", "another centre or a larger"),
+            ((typical > np.max(planned)) | is_longest, "longer", "another centre or a larger"),
             (typical < np.min(planned), "shorter", "a smaller"),
         ):
             if np.mean(is_off) > CERTAIN:
