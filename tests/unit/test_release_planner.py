@@ -13,7 +13,13 @@ from geodp.samplers.integer_choice import generator_bits
 from geodp_release import planning, simulation
 from geodp_release.accounting import CONCENTRATED
 from geodp_release.assumptions import ADD_OR_REMOVE
-from geodp_release.bands import band_radii, has_subjects, moments_stage, simulated_errors
+from geodp_release.bands import (
+    band_radii,
+    has_subjects,
+    moments_stage,
+    sampled_errors,
+    simulated_errors,
+)
 from geodp_release.draw import Released, run_plan
 from geodp_release.files import plan_document
 from geodp_release.hypotheses import check_stages
@@ -190,7 +196,7 @@ def test_a_plan_says_what_clustered_covariates_cost():
     start = FlatReleases.start(plan.assumptions, 4000, np.random.default_rng(1))
     found = plan.simulated(replace(start, covariates=clustered), np.random.default_rng(2))
     assert plan.error_if_clustered == pytest.approx(np.sqrt(found.curve), rel=0.1)
-    assert plan.error_if_clustered > 1.2 * plan.error
+    assert plan.error < plan.error_if_clustered < 1.5 * plan.error
 
 
 def test_a_plan_for_few_subjects_is_within_its_budget_and_says_that_it_is_noise():
@@ -369,8 +375,9 @@ def test_releases_follow_covariates_that_cluster(few_points, monkeypatch):
         # Residuals of the guess, as the data have.
         typical = np.full(4000, 0.05 * np.sqrt(2.0))
         flat = replace(flat, covariates=Covariates.beta(*CLUSTERED), typical=typical)
-        flat = plan.simulated(flat, np.random.default_rng(7))
-        predicted = (np.sum(flat.errors**2, axis=-1) + flat.estimate_squares) @ flat.weights
+        rng = np.random.default_rng(7)
+        flat = plan.simulated(flat, rng)
+        predicted = np.sum(sampled_errors(flat, rng) ** 2, axis=-1) @ flat.weights
         found, expected = (np.sqrt(np.quantile(each, [0.25, 0.5])) for each in (squares, predicted))
         np.testing.assert_allclose(found, expected, rtol=0.15)
     assert np.all(held[EVENLY] < 0.3)

@@ -136,9 +136,15 @@ class Covariates:
         return moment_matrix(self.moments)
 
     @cached_property
-    def variances(self):
-        """Variances of covariates and of their products."""
-        return self._means(self._products**2) - self.moments**2
+    def root(self):
+        """Symmetric root of the covariance of covariates and their products, or one for each."""
+        weights, values = self.weights, self._products
+        if weights.ndim > 1:
+            weights, values = weights[..., 0], values[..., 0]
+        away = values - self.moments.T
+        values, vectors = np.linalg.eigh(np.einsum("m...,mi...,mj...->...ij", weights, away, away))
+        scaled = vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :]
+        return scaled @ np.swapaxes(vectors, -1, -2)
 
     @property
     def _products(self):
@@ -362,7 +368,7 @@ class FlatReleases:
     @cached_property
     def deviations(self):
         """Of the sample's moments of covariates from their expectation, as `deviates`."""
-        return np.sqrt(np.maximum(self.covariates.variances / self.number, 0.0)) * self.deviates
+        return (self.covariates.root @ self.deviates[..., None])[..., 0] / np.sqrt(self.number)
 
     @cached_property
     def errors(self):
