@@ -11,7 +11,7 @@ A record contributes a gradient a in the footpoint and b_1, ..., b_k in the shoo
 * With more they are a and b' = L^-1 (b - m a), m the mean and L L^T the covariance of the
   covariates, and the norm is their length as one vector.
 
-So covariates in a clump cost what even ones do.
+So a clump of covariates costs less than it does in coordinates of the whole range.
 """
 
 from dataclasses import dataclass
