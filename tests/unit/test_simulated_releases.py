@@ -9,12 +9,22 @@ from test_release_planner import assumed
 
 from geodp import PrivacyBudget, plan_release
 from geodp_release.bands import agreeing_releases, moments_stage, sampled_errors
+from geodp_release.contributions import shares_within
 from geodp_release.coordinates import ClippingCoordinates
 from geodp_release.doubts import is_at_edge
 from geodp_release.draw import Released
 from geodp_release.moments import moment_matrix
-from geodp_release.simulation import TWO_GROUPS, UNKNOWN, Covariates, FlatReleases
-from geodp_release.stages import NoisyStep
+from geodp_release.simulation import (
+    TWO_GROUPS,
+    UNKNOWN,
+    Covariates,
+    FlatReleases,
+    length_grid,
+    limit_at,
+)
+from geodp_release.stages import NoisyStep, ScaleStage
+from geodp_release.stages.points import _mean_losses, support_points
+from geodp_release.stages.step import clean_means
 
 
 @pytest.mark.parametrize("spreads", [(UNKNOWN,), (UNKNOWN, TWO_GROUPS)])
@@ -55,6 +65,50 @@ def test_sampling_errors_of_predictions_are_those_of_least_squares():
         # Residual scales are spread about the guess.
         variance *= np.mean(found.typical**2) / (2 * 0.01)
         assert np.mean(at**2) == pytest.approx(variance, rel=0.05)
+
+
+def test_residuals_that_grow_with_a_covariate_are_those_of_records():
+    """In steps, looks, losses of points, and in what sampling leaves of the estimate."""
+    assumptions = assumed(("euclidean", 2), (1.0, 2.0), 0.1, 400)
+    rng, number, covariates = np.random.default_rng(4), 100_000, Covariates.beta(2.0, 5.0)
+    start = FlatReleases.start(assumptions, 1, rng)
+    found = replace(
+        start,
+        truth=np.array([[[0.03, -0.02], [0.1, 0.08]]]),
+        covariates=covariates,
+        moments=covariates.moments[None],
+        deviates=np.zeros_like(start.deviates),
+        typical=0.1 * np.sqrt(2.0),
+        doublings=np.array([[1.6]]),
+        last_level=-1,
+    )
+    x = rng.beta(2.0, 5.0, (number, 1)) - 0.5
+    sizes = 2.0 ** (1.6 * x)
+    residuals = 0.1 * sizes / np.sqrt(np.mean(sizes**2)) * rng.normal(size=(number, 2))
+    clip, coordinates = limit_at(-1, found.typical), found.coordinates
+
+    def contributions(error):
+        away = residuals + error[0] + x * error[1]
+        each = np.stack([away, x * away], axis=1)
+        return each / np.maximum(coordinates.norm(coordinates.of(each)) / clip, 1.0)[:, None, None]
+
+    [error], [expected] = found.truth, clean_means(found, -1)
+    np.testing.assert_allclose(np.mean(contributions(error), axis=0), expected, atol=0.001)
+    away, lengths = residuals + error[0] + x * error[1], length_grid(assumptions)
+    seen = [np.mean(shares_within(each / np.linalg.norm(away, axis=-1))) for each in lengths]
+    np.testing.assert_allclose(ScaleStage(Fraction(1)).prepare(found)[0][0], seen, atol=0.009)
+    points, limit = support_points(found, 8), limit_at(-2, found.typical)
+    for place, loss in zip(points.states, _mean_losses(found, points, -2)[0], strict=True):
+        rest = np.linalg.norm(away - place[0] - x * place[1], axis=-1)
+        assert np.mean(np.minimum(rest / limit, 1.0) ** 2) == pytest.approx(loss, abs=0.004)
+    each = contributions(np.zeros((2, 2)))
+    changes = [
+        contributions(0.01 * np.array([[row == 0, 0], [row == 1, 0]])) - each for row in (0, 1)
+    ]
+    inverse = np.linalg.inv([np.mean(change[..., 0], axis=0) / 0.01 for change in changes])
+    scores = np.einsum("nid,njd->ij", each, each) / (2 * number)
+    sampled = inverse.T @ scores @ inverse / 400
+    np.testing.assert_allclose(found.estimate_covariance[0], sampled, rtol=0.06)
 
 
 def test_simulated_steps_know_how_noisy_moments_are():

@@ -34,6 +34,10 @@ LEVERAGE = 5.0, 3.0
 # subjects at covariates where bands are drawn.
 DISTRIBUTIONS, SURE = 64, 0.98
 
+# Bands are for residuals that are longer at one end of each range of covariates than at the other,
+# by any number of doublings up to this: almost three times as long.
+DOUBLINGS = 1.5
+
 # Least variance of covariates that bands are simulated for: of clumps with half the standard
 # deviation, 0.03 of the range, down to which they are to hold.
 NARROWEST = 0.015**2
@@ -144,6 +148,9 @@ def agreeing_releases(plan, moments=None, lengths=(), without=None, scales=None)
     number = repeats * DISTRIBUTIONS
     sizes = _agreeing_sizes(plan, lengths, number)
     start = FlatReleases.start(plan.assumptions, number, rng, size=sizes)
+    if plan.assumptions.spreads:
+        doublings = rng.uniform(-DOUBLINGS, DOUBLINGS, (number, len(plan.assumptions.spreads)))
+        start = replace(start, doublings=doublings)
     if without is not None:
         start.truth[:, without] = 0.0
     if moments is not None and stage is not None:
@@ -213,9 +220,8 @@ def sampled_errors(found, rng):
     Away from the middle of a range covariates make those of footpoint and shooting vectors go
     together.
     """
-    root = np.linalg.cholesky(np.linalg.inv(found.covariates.matrix))
-    deviation = np.sqrt(found.estimate_variances / found.dim)[..., None, None]
-    return found.errors + deviation * (root @ rng.normal(size=found.errors.shape))
+    root = np.linalg.cholesky(found.estimate_covariance)
+    return found.errors + root @ rng.normal(size=found.errors.shape)
 
 
 def agreeing_moments(assumptions, stage, moments, least=NARROWEST):

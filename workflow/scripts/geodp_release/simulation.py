@@ -1,8 +1,8 @@
 """Simulated releases in flat space, from public assumptions alone.
 
-The model: records about predictions with independent normal residuals of one scale; a true
-footpoint and shooting vectors of uniform direction and uniform length within the support; no
-curvature.
+The model: records about predictions with independent normal residuals, of one scale or of one that
+grows with covariates; a true footpoint and shooting vectors of uniform direction and uniform length
+within the support; no curvature.
 Each stage sees the expected contribution of the records, given the covariates, plus its own noise.
 The error of the estimate that a release without noise would give is added at the end.  A few
 failures may decide a mean squared error: choices can be drawn with flatter probabilities, and
@@ -128,33 +128,42 @@ class Covariates:
     @cached_property
     def moments(self):
         """Means of covariates and of their products; see `geodp_release.moments`."""
-        return self._means(self._products)
+        found = self._means(1.0)
+        return found[0] if self.weights.ndim == 1 else found
 
     @cached_property
     def matrix(self):
         """The `moment_matrix` of these."""
         return moment_matrix(self.moments)
 
+    def weighted_matrix(self, parts):
+        """The `matrix` (1 or releases, ...) of parts of nodes (m,) or (m, releases)."""
+        parts = np.reshape(parts, (len(parts), -1))
+        matrix = moment_matrix(self._means(parts))
+        matrix[:, 0, 0] = np.sum(self.by_release[0] * parts, axis=0)
+        return matrix
+
     @cached_property
     def root(self):
         """Symmetric root of the covariance of covariates and their products, or one for each."""
-        weights, values = self.weights, self._products
-        if weights.ndim > 1:
-            weights, values = weights[..., 0], values[..., 0]
-        away = values - self.moments.T
-        values, vectors = np.linalg.eigh(np.einsum("m...,mi...,mj...->...ij", weights, away, away))
+        weights, values = self.by_release
+        away = values - self._means(1.0).T
+        values, vectors = np.linalg.eigh(np.einsum("mn,min,mjn->nij", weights, away, away))
         scaled = vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :]
         return scaled @ np.swapaxes(vectors, -1, -2)
 
     @property
-    def _products(self):
+    def by_release(self):
+        """Weights (m, 1 or releases) of nodes; their covariates and products (m, values, ...)."""
         first, second = product_indices(self.nodes.shape[1])
-        return np.concatenate([self.nodes, self.nodes[:, first] * self.nodes[:, second]], axis=1)
+        both = np.concatenate([self.nodes, self.nodes[:, first] * self.nodes[:, second]], axis=1)
+        if self.weights.ndim == 1:
+            return self.weights[:, None], both[..., None]
+        return self.weights[..., 0], both[..., 0]
 
-    def _means(self, values):
-        """Means of what nodes have (m, values): (values,), or (releases, values)."""
-        means = np.sum(self.weights[:, None] * values, axis=0)
-        return means if means.ndim == 1 else means[..., 0].T
+    def _means(self, parts):
+        weights, values = self.by_release
+        return np.sum((weights * parts)[:, None] * values, axis=0).T
 
 
 def _beta_with(mean, square, least=0.01):
@@ -182,8 +191,8 @@ def _beta_nodes(first, second, number=5):
 
 
 def limit_at(level, typical):
-    """The limit of clipping of an integer level."""
-    return float(typical * 2.0 ** (level / LIMITS_PER_DOUBLING))
+    """The limit of clipping of an integer level, or those of an array."""
+    return typical * 2.0 ** (level / LIMITS_PER_DOUBLING)
 
 
 def level_of(limit, typical):
@@ -220,13 +229,17 @@ def residual_lengths(dim, nodes=64, across=24):
     return along, np.hypot(along, side)
 
 
-@lru_cache(maxsize=512)
-def excess_of_clipping(dim, level):
-    """Variance of the estimate with clipped residuals, over that of least squares."""
+@lru_cache(maxsize=8)
+def _clipped_moments(dim, most=64):
+    """At levels up to ``most`` and down to minus that: what clipping keeps of a mean, and squares.
+
+    In units of those of all residuals; shape (2, levels).
+    """
     length = residual_lengths(dim)[1][0]
-    clipped = np.minimum(length, limit_at(level, 1.0))
+    limits = limit_at(np.arange(-most, most + 1), 1.0)[:, None, None]
+    clipped, square = np.minimum(length, limits), np.mean(length**2)
     # Stein's lemma: the derivative of the mean is the mean product with the normal residual.
-    return float(np.mean(clipped**2) * np.mean(length**2) / np.mean(length * clipped) ** 2)
+    return np.mean([length * clipped, clipped**2], axis=(2, 3)) / square
 
 
 def places_in_tables(squares):
@@ -256,7 +269,7 @@ def looked_up_in(tables, rows, places):
 # Attributes of `FlatReleases` that may have an entry for each release.
 EACH = (
     *("truth", "state", "deviates", "moments", "weight", "typical", "covariance"),
-    *("length", "far", "last_level", "counted"),
+    *("doublings", "length", "far", "last_level", "counted"),
 )
 
 
@@ -284,11 +297,13 @@ class FlatReleases:
     uncertainty : ndarray, shape (k (k + 3) / 2,), optional
         Standard deviations of true moments about these, where they were released.
     last_level : int or ndarray, shape (releases,), optional
-        Level at which the last step clipped typical residuals.
+        Level at which the last step clipped contributions.
     counted : float or ndarray, shape (releases, 1, 1)
         Number of subjects over what was released of it.
     typical : float or ndarray, shape (releases,)
         Root mean squared length of a residual.
+    doublings : ndarray, shape (releases, k), optional
+        Doublings of residuals over the range of each covariate; none unless given.
     length : ndarray, shape (releases,), optional
         The residual length that was released last.
     far : ndarray, shape (releases,), optional
@@ -310,6 +325,7 @@ class FlatReleases:
     covariance: np.ndarray | None = None
     uncertainty: np.ndarray | None = None
     last_level: Any = None
+    doublings: np.ndarray | None = None
     counted: Any = 1.0
     length: np.ndarray | None = None
     far: np.ndarray | None = None
@@ -402,28 +418,58 @@ class FlatReleases:
             place * self.errors[:, block] for block, place in enumerate(covariates, 1)
         )
 
+    @cached_property
+    def sizes(self):
+        """Root mean squared residuals at each node of covariates, over that of all."""
+        weights, values = self.covariates.by_release
+        if self.doublings is None:
+            return np.ones(len(weights))
+        sizes = np.exp2(np.sum(values[:, : self.doublings.shape[1]] * self.doublings.T, axis=1))
+        return sizes / np.sqrt(np.sum(weights * sizes**2, axis=0))
+
+    def levels_at_nodes(self, level):
+        """Levels at which residuals are clipped where contributions are at one, or at one each.
+
+        In units of residuals at each node of covariates, whose contributions differ in length.
+        """
+        lengths = self.coordinates.lengths(self.covariates.nodes)
+        lengths = lengths.reshape((len(lengths), -1)) * self.sizes.reshape((len(lengths), -1))
+        shifts = level_of(lengths, 1.0)
+        return [level - (shift if len(shift) > 1 else shift[0]) for shift in shifts]
+
     @property
-    def estimate_variances(self):
-        """Mean squared errors of the estimate in the middle of covariates with a mean of zero."""
-        # After a choice among points, about that of the estimate of truncated least squares.
-        levels: Any = self.last_level
-        excess: Any = 2.0
+    def estimate_covariance(self):
+        """Of a coordinate of the estimate without noise (..., 1 + k, 1 + k), by clipped residuals.
+
+        After a choice among points, about that of the estimate of truncated least squares.
+        """
+        covariates, levels = self.covariates, self.last_level
+        index: Any = ...
+        kept, squares = np.ones_like(self.sizes), np.full_like(self.sizes, 2.0)
         if levels is not None:
-            unique, index = np.unique(levels, return_inverse=True)
-            excess = np.array([excess_of_clipping(self.dim, int(each)) for each in unique])[index]
-        return np.asarray(excess * np.square(self.typical) / self.number)
+            if covariates.weights.ndim == 1 and self.doublings is None:
+                levels, index = np.unique(levels, return_inverse=True)
+            tables = _clipped_moments(self.dim)
+            middle = tables.shape[1] // 2
+            rows = np.stack(np.broadcast_arrays(*self.levels_at_nodes(levels)))
+            kept, squares = tables[:, middle + np.clip(rows, -middle, middle)]
+        inverse = np.linalg.inv(covariates.weighted_matrix(kept))
+        # Nodes are the first of their axes.
+        squares = covariates.weighted_matrix((squares.T * self.sizes.T**2).T)
+        variance = np.square(self.typical) / (self.dim * self.number)
+        return (inverse @ squares @ inverse)[index] * np.reshape(variance, (-1, 1, 1))
 
     @property
     def estimate_squares(self):
         """Mean squared errors (1 + k,) of the estimate that a release without noise would give."""
-        inverse = np.linalg.inv(self.covariates.matrix)
-        return self.estimate_variances[..., None] * np.diagonal(inverse, axis1=-2, axis2=-1)
+        return self.dim * np.diagonal(self.estimate_covariance, axis1=-2, axis2=-1)
 
     @property
     def subject_squares(self):
         """Squared errors (releases,) of predictions over where subjects are."""
-        squares = np.sum(self.errors * (self.covariates.matrix @ self.errors), axis=(-2, -1))
-        return squares + len(self.radii) * self.estimate_variances
+        matrix = self.covariates.matrix
+        squares = np.sum(self.errors * (matrix @ self.errors), axis=(-2, -1))
+        return squares + self.dim * np.sum(matrix * self.estimate_covariance, axis=(-2, -1))
 
     @property
     def range_squares(self):

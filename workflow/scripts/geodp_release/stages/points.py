@@ -133,18 +133,24 @@ def _mean_losses(releases, points, level):
     known, covariates = points.known, releases.covariates
     if covariates not in known:
         known[covariates] = [
-            places_in_tables(points.squares(x) / _column(releases.typical**2))
-            for x in covariates.in_single_precision
+            places_in_tables(points.squares(x) / _column(np.square(releases.typical * size)))
+            for x, size in zip(covariates.in_single_precision, releases.sizes, strict=True)
         ]
     key = covariates, np.asarray(level).tobytes()
     if key not in known:
-        unique, index = np.unique(level, return_inverse=True)
-        tables = np.array([_losses(releases.dim, int(each)) for each in unique], dtype=np.float32)
+        nodes = covariates.weights, level_of(releases.sizes, 1.0), known[covariates]
         known[key] = sum(
-            np.float32(share) * _looked_up(tables, index, places)
-            for share, places in zip(covariates.weights, known[covariates], strict=True)
+            np.float32(share) * _losses_at(releases.dim, level - shift, places)
+            for share, shift, places in zip(*nodes, strict=True)
         )
     return known[key]
+
+
+def _losses_at(dim, level, places):
+    """Values at `places_in_tables` of `_losses` at a level, or at one for each row."""
+    unique, index = np.unique(level, return_inverse=True)
+    tables = np.array([_losses(dim, int(each)) for each in unique], dtype=np.float32)
+    return _looked_up(tables, index, places)
 
 
 def _looked_up(tables, index, places):

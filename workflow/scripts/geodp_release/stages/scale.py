@@ -182,10 +182,13 @@ def _sizes_of(lengths, releases):
 def _mean_shares(releases, sizes, tables):
     """Means (tables, releases, m) over covariates of tables at indices of sizes (releases, m)."""
     covariates, total = releases.covariates, np.zeros((len(tables), *sizes.shape))
-    for x, share in zip(covariates.nodes, covariates.weights, strict=True):
-        squares = np.sum(releases.errors_at(x) ** 2, axis=-1) / np.square(releases.typical)
+    nodes = covariates.nodes, covariates.weights, releases.sizes
+    for x, share, size in zip(*nodes, strict=True):
+        squares = np.sum(releases.errors_at(x) ** 2, axis=-1) / np.square(releases.typical * size)
         places = [each[:, None] for each in places_in_tables(squares)]
-        found = [looked_up_in(table, sizes, places) for table in tables]
+        shift = np.rint(np.log2(size) * FINER * LIMITS_PER_DOUBLING).astype(int)
+        rows = np.clip(sizes - np.reshape(shift, (-1, 1)), 0, len(SIZES) - 1)
+        found = [looked_up_in(table, rows, places) for table in tables]
         total = total + share * np.array(found)
     return total
 

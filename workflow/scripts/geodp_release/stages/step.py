@@ -100,7 +100,7 @@ class NoisyStep(Stage):
         state = releases.state + unit * change
         length = np.linalg.norm(state, axis=-1, keepdims=True)
         state = state * np.minimum(1.0, releases.radii[:, None] / np.maximum(length, 1e-300))
-        last = _typical_level(releases, self._level(releases))
+        last = self._level(releases)
         return replace(releases, state=state, covariance=covariance, last_level=last)
 
     def fitted(self, releases, clean=None, coordinates=None):
@@ -251,12 +251,10 @@ def clean_means(releases, level):
     """
     covariates, errors, typical = releases.covariates, releases.errors, releases.typical
     total = np.zeros_like(releases.state)
-    # Residuals are clipped at shorter lengths where their contributions are longer.
-    lengths = releases.coordinates.lengths(covariates.nodes)
-    limits = [level - level_of(np.squeeze(length), 1.0) for length in lengths]
-    for x, share, limit in zip(covariates.nodes, covariates.weights, limits, strict=True):
+    nodes = covariates.nodes, covariates.weights, releases.levels_at_nodes(level), releases.sizes
+    for x, share, limit, size in zip(*nodes, strict=True):
         error = releases.errors_at(x)
-        squared = np.sum(error**2, axis=-1) / typical**2
+        squared = np.sum(error**2, axis=-1) / np.square(typical * size)
         mean = share * _kept_parts(releases.dim, limit, squared)[:, None] * error
         total[:, 0] += mean
         for block, place in enumerate(x, 1):
