@@ -338,18 +338,6 @@ def test_share_of_data_sets_that_meet_a_condition(rng):
     assert abs(np.mean(found.replicates[1:]) - 0.75) < 0.1
 
 
-def test_mechanisms_of_one_study_are_compared_on_the_same_data_sets(rng):
-    values = rng.gamma(20.0, size=200)
-    columns = {"group": "n10", "cell": "a", "n": 10, "data_set": range(200)}
-    table, other = (pd.DataFrame(columns | {"distance": f * values}) for f in (0.5, 1.0))
-    widths = []
-    for study in ("one", "two"):
-        claim = SimpleNamespace(column=["distance"], along="n", study="one", other=(study,))
-        found = MEASURES["reduction"].compute(claim, table, rng, 300, other)
-        widths.append(np.ptp(found.replicates))
-    assert widths[0] < 1e-12 < 0.01 < widths[1]
-
-
 def test_standard_errors_of_logarithms(rng):
     values = rng.gamma(20.0, size=4000)
     table = pd.DataFrame(

@@ -19,7 +19,7 @@ from geodp.means.gaussian import (
     wrapped_gaussian_delta,
     wrapped_gaussian_deviation,
 )
-from geodp.means.losses import problems_of_neighbours, realised_losses
+from geodp.means.losses import losses_by_form, problems_of_neighbours
 from geodp.means.problem import fitted, mean_of_logs, noisy_mean_of_logs, repeated
 from geodp.means.samples import contaminated, polar_in_ball, pole, wishart_in_ball
 from geodp.means.sensitivity import empirical_sensitivity, largest_change_of_logs
@@ -328,12 +328,13 @@ def test_logarithms_change_most_between_the_chord_and_the_bound():
 
 def test_losses_on_matrices_have_a_closed_form():
     n, r, budget = 40, 1.5, 0.7
-    found = realised_losses(SPD, np.eye(2), r, n, budget)
+    found = losses_by_form(problems_of_neighbours(SPD, np.eye(2), r, n), budget)
     # All but one record at the end of the ball, and the last at either end.
     moved = np.exp(r) * -np.expm1(-2.0 * r / n)
-    assert found["ambient_laplace"] == pytest.approx(budget * n * moved / (2.0 * np.expm1(r)))
-    assert found["laplace"] == pytest.approx(budget)
-    assert found["laplace_general"] == pytest.approx(0.5 * budget)
+    largest = {name: np.max(values) for name, values in found.items()}
+    assert largest["ambient_laplace"] == pytest.approx(budget * n * moved / (2.0 * np.expm1(r)))
+    assert largest["laplace"] == pytest.approx(budget)
+    assert largest["laplace_general"] == pytest.approx(0.5 * budget)
 
 
 @pytest.mark.parametrize("name", ["laplace", "laplace_as_published", "ambient_laplace"])
@@ -347,13 +348,13 @@ def test_mean_distances_with_a_formula_are_those_of_draws(name):
 
 
 def test_losses_on_the_sphere_keep_within_proved_budgets():
-    found = realised_losses(SPHERE, pole(SPHERE), np.pi / 8, 20, 1.0)
-    assert found["laplace"] < 1.0
-    assert 0.5 < found["kng"] < 2.0
+    found = losses_by_form(problems_of_neighbours(SPHERE, pole(SPHERE), np.pi / 8, 20), 1.0)
+    assert np.max(found["laplace"]) < 1.0
+    assert 0.5 < np.max(found["kng"]) < 2.0
     # The others by halves at both ends of the other diameter.
     r = np.pi / 8
     limit = 2.0 * r / (r / np.tan(r) * 4.0 * np.sin(r / 2))
-    assert found["ambient_laplace"] == pytest.approx(limit, rel=0.01)
+    assert np.max(found["ambient_laplace"]) == pytest.approx(limit, rel=0.01)
 
 
 @pytest.mark.parametrize(

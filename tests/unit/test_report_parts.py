@@ -8,14 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geodp.manifolds.euclidean import Euclidean
-from geodp.models.geodesic import GeodesicModel
 from reproduction.claims.verdicts import FAILS, HOLDS, IN_PART
 from reproduction.figures.error import _numbers, draw
 from reproduction.papers import figure_title
 from reproduction.places import CHECKOUT
 from reproduction.report import _about, report
-from reproduction.tables.evaluation import _errors
 
 PUBLISHED = CHECKOUT / "resources" / "published"
 JUDGED = {"computed", "by construction", "not refuted", "by proof", "not decidable", "not judged"}
@@ -79,20 +76,6 @@ def test_an_empty_page_of_another_target(tmp_path):
 )
 def test_titles_of_figures(name, numbers, expected):
     assert figure_title(name, numbers) == expected
-
-
-def test_quantiles_of_errors_are_over_draws():
-    model = GeodesicModel(Euclidean(1))
-    covariates = np.linspace(0.0, 1.0, 5)[None, :, None]
-    # About zero, at a mean square of 0.8, without a slope.
-    points = np.array([1.0, -1.0, 0.0, -1.0, 1.0])[None, :, None]
-    data = {"covariates": covariates, "points": points}
-    footpoints = np.sqrt(np.arange(101.0))[None, :, None]
-    draws = {"footpoint": footpoints, "shooting_vector": np.zeros((1, 101, 1, 1))}
-    found = model.fit(covariates, points)
-    [row] = _errors(model, draws, data, found, ())
-    names = ("low_squared_error", "median_squared_error", "high_squared_error")
-    assert [row[name] for name in names] == pytest.approx([10.8, 50.8, 90.8])
 
 
 @pytest.fixture

@@ -68,13 +68,6 @@ def losses_by_form(problems, budget):
     return found
 
 
-def realised_losses(manifold, centre, radius, number, budget):
-    """Largest losses found, by mechanism."""
-    problems = problems_of_neighbours(manifold, centre, radius, number)
-    found = losses_by_form(problems, budget)
-    return {name: float(np.max(values)) for name, values in found.items()}
-
-
 def gradient_losses(problems, budget, radius):
     """Losses (forms,) of the K-norm gradient mechanism on a ball of a radius about the centre.
 
