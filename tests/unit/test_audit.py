@@ -27,14 +27,10 @@ from geodp.audit.search import Pair, RecordDomain, climb, worst_neighbour
 from geodp.data.simulate import simulate_geodesic_data
 from geodp.manifolds.spd import SPD
 from geodp.models.geodesic import GeodesicModel
-from geodp.samplers.integer_choice import generator_bits
-from geodp_release.accounting import PrivacyBudget
 from geodp_release.assumptions import ADD_OR_REMOVE
-from geodp_release.draw import run_plan
-from geodp_release.planning import ReleasePlan
+from geodp_release.stages import points
 from geodp_release.subjects import ONE_EACH, subject_records
 from reproduction.configuration import load_settings
-from reproduction.measurements.audit import black_box
 from reproduction.measurements.audit.black_box import (
     first_choice,
     released_geodesics,
@@ -264,21 +260,6 @@ def draws_of(draw, pair, number=4000, seeds=(1, 2)):
 CASES = {"sphere": sphere_case(SETTINGS["two_points"]), "spd": spd_case(SETTINGS["one_far"])}
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
-def test_what_is_attacked_is_a_release(case):
-    """From the same random bits a plan of the stage alone releases the same."""
-    _, assumptions, clip, pair = case
-    stage = first_choice(BUDGET, 6, clip)
-    plan = ReleasePlan(assumptions, PrivacyBudget(str(BUDGET)), (stage,), 1.0, 1.0, 1.0)
-    for x, y in zip(pair.covariates, pair.points, strict=True):
-        draws = released_geodesics(assumptions, stage)(np.random.default_rng(5), (x, y), 30)
-        records = subject_records(assumptions, x, y, ONE_EACH)
-        bits = generator_bits(np.random.default_rng(5))
-        released = [run_plan(plan, records, bits).state for _ in range(30)]
-        np.testing.assert_array_equal(draws, released)
-    assert len(np.unique(draws, axis=0)) > 3
-
-
 def test_draws_that_share_random_numbers_are_found():
     _, assumptions, clip, pair = CASES["sphere"]
     draw = released_geodesics(assumptions, first_choice(BUDGET, 10, clip))
@@ -310,13 +291,13 @@ def test_the_attack_keeps_below_the_budget_and_sees_twice_as_much(case):
 @pytest.mark.slow
 def test_the_attack_finds_losses_that_are_not_clipped(monkeypatch):
     """On the sphere, where the record that moves is farther from half of it than the limit."""
-    right = black_box.loss_sums
+    right = points.loss_sums
 
     def mutant(assumptions, records, states, clip):
         # As large as the whole sphere makes them: 3.0 at the opposite point.
         return 3 * right(assumptions, records, states, np.sqrt(3.0) * clip)
 
-    monkeypatch.setattr(black_box, "loss_sums", mutant)
+    monkeypatch.setattr(points, "loss_sums", mutant)
     assert bound_of(CASES["sphere"], 1.0) > 1.0
 
 

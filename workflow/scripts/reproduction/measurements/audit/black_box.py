@@ -16,12 +16,11 @@ from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
 from geodp.samplers import choice
 from geodp.samplers.base import run
-from geodp.samplers.integer_choice import ExactChoice, generator_bits
+from geodp.samplers.integer_choice import generator_bits
 from geodp_release.accounting import PURE
 from geodp_release.assumptions import Assumptions
-from geodp_release.contributions import LOSS_LATTICE, loss_sums
+from geodp_release.draw import Released
 from geodp_release.stages import PointsStage
-from geodp_release.stages.points import VOLUME_BITS
 from geodp_release.subjects import ONE_EACH, subject_records
 from reproduction.measurements.audit.losses import CENTRE, found_in_draws
 from reproduction.measurements.rats import observed_rats
@@ -58,17 +57,14 @@ def released_geodesics(assumptions, stage):
     *point_shape).
     """
 
+    # Of what was released before, a choice reads nothing.
+    before = Released(assumptions.support.origin, assumptions.subjects, moments=np.zeros(2))
+
     def draw(rng, data, number):
-        # As `geodp_release.draw.run_plan`, whose losses would be summed again for each draw.
         records = subject_records(assumptions, *data, ONE_EACH)
-        states, volumes = assumptions.support.even_points(stage.points)
-        weights = np.rint(np.ldexp(volumes, VOLUME_BITS)).astype(np.int64)
-        used = np.flatnonzero(weights > 0)
-        scores = loss_sums(assumptions, records, states[used], stage.clip)
-        rate = stage.epsilon / (assumptions.changes * LOSS_LATTICE)
-        chosen = ExactChoice(weights[used].tolist(), scores.tolist(), rate)
-        bits = generator_bits(rng)
-        return states[used[[chosen.draw(bits) for _ in range(number)]]]
+        bits, shared = generator_bits(rng), {}
+        runs = (stage.run(before, assumptions, records, bits, shared) for _ in range(number))
+        return np.array([each.state for each in runs])
 
     return draw
 

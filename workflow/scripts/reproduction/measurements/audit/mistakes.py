@@ -103,20 +103,6 @@ def same_sums():
         yield
 
 
-def same_choices():
-    """Compute the probabilities of the same choice once."""
-    made = points.ExactChoice
-    known: dict = {}
-
-    def remembered(weights, exponents, *rate):
-        key = tuple(weights), tuple(exponents), *rate
-        if key not in known:
-            known[key] = made(*key)
-        return known[key]
-
-    return patch.object(points, "ExactChoice", remembered)
-
-
 def lines_for_rows():
     """Each physical line is a record, so that a quoted line break makes several."""
     lines = TextTable._lines

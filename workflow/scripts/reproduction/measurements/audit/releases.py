@@ -1,7 +1,7 @@
 """Whole releases of hard neighbours, as they are and with mistakes, judged by property testers."""
 
 from collections.abc import Callable
-from contextlib import ExitStack, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -128,14 +128,11 @@ def released_columns(case, streams, number):
     """
     assumptions = case.plan.assumptions
     found = []
-    with ExitStack() as contexts:
-        contexts.enter_context(case.mistake() if case.mistake else nullcontext())
-        contexts.enter_context(mistakes.same_sums())
-        contexts.enter_context(mistakes.same_choices())
+    with case.mistake() if case.mistake else nullcontext(), mistakes.same_sums():
         for stream, data in zip(streams, case.data, strict=True):
             records = subject_records(assumptions, *data, ONE_EACH)
-            bits = generator_bits(stream)
-            released = [run_plan(case.plan, records, bits) for _ in range(number)]
+            bits, shared = generator_bits(stream), {}
+            released = [run_plan(case.plan, records, bits, shared) for _ in range(number)]
             states = np.array([each.state for each in released])
             named = features(assumptions.manifold, assumptions.centre, states, case.pair)
             named["number"] = np.array([each.number for each in released])
