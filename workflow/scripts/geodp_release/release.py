@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import gammaincinv
+from scipy.special import fdtri, gammaincinv
 
 from geodp.errors import DataError
 from geodp.samplers.integer_choice import system_bits
@@ -36,6 +36,10 @@ from geodp_release.subjects import subject_records
 
 # Largest p-value of a trend that is said to be there.
 SIGNIFICANT = 0.05
+
+# Intervals of the residual scale and of R^2 reach from normal residuals to those with the tails of
+# a t distribution with so many degrees of freedom.
+FREEDOM = 5.0
 
 # By how much intervals of residual scales are wider than those of simulated ones: a scale near the
 # limit of two lengths of the grid comes out as either.
@@ -168,14 +172,14 @@ class Release:
     def residual_scale(self, level: float = LEVELS[0]) -> Estimate | None:
         """Standard deviation of a residual in each direction; ``None`` if no stage measures it.
 
-        It is that of normal residuals that agree with the released lengths, the last above all: of
-        others, with far tails or long in one direction, it is too small.
+        It is that of normal residuals that agree with the released lengths, the last above all.
+        The interval reaches to residuals with the tails of t with `FREEDOM` degrees.
         """
         if not self.lengths:
             return None
-        scales = self._simulated[0] / np.sqrt(self.plan.assumptions.manifold.dim)
-        value, low, high, _ = Estimate.of(scales, level)
-        return Estimate(value, low / HALF_STEP, high * HALF_STEP, level)
+        _, by_normal, by_tails = self._ratios
+        value, low, high, _ = self._last_length(level)
+        return Estimate(value / by_normal, low / by_normal, high / by_tails, level)
 
     def r_squared(self, level: float = LEVELS[0]) -> Estimate | None:
         """Share of the variance that the covariates explain; ``None`` if it cannot be said.
@@ -191,20 +195,25 @@ class Release:
             self._simulated[1][:, 1:],
             moment_matrix(possible_moments(self.moments)),
         )
+        _, by_normal, by_tails = self._ratios
         value, low, high, _ = Estimate.of(explained / self._simulated[0] ** 2, level)
-        value, low, high = (
-            each / (1.0 + each) for each in (value, low / HALF_STEP**2, high * HALF_STEP**2)
-        )
+        low *= (by_tails / by_normal / HALF_STEP) ** 2
+        value, low, high = (each / (1.0 + each) for each in (value, low, high * HALF_STEP**2))
         return Estimate(value, low, high, level)
 
-    def _shorter(self, scale, unit):
-        """What the last length says of normal residuals of a scale, in words."""
+    @property
+    def _ratios(self):
+        """The last look, and its length over a residual's deviation: of normal ones, and of t."""
         look = [stage for stage in self.plan.stages if stage.is_look][-1]
-        dim = self.plan.assumptions.manifold.dim
-        ratio = float(np.sqrt(2.0 * gammaincinv(0.5 * dim, float(look.share))))
-        value, low, high = (ratio * each for each in scale[:3])
-        length = Estimate(value, low, high, scale.level)
-        return f"{look.residuals} are shorter than {length.words(unit)}"
+        dim, share = self.plan.assumptions.manifold.dim, float(look.share)
+        squares = np.array([2.0 * gammaincinv(0.5 * dim, share), dim * fdtri(dim, FREEDOM, share)])
+        return look, *np.sqrt(squares * [1.0, (FREEDOM - 2.0) / FREEDOM]).tolist()
+
+    def _last_length(self, level):
+        """The length that the last look is for, with its interval."""
+        dim, (_, ratio, _) = self.plan.assumptions.manifold.dim, self._ratios
+        value, low, high, _ = Estimate.of(ratio * self._simulated[0] / np.sqrt(dim), level)
+        return Estimate(value, low / HALF_STEP, high * HALF_STEP, level)
 
     @property
     def share_far_away(self) -> float | None:
@@ -222,15 +231,13 @@ class Release:
             clauses.append(f"{there}{which} (p = {said})")
         scale, explained = self.residual_scale(), self.r_squared()
         if explained is not None:
-            clauses.append(
-                f"R^2, the share of the variance explained, is {explained.words()} if residuals "
-                "are normal"
-            )
+            clauses.append(f"R^2, the share of the variance explained, is {explained.words()}")
         if scale is not None:
             unit = f" {unit}".rstrip()
+            length = self._last_length(scale.level).words(unit)
             clauses.append(
-                f"{self._shorter(scale, unit)}, as those of a standard deviation of "
-                f"{scale.value:.2g}{unit} in each direction are"
+                f"{self._ratios[0].residuals} are shorter than {length}, as those of a "
+                f"standard deviation of {scale.value:.2g}{unit} in each direction are"
             )
         together = "; ".join(clauses)
         lines = [f"{together[0].upper()}{together[1:]}."] if clauses else []
