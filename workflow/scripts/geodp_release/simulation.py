@@ -249,8 +249,8 @@ def places_in_tables(squares):
     number = len(DISTANCES)
     place = (np.log(np.maximum(squares, 1e-30)) - low) * ((number - 1) / (high - low))
     place = np.clip(place, 0.0, number - 1.001)
-    below = place.astype(np.int32)
-    return below, place - below
+    below = place.astype(np.intp)
+    return below, place - below.astype(place.dtype)
 
 
 def looked_up(table, places):
@@ -263,7 +263,12 @@ def looked_up_in(tables, rows, places):
     """Values of rows of tables, one for each place, at `places_in_tables`."""
     below, part = places
     flat, first = tables.ravel(), rows * tables.shape[1] + below
-    return (1.0 - part) * flat.take(first) + part * flat.take(first + 1)
+    low, high = flat.take(first), flat.take(first + 1)
+    # In place: these are the largest arrays of a simulation.
+    high -= low
+    high *= part
+    high += low
+    return high
 
 
 # Attributes of `FlatReleases` that may have an entry for each release.
