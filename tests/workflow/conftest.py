@@ -68,15 +68,16 @@ class Checkout:
     def configure(self, configuration):
         self.configuration.write_text(yaml.safe_dump(configuration, sort_keys=False))
 
-    def start(self, *arguments, cores=2, before=()):
-        """Start Snakemake in a process group of its own, as a terminal does."""
+    def start(self, *arguments, cores=2, before=(), folder=None, python=sys.executable):
+        """Start Snakemake in a process group of its own, as a terminal does.
+
+        In a folder that is given it is told of no configuration.
+        """
+        configured = () if folder else ("--configfile", self.configuration.name)
+        call = (python, "-m", "snakemake", *configured, "--cores", cores, *arguments)
         return subprocess.Popen(
-            [
-                *before,
-                *(sys.executable, "-m", "snakemake", "--configfile", self.configuration.name),
-                *("--cores", str(cores), *map(str, arguments)),
-            ],
-            cwd=self.root,
+            [*before, *map(str, call)],
+            cwd=folder or self.root,
             env=self.environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -87,15 +88,15 @@ class Checkout:
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
 
-    def snakemake(self, *arguments, cores=2):
+    def snakemake(self, *arguments, **how):
         """Status and output of a call."""
-        process = self.start(*arguments, cores=cores)
+        process = self.start(*arguments, **how)
         output, _ = process.communicate(timeout=PATIENCE)
         return subprocess.CompletedProcess(process.args, process.returncode, output)
 
-    def run(self, *arguments, cores=2):
+    def run(self, *arguments, **how):
         """The output of a call that succeeds."""
-        result = self.snakemake(*arguments, cores=cores)
+        result = self.snakemake(*arguments, **how)
         assert result.returncode == 0, result.stdout
         return result.stdout
 

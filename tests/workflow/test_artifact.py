@@ -2,8 +2,6 @@
 
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -58,30 +56,19 @@ def asked():
     return found
 
 
-def snakemake(checkout, *arguments):
-    result = subprocess.run(
-        [sys.executable, "-m", "snakemake", *arguments],
-        cwd=checkout.root,
-        env=checkout.environment,
-        capture_output=True,
-        text=True,
-    )
-    assert result.returncode == 0, (result.stdout + result.stderr)[-2000:]
-    return result.stdout
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("configuration", ["", "config/smoke.yaml"])
 def test_the_workflow_makes_what_the_pages_name(checkout, configuration):
     names = asked()["", configuration]
     assert names
     options = ["--configfile", configuration] if configuration else []
-    snakemake(checkout, "--dry-run", "--quiet", "all", "--cores", "2", *sorted(names), *options)
+    dry = (*options, "--dry-run", "--quiet", "all", "--")
+    checkout.run(*dry, *sorted(names), folder=checkout.root)
 
 
 @pytest.mark.slow
 def test_targets_of_other_environments_are_there(checkout):
-    known = snakemake(checkout, "--list").split()
+    known = checkout.run("--list", folder=checkout.root).split()
     others = [name for (environment, _), names in asked().items() if environment for name in names]
     assert others
     assert [name for name in others if name not in known] == []

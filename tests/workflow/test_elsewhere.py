@@ -2,7 +2,6 @@
 
 import html
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -88,19 +87,6 @@ def folder(tmp_path):
     return made
 
 
-def call(checkout, folder, *arguments, python=sys.executable):
-    """Start Snakemake in a folder; its status and output."""
-    return subprocess.run(
-        [python, "-m", "snakemake", "--cores", "2", *map(str, arguments)],
-        cwd=folder,
-        env=checkout.environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-
-
 def made_in(folder):
     """Files that a run made in a folder."""
     return {
@@ -120,8 +106,7 @@ def test_all_targets_from_another_folder(checkout, folder):
     settings["papers"][0]["claims"] = "own_claims.csv"
     (folder / "mine.yaml").write_text(yaml.safe_dump(settings))
     snakefile = checkout.root / SNAKEFILE
-    result = call(checkout, folder, "-s", snakefile, "--configfile", "mine.yaml")
-    assert result.returncode == 0, result.stdout
+    checkout.run("-s", snakefile, "--configfile", "mine.yaml", folder=folder)
     page = html.unescape((folder / "results" / "tiny" / "report.html").read_text())
     call_here = f"{checkout.root}/run snakemake -s {checkout.root}/{SNAKEFILE}"
     assert f"<code>{call_here} audit --cores 8 --configfile mine.yaml</code>" in page
@@ -130,8 +115,7 @@ def test_all_targets_from_another_folder(checkout, folder):
     assert made_in(checkout.root) == before
     # Configurations, data and templates come with the project.
     others = ("all", "plan", "audit", "utility", "coverage", "held_out", *PAPERS, "report")
-    dry = call(checkout, folder, "-s", snakefile, "--dry-run", "--quiet", "--", *others)
-    assert dry.returncode == 0, dry.stdout
+    checkout.run("-s", snakefile, "--dry-run", "--quiet", "--", *others, folder=folder)
 
 
 @pytest.mark.slow
@@ -152,9 +136,8 @@ def test_own_data_come_first_and_results_go_to_a_directory_whatever_its_name(
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump(tiny()))
     arguments = ("--configfile", "mine.yaml", "--directory", folder, "--", TABLE)
     snakefile = checkout.root / SNAKEFILE
-    result = call(checkout, tmp_path, "-s", snakefile, *arguments, python=python)
-    assert result.returncode == 0, result.stdout
-    assert "rats: 24 records of 3 subjects" in result.stdout
+    printed = checkout.run("-s", snakefile, *arguments, python=python, folder=tmp_path)
+    assert "rats: 24 records of 3 subjects" in printed
     assert (folder / TABLE).is_file()
     assert not (tmp_path / "results").exists()
 
@@ -168,22 +151,20 @@ def test_module_of_another_workflow(checkout, folder):
     utility = folder / "first" / "results" / "utility"
     utility.mkdir(parents=True)
     (utility / "coverage.md").write_text("# Coverage\n\nMade before.\n")
-    result = call(checkout, folder)
-    assert result.returncode == 0, result.stdout
+    printed = checkout.run(folder=folder)
     # The target is the other workflow's, and so is what is printed.
     assert (folder / "copy.csv").is_file()
     assert not (folder / "results").exists()
-    assert "Finished jobid" in result.stdout
-    assert "fit with 1234 MB" in result.stdout
+    assert "Finished jobid" in printed
+    assert "fit with 1234 MB" in printed
     page = (folder / "first" / "results" / "tiny" / "report.html").read_text()
     assert "<p>Made before.</p>" in page
     assert "<code>first/results/tiny</code>" in page
-    dry = call(checkout, folder, "--dry-run", "--quiet", "rules", "--", "geodp_all", "geodp_audit")
-    assert dry.returncode == 0, dry.stdout
+    checkout.run("--dry-run", "--quiet", "rules", "--", "geodp_all", "geodp_audit", folder=folder)
     # What is wrong in the part that it was given is said as ever.
     parent["geodp"]["sead"] = parent["geodp"].pop("seed")
     (folder / "parent.yaml").write_text(yaml.safe_dump(parent))
-    refused = call(checkout, folder)
+    refused = checkout.snakemake(folder=folder)
     assert refused.returncode != 0
     assert "parent.yaml: configuration key sead is unknown: did you mean seed?" in refused.stdout
 
@@ -202,7 +183,9 @@ def test_the_entry_in_the_catalogue_of_workflows(source):
 @pytest.mark.slow
 def test_missing_file_names_both_folders(checkout, folder):
     (folder / "mine.yaml").write_text(yaml.safe_dump(tiny("mine.csv")))
-    result = call(checkout, folder, "-s", checkout.root / SNAKEFILE, "--configfile", "mine.yaml")
+    result = checkout.snakemake(
+        "-s", checkout.root / SNAKEFILE, "--configfile", "mine.yaml", folder=folder
+    )
     assert result.returncode != 0
     assert (
         "Error: configuration key studies.rats.data.path: there is no file mine.csv in "
