@@ -74,7 +74,8 @@ class Checkout:
         In a folder that is given it is told of no configuration.
         """
         configured = () if folder else ("--configfile", self.configuration.name)
-        call = (python, "-m", "snakemake", *configured, "--cores", cores, *arguments)
+        limited = ("--cores", cores) if cores else ()
+        call = (python, "-m", "snakemake", *configured, *limited, *arguments)
         return subprocess.Popen(
             [*before, *map(str, call)],
             cwd=folder or self.root,

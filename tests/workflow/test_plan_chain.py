@@ -1,8 +1,6 @@
 """A plan from its configuration to its figure; it looks at no data."""
 
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -70,15 +68,7 @@ def test_another_assumption_plans_again_and_with_studies_only_on_demand(planned,
 
 def test_what_runs_nothing_needs_no_number_of_cores(planned):
     # Nor do settings of a profile.
-    call = [sys.executable, "-m", "snakemake", "plan", "--summary", "--workflow-profile", "none"]
-    result = subprocess.run(
-        [*call, "--configfile", planned.configuration.name],
-        cwd=planned.root,
-        env=planned.environment,
-        capture_output=True,
-        text=True,
-    )
-    assert result.returncode == 0, result.stderr
+    planned.run("--workflow-profile", "none", "--summary", "plan", cores=None)
 
 
 def test_predictions_are_errors_that_more_data_and_more_budget_make_smaller(tables):
