@@ -1,6 +1,7 @@
 """Quadrature of densities in two and three dimensions, and data sets whose densities need it."""
 
 from dataclasses import replace
+from functools import cache
 from typing import ClassVar
 
 import numpy as np
@@ -10,7 +11,7 @@ from scipy.integrate import cumulative_simpson
 from geodp.manifolds.supports import Ball
 from geodp.mechanisms.base import PublicSettings
 from geodp.mechanisms.density import FootpointDensity, ShootingVectorDensity
-from geodp.mechanisms.kng_as_published import KNGAsPublished
+from geodp.mechanisms.kng_as_published import KNGAsPublished, PublishedSupport
 from geodp.models.geodesic import GeodesicModel
 from geodp.samplers.base import Target
 
@@ -29,15 +30,31 @@ def records(manifold, noise_variances, number=20, length=np.pi / 4, seed=1):
     return covariates, manifold.exp(clean, spread * manifold.random_tangent(rng, clean))
 
 
-def published_mechanism(manifold, noise_variances, number=20, support=None, seed=1):
+@cache
+def published_mechanism(manifold, noise_variances, number=20):
     """The published mechanism for such data sets."""
-    covariates, points = records(manifold, noise_variances, number, seed=seed)
+    covariates, points = records(manifold, noise_variances, number)
     model = GeodesicModel(manifold)
     found = model.fit(covariates, points)
     assert np.all(found.converged)
     public = PublicSettings(data_radius=1.0 if manifold.curvature_bounds[0] < 0.0 else None)
-    mechanism = KNGAsPublished.prepare(model, covariates, points, public, found)
-    return mechanism if support is None else replace(mechanism, support=support)
+    return KNGAsPublished.prepare(model, covariates, points, public, found)
+
+
+def beside_the_fit(mechanism, distance, direction=0.0):
+    """Places so far from fitted footpoints, (data_sets, *point_shape)."""
+    space, fitted = mechanism.manifold, mechanism.fit.footpoint
+    unit = np.zeros((len(fitted), space.dim))
+    unit[:, :2] = (np.cos(direction), np.sin(direction))[: space.dim]
+    return space.exp(fitted, distance * space.vector(space.frame(fitted), unit))
+
+
+def target_in_a_ball(mechanism, budget, radius, aside=0.0):
+    """Density of footpoints in a ball whose centre is beside the fit."""
+    centre = beside_the_fit(mechanism, aside)
+    lengths = mechanism.support.shooting_vector_length
+    support = PublishedSupport(lengths, centre, np.full(len(centre), radius))
+    return replace(mechanism, support=support).footpoint_target(budget)
 
 
 def footpoint_density(space, covariates, points, scale, footpoint, vector):
@@ -53,6 +70,20 @@ def shooting_vector_density(space, covariates, points, scale, footpoint, frame):
     return ShootingVectorDensity(model, covariates[..., None], points, scale, footpoint, frame)
 
 
+def ball_target(space, mode, centre, radius, log_density, sigma=1.0):
+    """Density on balls; one member for each radius."""
+    batch = np.shape(radius)
+    shape = (*batch, *space.point_shape)
+    return Target(
+        space=space,
+        unrestricted=log_density,
+        centre=np.broadcast_to(mode, shape),
+        hessian=np.broadcast_to(np.eye(space.dim), (*batch, space.dim, space.dim)),
+        scale=np.broadcast_to(sigma, batch),
+        support=Ball(space, np.broadcast_to(centre, shape), np.asarray(radius)),
+    )
+
+
 def laplace_target(space, centre, sigma):
     """Density ``exp(-dist(z, centre) / sigma)``; batches of centres and scales."""
     sigma = np.asarray(sigma)
@@ -61,14 +92,8 @@ def laplace_target(space, centre, sigma):
     def log_density(states):
         return -space.dist(np.expand_dims(centre, axis), states) / sigma[..., None]
 
-    return Target(
-        space=space,
-        unrestricted=log_density,
-        centre=centre,
-        hessian=np.broadcast_to(np.eye(space.dim), (*sigma.shape, space.dim, space.dim)),
-        scale=sigma,
-        support=Ball(space, centre, np.full(sigma.shape, space.injectivity_radius)),
-    )
+    radius = np.full(sigma.shape, space.injectivity_radius)
+    return ball_target(space, centre, centre, radius, log_density, sigma)
 
 
 def distribution(log_density, low, high):
@@ -349,3 +374,13 @@ class EllipticalLaw(Law):
 
     def probability(self, bins):
         return np.full(bins, 1.0 / bins)
+
+
+def law_of(target, chart):
+    """Law of the only member of a target."""
+    first = (0,) * len(target.batch)
+
+    def log_density(states):
+        return target.log_density(states.reshape((*(1 for _ in first), *states.shape)))[first]
+
+    return CellLaw(chart, log_density)

@@ -7,7 +7,7 @@ the axis, where it is all but exact.  Every comparison refuses a right distribut
 
 import numpy as np
 import pytest
-from quadrature import distribution
+from quadrature import ball_target, distribution
 from scipy import stats
 from scipy.special import betainc, gammaln, logsumexp
 
@@ -16,14 +16,13 @@ from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
-from geodp.manifolds.supports import Ball
 from geodp.mechanisms.base import PublicSettings
 from geodp.mechanisms.kng_as_published import KNGAsPublished
 from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
 from geodp.samplers import matched
 from geodp.samplers.axial import AxialDistribution
-from geodp.samplers.base import Target, run
+from geodp.samplers.base import run
 from geodp.samplers.matched import Matched
 
 STANDARD_ERRORS = 4.0
@@ -32,20 +31,6 @@ FALSE_ALARM = 2.0 * stats.norm.sf(STANDARD_ERRORS)
 
 def stream(*names):
     return random_stream(1, "axial", *names)
-
-
-def ball_target(space, mode, centre, radius, log_density, sigma=1.0):
-    """Density on balls; one member for each radius."""
-    batch = np.shape(radius)
-    shape = (*batch, *space.point_shape)
-    return Target(
-        space=space,
-        unrestricted=log_density,
-        centre=np.broadcast_to(mode, shape),
-        hessian=np.broadcast_to(np.eye(space.dim), (*batch, space.dim, space.dim)),
-        scale=np.broadcast_to(sigma, batch),
-        support=Ball(space, np.broadcast_to(centre, shape), np.asarray(radius)),
-    )
 
 
 def laplace_target(space, radius, aside, sigma):

@@ -11,7 +11,7 @@ inequality a perfect sampler exceeds its mean by 0.01 with probability ``exp(-2 
 refuses a right sampler with probability 1e-4.  Seeds are fixed.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
 
 import numpy as np
@@ -21,9 +21,12 @@ from quadrature import (
     EllipticalLaw,
     PolarChart,
     SPDChart,
+    beside_the_fit,
     laplace_target,
+    law_of,
     origin,
     published_mechanism,
+    target_in_a_ball,
 )
 from scipy.integrate import quad
 from scipy.special import modstruve
@@ -32,7 +35,6 @@ from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
-from geodp.mechanisms.kng_as_published import PublishedSupport
 from geodp.randomness import random_stream
 from geodp.samplers import exact, matched
 from geodp.samplers.base import Target, run
@@ -110,21 +112,6 @@ class Case:
     bins: int = BINS
 
 
-def cells(target, chart):
-    """Law of the only member of a target."""
-    first = (0,) * len(target.batch)
-
-    def log_density(states):
-        return target.log_density(states.reshape((*(1 for _ in first), *states.shape)))[first]
-
-    return CellLaw(chart, log_density)
-
-
-@cache
-def mechanism(space, noise_variance):
-    return published_mechanism(space, np.array([noise_variance]))
-
-
 def width(target):
     """In the direction where the density is the widest."""
     return float(target.scale[0] / np.min(np.abs(np.linalg.eigvalsh(target.hessian[0]))))
@@ -144,34 +131,28 @@ def chart_of(space, pole, reach, wide):
 
 def footpoint(space, noise_variance, budget, bins=BINS):
     """The footpoint's density on the whole space."""
-    target = mechanism(space, noise_variance).footpoint_target(budget)
+    target = published_mechanism(space, (noise_variance,)).footpoint_target(budget)
     wide = width(target)
     if space is SOLID:
         return Case(target, EllipticalLaw(target.centre[0], target.hessian[0], target.scale[0]))
     chart = chart_of(space, target.centre[0], reach_of(space, wide), wide)
-    return Case(target, cells(target, chart), bins)
+    return Case(target, law_of(target, chart), bins)
 
 
 def footpoint_in_a_ball(space, noise_variance, budget, radius, aside=0.0, bins=4):
     """On a ball, where small budgets make the density nearly flat; its centre beside the fit."""
-    whole = mechanism(space, noise_variance)
-    found = whole.fit.footpoint
-    centre = space.exp(found, aside * space.frame(found)[:, 0])
-    support = PublishedSupport(whole.support.shooting_vector_length, centre, np.array([radius]))
-    target = replace(whole, support=support).footpoint_target(budget)
+    target = target_in_a_ball(published_mechanism(space, (noise_variance,)), budget, radius, aside)
     wide = radius * 0.5 ** (1.0 / space.dim) / (2.7 if space is MATRICES else 1.7)
-    chart = chart_of(space, centre[0], radius, wide)
-    return Case(target, cells(target, chart), bins)
+    chart = chart_of(space, target.support.centre[0], radius, wide)
+    return Case(target, law_of(target, chart), bins)
 
 
 def shooting_vector(noise_variance, budget, distance, bins=BINS):
     """The shooting vector's density on S^2 at a footpoint so far from the fit."""
-    whole = mechanism(SPHERE, noise_variance)
-    found = whole.fit.footpoint
-    place = SPHERE.exp(found, distance * SPHERE.frame(found)[:, 0])
-    target, _ = whole.shooting_vector_target(place[:, None], budget)
+    whole = published_mechanism(SPHERE, (noise_variance,))
+    target, _ = whole.shooting_vector_target(beside_the_fit(whole, distance)[:, None], budget)
     chart = PolarChart(PLANE, np.zeros(2), np.pi, 0.5 * np.pi)
-    return Case(target, cells(target, chart), bins)
+    return Case(target, law_of(target, chart), bins)
 
 
 CASES = {
@@ -256,7 +237,7 @@ def test_quadrature_finds_integrals_of_laplace_laws(space, sigma):
         MATRICES: matrices,
     }[space]
     target = laplace_target(space, origin(space, 1), np.array([sigma]))
-    law = cells(target, chart_of(space, target.centre[0], reach_of(space, sigma), sigma))
+    law = law_of(target, chart_of(space, target.centre[0], reach_of(space, sigma), sigma))
     assert law.log_integral == pytest.approx(np.log(expected), abs=1e-4)
     assert law.error < QUADRATURE
 

@@ -12,7 +12,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from quadrature import laplace_target, origin, published_mechanism
+from quadrature import (
+    beside_the_fit,
+    laplace_target,
+    origin,
+    published_mechanism,
+    target_in_a_ball,
+)
 from scipy import stats
 
 from geodp.errors import DataError
@@ -22,7 +28,6 @@ from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.mechanisms.density import FootpointDensity
-from geodp.mechanisms.kng_as_published import PublishedSupport
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import Huber
 from geodp.samplers import choice, exact, matched
@@ -39,31 +44,20 @@ DRAWS = 4000
 NUMBER = 8
 
 
-@cache
-def mechanism(space, noise_variances):
-    return published_mechanism(space, np.array(noise_variances), NUMBER)
-
-
 def footpoints(space, noise_variances, budget):
-    return mechanism(space, noise_variances).footpoint_target(budget)
+    return published_mechanism(space, noise_variances, NUMBER).footpoint_target(budget)
 
 
 def footpoints_in_a_ball(space, noise_variances, budget, radius, aside=0.0):
     """With the centre of the support beside the fit."""
-    whole = mechanism(space, noise_variances)
-    fitted = whole.fit.footpoint
-    centre = space.exp(fitted, aside * space.frame(fitted)[:, 0])
-    radii = np.full(len(noise_variances), radius)
-    support = PublishedSupport(whole.support.shooting_vector_length, centre, radii)
-    return replace(whole, support=support).footpoint_target(budget)
+    whole = published_mechanism(space, noise_variances, NUMBER)
+    return target_in_a_ball(whole, budget, radius, aside)
 
 
 def shooting_vectors(space, noise_variances, budget, distances):
     """At footpoints so far from the fit; the batch is (data sets, distances)."""
-    whole = mechanism(space, noise_variances)
-    fitted = whole.fit.footpoint
-    direction = space.frame(fitted)[:, 0]
-    places = np.stack([space.exp(fitted, away * direction) for away in distances], axis=1)
+    whole = published_mechanism(space, noise_variances, NUMBER)
+    places = np.stack([beside_the_fit(whole, away) for away in distances], axis=1)
     return whole.shooting_vector_target(places, budget)[0]
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from quadrature import distribution
 from scipy import stats
 from scipy.integrate import cumulative_simpson, simpson
 
@@ -28,17 +29,17 @@ def quadrature(dim, scale, curvatures=(1.0,), volume=True):
     ``curvatures`` are those of the directions across a geodesic, the last for all that are left.
     """
     curvatures = np.pad(curvatures, (0, max(dim - 1 - len(curvatures), 0)), mode="edge")[: dim - 1]
-    highest = max([*curvatures, 1.0 if dim == 1 else 0.0])
-    r = np.linspace(0.0, 400.0 * scale, 100_001)[1:]
-    r = r[np.sqrt(max(highest, 0.0)) * r < np.pi]
-    log_density = -r / scale
-    for curvature in curvatures if volume else ():
-        root = np.sqrt(abs(curvature))
-        size = r if not root else np.sin(root * r) if curvature > 0.0 else np.sinh(root * r)
-        log_density = log_density + np.log(size)
-    density = np.exp(log_density - np.max(log_density))
-    mass = cumulative_simpson(density, x=r, initial=0.0)
-    return lambda value: np.interp(value, r, mass / mass[-1])
+    highest = max([*curvatures, 1.0 if dim == 1 else 1e-9])
+
+    def log_density(r):
+        found = -r / scale
+        for curvature in curvatures if volume else ():
+            root = np.sqrt(abs(curvature))
+            size = r if not root else np.sin(root * r) if curvature > 0.0 else np.sinh(root * r)
+            found = found + np.log(size)
+        return found
+
+    return distribution(log_density, 1e-9, min(100.0 * scale, (1.0 - 1e-9) * np.pi / highest**0.5))
 
 
 # Kind and size, dimension, curvatures across a geodesic, and scales.

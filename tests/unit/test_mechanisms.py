@@ -23,7 +23,7 @@ from geodp.models.sensitivity import gradient_sensitivity
 
 FALSE_ALARM = 6e-5
 NUMBER = 20
-NOISE = np.array([0.001, 0.02])
+NOISE = (0.001, 0.02)
 SPACES = [Euclidean(3), Sphere(2), Hyperbolic(2), SPD(2), KendallPlanarShapes(5)]
 STEP = 1e-5
 

@@ -24,7 +24,7 @@ OFF = 0.07
 
 def published(space, budget):
     """Footpoint density of one data set; a budget of 20 is narrow and one of 0.3 wide."""
-    return published_mechanism(space, np.array([0.01])).footpoint_target(budget)
+    return published_mechanism(space, (0.01,)).footpoint_target(budget)
 
 
 def laplace(space, *sigma):

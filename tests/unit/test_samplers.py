@@ -5,11 +5,16 @@ one has to be refused beyond any doubt.
 """
 
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
-from quadrature import distribution, laplace_target, origin, published_mechanism
+from quadrature import (
+    beside_the_fit,
+    distribution,
+    laplace_target,
+    origin,
+    published_mechanism,
+)
 from scipy import stats
 
 from geodp.manifolds.euclidean import Euclidean
@@ -27,7 +32,8 @@ FALSE_ALARM = 2.0 * stats.norm.sf(4.0)
 BEYOND_DOUBT = 1e-12
 
 SPHERE = Sphere(2)
-NOISE = np.array([0.001, 0.1])
+# Two data sets on the sphere, concentrated and widely spread.
+MECHANISM = published_mechanism(SPHERE, (0.001, 0.1))
 
 
 def planned(rng, target, **changes):
@@ -41,12 +47,6 @@ def draw(target, chains, *names):
     plan = planned(rng, target)
     state, _ = run(rng, plan.sampler, target, chains, plan.steps)
     return state.position
-
-
-@cache
-def mechanism():
-    """Two data sets on the sphere, concentrated and widely spread."""
-    return published_mechanism(SPHERE, NOISE)
 
 
 def shells_of(target, member, pole, fine, reach, shells=500, sectors=100):
@@ -74,16 +74,14 @@ def shells_of(target, member, pole, fine, reach, shells=500, sectors=100):
 
 def at_and_beside_the_fit(distance):
     """Footpoints of both data sets: the fit, and one beside it; shape (2, 2, 3)."""
-    found = mechanism().fit.footpoint
-    beside = SPHERE.exp(found, distance * SPHERE.frame(found)[:, 0])
-    return np.stack([found, beside], axis=1)
+    return np.stack([beside_the_fit(MECHANISM, away) for away in (0.0, distance)], axis=1)
 
 
 def test_the_opposite_geodesic_gets_its_share_of_a_concentrated_density():
     """Beside the fit a |v| near pi the other way may be stationary too, and of more mass."""
     budget, distance = 2.0, 0.2
     footpoints = at_and_beside_the_fit(distance)[:1, 1:]
-    target, _ = mechanism().take(slice(0, 1)).shooting_vector_target(footpoints, budget)
+    target, _ = MECHANISM.take(slice(0, 1)).shooting_vector_target(footpoints, budget)
     edges, mass = shells_of(target, (0, 0), np.zeros(2), np.pi, np.pi, 500, 400)
     share = np.sum(mass[edges[:-1] >= 2.0])
     assert 0.05 < share < 0.95
@@ -93,7 +91,7 @@ def test_the_opposite_geodesic_gets_its_share_of_a_concentrated_density():
 
 
 def test_uniform_proposals_find_a_mode_that_no_pilot_sees():
-    target = mechanism().take(slice(1, 2)).footpoint_target(1.0)
+    target = MECHANISM.take(slice(1, 2)).footpoint_target(1.0)
     fine = min(1.0, target.scale[0])
     edges, mass = shells_of(target, (0,), target.centre[0], fine, np.pi, 800, 200)
     ends = edges[1:]
@@ -355,7 +353,7 @@ def test_chains_start_within_a_narrow_support():
 
 def test_members_of_a_batch_follow_their_own_density():
     """Two data sets of very different scale, at two footpoints each."""
-    target, _ = mechanism().shooting_vector_target(at_and_beside_the_fit(0.02), 1.0)
+    target, _ = MECHANISM.shooting_vector_target(at_and_beside_the_fit(0.02), 1.0)
     states = draw(target, 2000, "batch")
     width = target.scale / np.linalg.eigvalsh(target.hessian)[..., 0]
     for member in np.ndindex(2, 2):
@@ -377,7 +375,7 @@ def test_members_of_a_batch_follow_their_own_density():
 
 @pytest.mark.parametrize("sampler", [Matched(), RandomWalk()])
 def test_a_stream_gives_the_same_draws_again(sampler):
-    target = mechanism().footpoint_target(1.0)
+    target = MECHANISM.footpoint_target(1.0)
 
     def states(seed, *names):
         return run(random_stream(seed, *names), sampler, target, 5, 12)[0].position
@@ -407,7 +405,7 @@ def test_a_trace_has_a_summary_of_every_state(space):
 
 @pytest.mark.parametrize("sampler", [Matched(), RandomWalk()])
 def test_a_thinned_trace_keeps_some_of_the_states(sampler):
-    target = mechanism().footpoint_target(0.5)
+    target = MECHANISM.footpoint_target(0.5)
     every = trace(random_stream(1, "thin"), sampler, target, chains=2, states=12)
     third = trace(random_stream(1, "thin"), sampler, target, chains=2, states=4, thin=3)
     for key, values in every.items():
