@@ -74,6 +74,15 @@ def records(manifold, seed, number=20, speed=0.5, noise=0.1, data_shape=(), trut
     )
 
 
+def autoregression(chains, states, coefficient, seed=0):
+    """Stationary traces of first order, whose autocorrelation time is known."""
+    values = np.random.default_rng(seed).standard_normal((chains, states))
+    values[:, 1:] *= np.sqrt(1.0 - coefficient**2)
+    for state in range(1, states):
+        values[:, state] += coefficient * values[:, state - 1]
+    return values
+
+
 @pytest.fixture
 def few_points(monkeypatch):
     """Plans that are made, and releases that are drawn, in little time."""

@@ -8,12 +8,16 @@ import numpy as np
 from scipy import stats
 from scipy.integrate import cumulative_simpson
 
+from geodp.data.stand_in import simulate_outlines
+from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.supports import Ball
 from geodp.mechanisms.base import PublicSettings
 from geodp.mechanisms.density import FootpointDensity, ShootingVectorDensity
 from geodp.mechanisms.kng_as_published import KNGAsPublished, PublishedSupport
 from geodp.models.geodesic import GeodesicModel
 from geodp.samplers.base import Target
+
+OUTLINES = KendallPlanarShapes(50)
 
 
 def records(manifold, noise_variances, number=20, length=np.pi / 4, seed=1):
@@ -39,6 +43,16 @@ def published_mechanism(manifold, noise_variances, number=20):
     assert np.all(found.converged)
     public = PublicSettings(data_radius=1.0 if manifold.curvature_bounds[0] < 0.0 else None)
     return KNGAsPublished.prepare(model, covariates, points, public, found)
+
+
+def mechanism_of_outlines(rng, data_sets, number, **public):
+    """The published mechanism for simulated outlines of 50 landmarks, about their fit."""
+    simulation, model = simulate_outlines(rng, data_sets, number), GeodesicModel(OUTLINES)
+    data = (simulation.ages - 50.0) / 40.0, OUTLINES.from_landmarks(simulation.outlines)
+    found = model.fit(*data)
+    assert np.all(found.converged)
+    public = PublicSettings(centre=found.footpoint, **public)
+    return KNGAsPublished.prepare(model, *data, public, found)
 
 
 def beside_the_fit(mechanism, distance, direction=0.0):

@@ -7,18 +7,14 @@ the axis, where it is all but exact.  Every comparison refuses a right distribut
 
 import numpy as np
 import pytest
-from quadrature import ball_target, distribution
+from quadrature import ball_target, distribution, mechanism_of_outlines
 from scipy import stats
 from scipy.special import betainc, gammaln, logsumexp
 
-from geodp.data.stand_in import simulate_outlines
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
-from geodp.mechanisms.base import PublicSettings
-from geodp.mechanisms.kng_as_published import KNGAsPublished
-from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
 from geodp.samplers import matched
 from geodp.samplers.axial import AxialDistribution
@@ -241,15 +237,7 @@ def test_spaces_of_one_dimension_do_without(space, sigma):
 
 @pytest.fixture(scope="module")
 def outlines():
-    """The published mechanism for outlines of 60 subjects, two data sets."""
-    space = KendallPlanarShapes(50)
-    data = simulate_outlines(stream("outlines"), 2, 60)
-    covariates, points = (data.ages - 50.0) / 40.0, space.project(data.outlines)
-    model = GeodesicModel(space)
-    found = model.fit(covariates, points)
-    assert np.all(found.converged)
-    public = PublicSettings(data_radius=np.pi / 16, centre=found.footpoint)
-    return KNGAsPublished.prepare(model, covariates, points, public, found)
+    return mechanism_of_outlines(stream("outlines"), 2, 60, data_radius=np.pi / 16)
 
 
 def test_few_steps_suffice_for_shapes_of_fifty_landmarks(outlines):

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import autoregression
 
 from geodp.manifolds.sphere import Sphere
 from geodp.models.geodesic import GeodesicModel
@@ -90,17 +91,6 @@ def test_geomstats_walks_where_the_random_walk_does(scene):
 
 
 # --- Measures ---
-
-
-def autoregression(chains, states, coefficient, seed=0):
-    """Stationary traces of first order, whose autocorrelation time is known."""
-    rng = np.random.default_rng(seed)
-    values = np.empty((chains, states))
-    values[:, 0] = rng.standard_normal(chains)
-    noise = np.sqrt(1.0 - coefficient**2) * rng.standard_normal((chains, states))
-    for step in range(1, states):
-        values[:, step] = coefficient * values[:, step - 1] + noise[:, step]
-    return values
 
 
 def test_autocorrelation_of_an_autoregression():

@@ -779,10 +779,8 @@ def test_landmarks_of_shapes_in_a_ball_are_in_their_discs(harmonics):
 
 
 def ends_of_steps(manifold, point, radius, number, rng):
-    steps = rng.normal(size=(number, manifold.dim))
-    steps *= radius / np.linalg.norm(steps, axis=-1, keepdims=True)
     starts = np.broadcast_to(point, (number, *point.shape))
-    return manifold.exp(starts, manifold.vector(manifold.frame(point), steps))
+    return manifold.exp(starts, radius * manifold.random_direction(rng, starts))
 
 
 def test_ellipses_of_matrices_in_a_ball_are_in_their_ring():

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import autoregression
 
 from geodp.errors import DataError
 from geodp.evaluation import mean_absolute_errors, mean_prediction_distances, mean_squared_errors
@@ -69,17 +70,6 @@ def independent(seed, states=STATES):
     return np.random.default_rng(seed).standard_normal((CHAINS, states))
 
 
-def slow(seed, memory):
-    """An autoregression of first order, begun in its stationary distribution."""
-    noise = independent(seed)
-    values = np.empty_like(noise)
-    values[:, 0] = noise[:, 0]
-    for state in range(1, STATES):
-        values[:, state] = memory * values[:, state - 1]
-        values[:, state] += np.sqrt(1.0 - memory**2) * noise[:, state]
-    return values
-
-
 def test_independent_states_pass():
     judged = convergence({"log_density": independent(1), "distance": independent(2) ** 2})
     assert judged["passed"]
@@ -92,7 +82,7 @@ REFUSED = {
     "one chain that never moved": np.vstack([np.full(STATES, 0.5), independent(3)[1:]]),
     "no chain that moved": np.ones((CHAINS, STATES)) * np.arange(CHAINS)[:, None],
     "all chains at one value": np.full((CHAINS, STATES), 2.0),
-    "slow chains": slow(5, memory=0.95),
+    "slow chains": autoregression(CHAINS, STATES, seed=5, coefficient=0.95),
     "few states": independent(6, states=80),
 }
 
@@ -116,7 +106,10 @@ def test_one_bad_summary_is_enough():
 def test_limits_are_those_of_the_documents_and_hold_on_both_sides():
     assert (SMALLEST_EFFECTIVE_SIZE, LARGEST_RHAT) == (400, 1.01)
     # The share of independent states that a memory leaves is (1 - m) / (1 + m).
-    sizes = {memory: convergence({"a": slow(7, memory)}) for memory in (0.3, 0.9)}
+    sizes = {
+        memory: convergence({"a": autoregression(CHAINS, STATES, seed=7, coefficient=memory)})
+        for memory in (0.3, 0.9)
+    }
     assert sizes[0.3]["ess_bulk"] > SMALLEST_EFFECTIVE_SIZE > sizes[0.9]["ess_bulk"]
     assert sizes[0.3]["passed"]
     assert not sizes[0.9]["passed"]

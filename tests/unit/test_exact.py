@@ -30,6 +30,7 @@ from geodp.manifolds.sphere import Sphere
 from geodp.mechanisms.density import FootpointDensity
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import Huber
+from geodp.randomness import random_directions
 from geodp.samplers import choice, exact, matched
 from geodp.samplers.base import Info, Kernel, State, run
 from geodp.samplers.choice import NoCertificateError
@@ -190,8 +191,7 @@ def test_the_tail_falls_no_faster_than_the_density(name):
     space, radial = found.space, RadialEnvelope.of(found)
     rng = np.random.default_rng(17)
     count = 400
-    directions = rng.standard_normal((len(radial.tail_rate), count, space.dim))
-    directions /= np.linalg.norm(directions, axis=-1, keepdims=True)
+    directions = random_directions(rng, (len(radial.tail_rate), count, space.dim))
     farther = np.linspace(0.0, 12.0, count) * np.ones((len(directions), 1))
     lengths = radial.edges[:, -1:] + farther
     centre = np.expand_dims(found.centre, -space.point_ndim - 1)

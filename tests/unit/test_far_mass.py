@@ -6,13 +6,10 @@ while nearly all of the space's volume is there.
 
 import numpy as np
 import pytest
+from quadrature import mechanism_of_outlines
 from scipy.special import gammaln, logsumexp
 
-from geodp.data.stand_in import simulate_outlines
 from geodp.manifolds.kendall import KendallPlanarShapes
-from geodp.mechanisms.base import PublicSettings
-from geodp.mechanisms.kng_as_published import KNGAsPublished
-from geodp.models.geodesic import GeodesicModel
 from geodp.samplers.axial import AxialDistribution
 
 SHAPES = KendallPlanarShapes(50)
@@ -22,12 +19,7 @@ DRAWS = 1000
 
 @pytest.fixture(scope="module")
 def mechanism():
-    simulation = simulate_outlines(np.random.default_rng(0), 1, 100)
-    data = ((simulation.ages - 50.0) / 40.0, SHAPES.from_landmarks(simulation.outlines))
-    model = GeodesicModel(SHAPES)
-    found = model.fit(*data)
-    public = PublicSettings(centre=found.footpoint, footpoint_radius=NEAR)
-    return KNGAsPublished.prepare(model, *data, public, found)
+    return mechanism_of_outlines(np.random.default_rng(0), 1, 100, footpoint_radius=NEAR)
 
 
 def log_mass_near(target):

@@ -24,6 +24,7 @@ from geodp.mechanisms import gradient_bounds as bounds
 from geodp.mechanisms.gradient_bounds import ROUNDING
 from geodp.models.blocks import block_names
 from geodp.models.geodesic import GeodesicModel
+from geodp.randomness import random_directions
 
 BLOCKS = block_names(1)
 
@@ -55,11 +56,6 @@ FARTHEST = 2.5
 # Step of central differences, and what they are off by.
 STEP = 1e-5
 DIFFERENCES = 1e-6
-
-
-def units(rng, shape):
-    vectors = rng.standard_normal(shape)
-    return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
 
 
 def units_across(rng, unit):
@@ -156,7 +152,7 @@ def ratio(measured, claimed):
 def moves_of(rng, trials, block, moving):
     """Moves of random length in the worst directions, both ways, and in random ones."""
     worst = np.linalg.svd(trials.derivative(block, moving))[2][:, :1]
-    others = units(rng, (TRIALS, MOVES, trials.space.dim))
+    others = random_directions(rng, (TRIALS, MOVES, trials.space.dim))
     directions = np.concatenate([worst, -worst, others], axis=1)
     sizes = 10.0 ** rng.uniform(-4.0, 0.0, directions.shape[:2])
     sizes[:, :2] = 10.0 ** rng.uniform(-4.0, 0.0, (TRIALS, 1))
@@ -200,7 +196,7 @@ def slopes(space, rng, block):
     """Least slope and greatest size of the derivative, at the ends of random moves."""
     trials = Trials.draw(space, rng, nearest_cut=0.03)
     sizes = np.minimum(10.0 ** rng.uniform(-4.0, 0.0, TRIALS), 0.5)
-    directions = sizes[:, None, None] * units(rng, (TRIALS, 1, space.dim))
+    directions = sizes[:, None, None] * random_directions(rng, (TRIALS, 1, space.dim))
     _, _, end, vector = trials.moved(*only(block, directions))
     there = replace(trials, footpoints=end[:, 0], vectors=vector[:, 0])
     matrix = there.derivative(block, block)
@@ -225,7 +221,7 @@ def turning(space, rng, block, moving):
     trials = Trials.draw(space, rng)
     end = space.exp(trials.footpoints, trials.vectors)
     end_frames = space.frame(end)
-    direction = units(rng, (TRIALS, 1, space.dim))
+    direction = random_directions(rng, (TRIALS, 1, space.dim))
     sides = []
     for sign in (1.0, -1.0):
         moved = trials.moved(*only(moving, sign * STEP * direction))
@@ -257,7 +253,7 @@ def far_slope(space, rng):
     )
     distances = space.dist(predictions, trials.points[:, 0])
     lengths = np.geomspace(0.1, 8.0, 12)
-    direction = units(rng, (TRIALS, 1, space.dim))
+    direction = random_directions(rng, (TRIALS, 1, space.dim))
     # Towards and away from the record, which is where it matters most.
     towards = space.coordinates(
         trials.footpoints, space.log(trials.footpoints, trials.points[:, 0])
@@ -281,7 +277,7 @@ def arcs(space, rng, farthest):
     pole = space.random_point(rng, (TRIALS,))
     distance = farthest * rng.random(TRIALS)
     frame = space.frame(pole)
-    unit = units(rng, (TRIALS, space.dim))
+    unit = random_directions(rng, (TRIALS, space.dim))
     across = units_across(rng, unit)
     sides = [
         space.exp(pole, space.vector(frame, distance[:, None] * (unit + sign * STEP * across)))
@@ -310,7 +306,7 @@ def arc_turning(space, rng):
 
 def cells(space, rng, reach):
     """Polar cells: their direction, least and greatest distance and angle; and places in them."""
-    unit = units(rng, (TRIALS, space.dim))
+    unit = random_directions(rng, (TRIALS, space.dim))
     wide = 10.0 ** rng.uniform(-3.0, 0.0, (2, TRIALS))
     low = reach * rng.random(TRIALS)
     # At the cut locus itself the vector that is carried there is not defined.

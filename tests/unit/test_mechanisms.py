@@ -20,6 +20,7 @@ from geodp.manifolds.supports import Ball
 from geodp.mechanisms.kng_as_published import PublishedSupport, published_support
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.sensitivity import gradient_sensitivity
+from geodp.randomness import random_directions
 
 FALSE_ALARM = 6e-5
 NUMBER = 20
@@ -105,8 +106,7 @@ def test_shooting_vector_density_is_that_of_the_gradient(mechanism):
     footpoints = footpoints_about_the_fit(mechanism, 2, 0.3)
     target, frame = mechanism.shooting_vector_target(footpoints, 0.4)
     assert target.batch == (2, 2)
-    coordinates = np.random.default_rng(5).standard_normal((2, 2, 3, manifold.dim))
-    states = 0.7 * coordinates / np.linalg.norm(coordinates, axis=-1, keepdims=True)
+    states = 0.7 * random_directions(np.random.default_rng(5), (2, 2, 3, manifold.dim))
     found = target.log_density(states)
     assert found.shape == (2, 2, 3)
     _, scales = published_scales(mechanism, 0.4)
@@ -128,8 +128,7 @@ def test_hessians_describe_the_densities_near_their_centres(mechanism):
     for target in (first, second):
         space = target.space
         axis = -space.point_ndim - 1
-        coordinates = rng.standard_normal((*target.batch, 5, space.dim))
-        coordinates *= 0.03 / np.linalg.norm(coordinates, axis=-1, keepdims=True)
+        coordinates = 0.03 * random_directions(rng, (*target.batch, 5, space.dim))
         frame = np.expand_dims(space.frame(target.centre), axis - 1)
         states = space.exp(np.expand_dims(target.centre, axis), space.vector(frame, coordinates))
         bent = np.squeeze(target.hessian[..., None, :, :] @ coordinates[..., None], axis=-1)

@@ -609,27 +609,19 @@ def test_noise_of_the_count_is_discrete(unit):
     assert chisquare(counts, expected).pvalue > 1e-4
 
 
-def test_choices_are_drawn_as_likely_as_the_audit_says(monkeypatch):
+def test_choices_are_drawn_as_likely_as_the_audit_says():
     assumptions, records, state = a_pair(REPLACE)
     stage, before = stage_of("points", PURE, 8 * ONE), Released(state, NUMBER, np.zeros(0))
-    logs = []
+    logs, shared = [], {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(points_module, "ExactChoice", Followed)
         stage.run(before, assumptions, records, logs)
     states, volumes = assumptions.support.even_points(stage.points)
     assert np.all(volumes > 0.0)
-    counts, made = np.zeros(FEW, dtype=int), []
-
-    def once(*given_):
-        made.append(made[0] if made else ExactChoice(*given_))
-        return made[-1]
-
-    monkeypatch.setattr(points_module, "ExactChoice", once)
-    scores = points_module.loss_sums(assumptions, records, states, stage.clip)
-    monkeypatch.setattr(points_module, "loss_sums", lambda *_: scores)
+    counts = np.zeros(FEW, dtype=int)
     for k in range(1500):
         bits = generator_bits(np.random.default_rng([15, k]))
-        found = stage.run(before, assumptions, records, bits).state
+        found = stage.run(before, assumptions, records, bits, shared).state
         counts[np.flatnonzero(np.all(states == found, axis=(1, 2)))] += 1
     assert counts.sum() == 1500
     assert chisquare(counts, np.exp(logs[0]) * 1500).pvalue > 1e-4
