@@ -5,6 +5,9 @@ import pytest
 from scipy.stats import gamma
 
 from geodp.manifolds.spd import SPD
+from geodp.manifolds.sphere import Sphere
+from geodp.models.geodesic import GeodesicModel
+from geodp.models.sensitivity import gradient_sensitivity
 
 
 @pytest.mark.parametrize(("ambient", "own"), [(3, 2), (10, 4)])
@@ -38,6 +41,13 @@ def test_means_of_evenly_spaced_points_on_a_circle_move_less_than_half_of_it():
         farthest = np.max(np.abs((places + np.pi) % (2.0 * np.pi) - np.pi))
         if means == 1:
             assert farthest == pytest.approx((number - 2) / (number - 1) * np.pi)
+
+
+def test_both_gradients_on_the_sphere_have_the_same_sensitivity():
+    """Kulkarni and Soto, first version, 4.1, which says that the shooting vector's is higher."""
+    found = gradient_sensitivity(GeodesicModel(Sphere(2), 1), np.array([0.3]), 20)
+    first, second = found.blocks.values()
+    assert first == second
 
 
 def test_thin_ellipses_that_look_alike_are_far_apart_and_near_ones_look_alike():

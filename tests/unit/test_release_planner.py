@@ -436,10 +436,13 @@ def test_distributions_by_turns_are_those_of_each(spreads):
     assumptions = assumed(("sphere", 2), (0.6, 1.2), None, 60, spreads)
     start = FlatReleases.start(assumptions, 12, np.random.default_rng(1))
     clustered = Covariates.independent(spreads, clustered=True)
+    level = np.arange(12) % 5 - 2
+    start = replace(
+        start, doublings=np.linspace(-1.0, 1.0, 12 * len(spreads)).reshape(12, -1), last_level=level
+    )
     both = replace(start, covariates=Covariates.by_turns([start.covariates, clustered], 6))
 
     def seen(releases):
-        level = np.arange(len(releases.truth)) % 5 - 2
         candidates = points_module.support_points(releases, 64)
         return (
             np.broadcast_to(releases.covariates.moments, releases.moments.shape),

@@ -8,7 +8,7 @@ import pytest
 from test_release_planner import assumed
 
 from geodp import PrivacyBudget, plan_release
-from geodp_release.bands import agreeing_releases, moments_stage, sampled_errors
+from geodp_release.bands import DOUBLINGS, agreeing_releases, moments_stage, sampled_errors
 from geodp_release.contributions import shares_within
 from geodp_release.coordinates import ClippingCoordinates
 from geodp_release.doubts import is_at_edge
@@ -111,12 +111,14 @@ def test_residuals_that_grow_with_a_covariate_are_those_of_records():
     np.testing.assert_allclose(found.estimate_covariance[0], sampled, rtol=0.06)
 
 
-def test_simulated_steps_know_how_noisy_moments_are():
+def test_simulated_releases_know_what_is_unknown_of_moments_and_scales():
     plan = plan_release(assumed(("sphere", 2), (0.6, 1.2), 0.05, 100), PrivacyBudget("1"))
     stage = moments_stage(plan)
     found, _ = agreeing_releases(plan, np.array([-0.1, 0.06]))
     np.testing.assert_array_equal(found.uncertainty, stage.uncertainty(plan.assumptions))
     assert np.all(found.uncertainty > 0.0)
+    # And how much longer residuals may be at one end.
+    assert np.std(found.doublings) == pytest.approx(DOUBLINGS / np.sqrt(3.0), rel=0.1)
 
 
 def test_an_edge_is_as_near_as_the_error_of_a_release():

@@ -34,8 +34,8 @@ LEVERAGE = 5.0, 3.0
 # subjects at covariates where bands are drawn.
 DISTRIBUTIONS, SURE = 64, 0.98
 
-# Bands are for residuals that are longer at one end of each range of covariates than at the other,
-# by any number of doublings up to this: almost three times as long.
+# Bands hold on average over residuals that are longer at one end of the range of covariates than at
+# the other, by any number of doublings up to this: almost three times as long.
 DOUBLINGS = 1.5
 
 # Least variance of covariates that bands are simulated for: of clumps with half the standard
@@ -147,10 +147,7 @@ def agreeing_releases(plan, moments=None, lengths=(), without=None, scales=None)
     repeats = SIMULATED // DISTRIBUTIONS * (BEFORE if lengths else 1)
     number = repeats * DISTRIBUTIONS
     sizes = _agreeing_sizes(plan, lengths, number)
-    start = FlatReleases.start(plan.assumptions, number, rng, size=sizes)
-    if plan.assumptions.spreads:
-        doublings = rng.uniform(-DOUBLINGS, DOUBLINGS, (number, len(plan.assumptions.spreads)))
-        start = replace(start, doublings=doublings)
+    start = FlatReleases.start(plan.assumptions, number, rng, size=sizes, doublings=DOUBLINGS)
     if without is not None:
         start.truth[:, without] = 0.0
     if moments is not None and stage is not None:

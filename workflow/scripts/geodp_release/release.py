@@ -38,7 +38,8 @@ from geodp_release.subjects import subject_records
 SIGNIFICANT = 0.05
 
 # Intervals of the residual scale and of R^2 reach from normal residuals to those with the tails of
-# a t distribution with so many degrees of freedom.
+# a t distribution with so many degrees of freedom, if these are longer for the same last length: in
+# few dimensions.
 FREEDOM = 5.0
 
 # By how much intervals of residual scales are wider than those of simulated ones: a scale near the
@@ -173,11 +174,11 @@ class Release:
         """Standard deviation of a residual in each direction; ``None`` if no stage measures it.
 
         It is that of normal residuals that agree with the released lengths, the last above all.
-        The interval reaches to residuals with the tails of t with `FREEDOM` degrees.
+        The interval reaches to residuals with the tails of t; see `FREEDOM`.
         """
         if not self.lengths:
             return None
-        _, by_normal, by_tails = self._ratios
+        _, by_normal, by_tails = self._last_look
         value, low, high, _ = self._last_length(level)
         return Estimate(value / by_normal, low / by_normal, high / by_tails, level)
 
@@ -195,23 +196,24 @@ class Release:
             self._simulated[1][:, 1:],
             moment_matrix(possible_moments(self.moments)),
         )
-        _, by_normal, by_tails = self._ratios
+        _, by_normal, by_tails = self._last_look
         value, low, high, _ = Estimate.of(explained / self._simulated[0] ** 2, level)
         low *= (by_tails / by_normal / HALF_STEP) ** 2
         value, low, high = (each / (1.0 + each) for each in (value, low, high * HALF_STEP**2))
         return Estimate(value, low, high, level)
 
     @property
-    def _ratios(self):
-        """The last look, and its length over a residual's deviation: of normal ones, and of t."""
+    def _last_look(self):
+        """The stage, and its length over the deviation of residuals: normal ones, or with tails."""
         look = [stage for stage in self.plan.stages if stage.is_look][-1]
         dim, share = self.plan.assumptions.manifold.dim, float(look.share)
         squares = np.array([2.0 * gammaincinv(0.5 * dim, share), dim * fdtri(dim, FREEDOM, share)])
-        return look, *np.sqrt(squares * [1.0, (FREEDOM - 2.0) / FREEDOM]).tolist()
+        by_normal, by_tails = np.sqrt(squares * [1.0, (FREEDOM - 2.0) / FREEDOM]).tolist()
+        return look, by_normal, min(by_normal, by_tails)
 
     def _last_length(self, level):
         """The length that the last look is for, with its interval."""
-        dim, (_, ratio, _) = self.plan.assumptions.manifold.dim, self._ratios
+        dim, (_, ratio, _) = self.plan.assumptions.manifold.dim, self._last_look
         value, low, high, _ = Estimate.of(ratio * self._simulated[0] / np.sqrt(dim), level)
         return Estimate(value, low / HALF_STEP, high * HALF_STEP, level)
 
@@ -236,7 +238,7 @@ class Release:
             unit = f" {unit}".rstrip()
             length = self._last_length(scale.level).words(unit)
             clauses.append(
-                f"{self._ratios[0].residuals} are shorter than {length}, as those of a "
+                f"{self._last_look[0].residuals} are shorter than {length}, as those of a "
                 f"standard deviation of {scale.value:.2g}{unit} in each direction are"
             )
         together = "; ".join(clauses)

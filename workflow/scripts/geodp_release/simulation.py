@@ -137,7 +137,10 @@ class Covariates:
         return moment_matrix(self.moments)
 
     def weighted_matrix(self, parts):
-        """The `matrix` (1 or releases, ...) of parts of nodes (m,) or (m, releases)."""
+        """The `matrix` (1 or releases, ...) where a part of records counts at each node.
+
+        Parts are (m,), or (m, releases).
+        """
         parts = np.reshape(parts, (len(parts), -1))
         matrix = moment_matrix(self._means(parts))
         matrix[:, 0, 0] = np.sum(self.by_release[0] * parts, axis=0)
@@ -154,7 +157,10 @@ class Covariates:
 
     @property
     def by_release(self):
-        """Weights (m, 1 or releases) of nodes; their covariates and products (m, values, ...)."""
+        """Weights (m, releases) of nodes; their covariates and products (m, values, releases).
+
+        There is one column where all releases have the same distribution.
+        """
         first, second = product_indices(self.nodes.shape[1])
         both = np.concatenate([self.nodes, self.nodes[:, first] * self.nodes[:, second]], axis=1)
         if self.weights.ndim == 1:
@@ -308,7 +314,7 @@ class FlatReleases:
     typical : float or ndarray, shape (releases,)
         Root mean squared length of a residual.
     doublings : ndarray, shape (releases, k), optional
-        Doublings of residuals over the range of each covariate; none unless given.
+        Of residuals over the range of each covariate; they are of one scale unless given.
     length : ndarray, shape (releases,), optional
         The residual length that was released last.
     far : ndarray, shape (releases,), optional
@@ -337,11 +343,12 @@ class FlatReleases:
     kept: dict = field(default_factory=dict)
 
     @classmethod
-    def start(cls, assumptions, releases, rng, tails=0.0, size=None):
+    def start(cls, assumptions, releases, rng, tails=0.0, size=None, doublings=None):
         """Before the first stage: the state is in the middle of the support.
 
         The truth is in balls of `Assumptions.sizes`, or of a ``size`` or sizes (releases,), in
-        parts of the support.
+        parts of the support.  Residuals have all numbers of ``doublings`` up to the given one, over
+        the ranges of all covariates together.
         """
         radii = assumptions.support.radii
         normal = rng.normal(size=(releases, len(radii), assumptions.manifold.dim))
@@ -351,7 +358,9 @@ class FlatReleases:
         sizes = radii * sizes[:, None]
         length = sizes[..., None] * rng.random((releases, len(radii), 1))
         truth = normal * (length / np.linalg.norm(normal, axis=-1, keepdims=True))
-        assumed = Covariates.independent(assumptions.spreads)
+        assumed, count = Covariates.independent(assumptions.spreads), len(assumptions.spreads)
+        if doublings is not None:
+            doublings = rng.uniform(-doublings, doublings, (releases, count)) / max(count, 1)
         number = len(assumed.moments)
         return cls(
             assumptions,
@@ -364,6 +373,7 @@ class FlatReleases:
             weight=np.ones(releases),
             tails=tails,
             typical=assumptions.typical_length(releases),
+            doublings=doublings,
         )
 
     @property
@@ -424,8 +434,8 @@ class FlatReleases:
         )
 
     @cached_property
-    def sizes(self):
-        """Root mean squared residuals at each node of covariates, over that of all."""
+    def scales_at_nodes(self):
+        """Root mean squared residuals (m,) or (m, releases) at nodes, in parts of `typical`."""
         weights, values = self.covariates.by_release
         if self.doublings is None:
             return np.ones(len(weights))
@@ -433,12 +443,14 @@ class FlatReleases:
         return sizes / np.sqrt(np.sum(weights * sizes**2, axis=0))
 
     def levels_at_nodes(self, level):
-        """Levels at which residuals are clipped where contributions are at one, or at one each.
+        """The level of residuals at each node, where contributions are clipped at one level.
 
-        In units of residuals at each node of covariates, whose contributions differ in length.
+        Or at one for each release.  A level is in units of the residuals at its node.
         """
         lengths = self.coordinates.lengths(self.covariates.nodes)
-        lengths = lengths.reshape((len(lengths), -1)) * self.sizes.reshape((len(lengths), -1))
+        lengths = lengths.reshape((len(lengths), -1)) * self.scales_at_nodes.reshape(
+            (len(lengths), -1)
+        )
         shifts = level_of(lengths, 1.0)
         return [level - (shift if len(shift) > 1 else shift[0]) for shift in shifts]
 
@@ -450,7 +462,7 @@ class FlatReleases:
         """
         covariates, levels = self.covariates, self.last_level
         index: Any = ...
-        kept, squares = np.ones_like(self.sizes), np.full_like(self.sizes, 2.0)
+        kept, squares = np.ones_like(self.scales_at_nodes), np.full_like(self.scales_at_nodes, 2.0)
         if levels is not None:
             if covariates.weights.ndim == 1 and self.doublings is None:
                 levels, index = np.unique(levels, return_inverse=True)
@@ -460,13 +472,13 @@ class FlatReleases:
             kept, squares = tables[:, middle + np.clip(rows, -middle, middle)]
         inverse = np.linalg.inv(covariates.weighted_matrix(kept))
         # Nodes are the first of their axes.
-        squares = covariates.weighted_matrix((squares.T * self.sizes.T**2).T)
+        squares = covariates.weighted_matrix((squares.T * self.scales_at_nodes.T**2).T)
         variance = np.square(self.typical) / (self.dim * self.number)
         return (inverse @ squares @ inverse)[index] * np.reshape(variance, (-1, 1, 1))
 
     @property
     def estimate_squares(self):
-        """Mean squared errors (1 + k,) of the estimate that a release without noise would give."""
+        """Mean squared errors (..., 1 + k) of the estimate that a release without noise gives."""
         return self.dim * np.diagonal(self.estimate_covariance, axis1=-2, axis2=-1)
 
     @property

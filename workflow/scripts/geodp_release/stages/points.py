@@ -134,11 +134,13 @@ def _mean_losses(releases, points, level):
     if covariates not in known:
         known[covariates] = [
             places_in_tables(points.squares(x) / _column(np.square(releases.typical * size)))
-            for x, size in zip(covariates.in_single_precision, releases.sizes, strict=True)
+            for x, size in zip(
+                covariates.in_single_precision, releases.scales_at_nodes, strict=True
+            )
         ]
     key = covariates, np.asarray(level).tobytes()
     if key not in known:
-        nodes = covariates.weights, level_of(releases.sizes, 1.0), known[covariates]
+        nodes = covariates.weights, level_of(releases.scales_at_nodes, 1.0), known[covariates]
         known[key] = sum(
             np.float32(share) * _losses_at(releases.dim, level - shift, places)
             for share, shift, places in zip(*nodes, strict=True)

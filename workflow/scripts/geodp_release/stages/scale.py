@@ -182,7 +182,7 @@ def _sizes_of(lengths, releases):
 def _mean_shares(releases, sizes, tables):
     """Means (tables, releases, m) over covariates of tables at indices of sizes (releases, m)."""
     covariates, total = releases.covariates, np.zeros((len(tables), *sizes.shape))
-    nodes = covariates.nodes, covariates.weights, releases.sizes
+    nodes = covariates.nodes, covariates.weights, releases.scales_at_nodes
     for x, share, size in zip(*nodes, strict=True):
         squares = np.sum(releases.errors_at(x) ** 2, axis=-1) / np.square(releases.typical * size)
         places = [each[:, None] for each in places_in_tables(squares)]

@@ -251,7 +251,12 @@ def clean_means(releases, level):
     """
     covariates, errors, typical = releases.covariates, releases.errors, releases.typical
     total = np.zeros_like(releases.state)
-    nodes = covariates.nodes, covariates.weights, releases.levels_at_nodes(level), releases.sizes
+    nodes = (
+        covariates.nodes,
+        covariates.weights,
+        releases.levels_at_nodes(level),
+        releases.scales_at_nodes,
+    )
     for x, share, limit, size in zip(*nodes, strict=True):
         error = releases.errors_at(x)
         squared = np.sum(error**2, axis=-1) / np.square(typical * size)
@@ -259,7 +264,8 @@ def clean_means(releases, level):
         total[:, 0] += mean
         for block, place in enumerate(x, 1):
             total[:, block] += place * mean
-    # What the sample's moments add, with a residual clipped as in the middle of the range.
+    # What the sample's moments add, with residuals of the usual scale, clipped as in the middle of
+    # the range.
     squared = np.sum(errors[:, 0] ** 2, axis=-1) / typical**2
     limit = _typical_level(releases, level)
     factor = _kept_parts(releases.dim, limit, squared)[:, None, None]
