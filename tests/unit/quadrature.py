@@ -390,11 +390,11 @@ class EllipticalLaw(Law):
         return np.full(bins, 1.0 / bins)
 
 
-def law_of(target, chart):
-    """Law of the only member of a target."""
-    first = (0,) * len(target.batch)
+def law_of(target, chart, member=None):
+    """Law of a member of a target, by default the first."""
+    member = (0,) * len(target.batch) if member is None else member
 
     def log_density(states):
-        return target.log_density(states.reshape((*(1 for _ in first), *states.shape)))[first]
+        return target.log_density(np.broadcast_to(states, (*target.batch, *states.shape)))[member]
 
     return CellLaw(chart, log_density)

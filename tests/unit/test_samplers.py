@@ -9,9 +9,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from quadrature import (
+    PolarChart,
     beside_the_fit,
     distribution,
     laplace_target,
+    law_of,
     origin,
     published_mechanism,
 )
@@ -49,52 +51,21 @@ def draw(target, chains, *names):
     return state.position
 
 
-def shells_of(target, member, pole, fine, reach, shells=500, sectors=100):
-    """Edges of shells about a pole of a surface, and their shares of the mass.
-
-    Shells are narrow below a fine radius, the width of the density.
-    """
-    steps = np.linspace(0.0, 1.0, shells // 2 + 1)
-    narrow = fine * np.sinh(steps * np.arcsinh(reach / fine))
-    edges = np.sort(np.concatenate([narrow[:-1], reach * steps[1:]]))
-    radius = 0.5 * (edges[1:] + edges[:-1])
-    angle = 2.0 * np.pi * (np.arange(sectors) + 0.5) / sectors - np.pi
-    circle = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
-    space, place = target.space, radius[:, None, None] * circle
-    states = space.exp(pole, space.vector(space.frame(pole), place))
-    each = states.reshape((-1, *space.point_shape))
-    log_density = target.log_density(np.broadcast_to(each, (*target.batch, *each.shape)))[member]
-    log_density = log_density.reshape(states.shape[:2])
-    # The plane, or the sphere.
-    length = np.sin(radius) if space.curvature_bounds[1] else radius
-    mass = np.exp(log_density - np.max(log_density)) * (length * np.diff(edges))[:, None]
-    mass = np.sum(mass, axis=1)
-    return edges, mass / np.sum(mass)
-
-
-def at_and_beside_the_fit(distance):
-    """Footpoints of both data sets: the fit, and one beside it; shape (2, 2, 3)."""
-    return np.stack([beside_the_fit(MECHANISM, away) for away in (0.0, distance)], axis=1)
-
-
-def test_the_opposite_geodesic_gets_its_share_of_a_concentrated_density():
-    """Beside the fit a |v| near pi the other way may be stationary too, and of more mass."""
-    budget, distance = 2.0, 0.2
-    footpoints = at_and_beside_the_fit(distance)[:1, 1:]
-    target, _ = MECHANISM.take(slice(0, 1)).shooting_vector_target(footpoints, budget)
-    edges, mass = shells_of(target, (0, 0), np.zeros(2), np.pi, np.pi, 500, 400)
-    share = np.sum(mass[edges[:-1] >= 2.0])
-    assert 0.05 < share < 0.95
-    lengths = np.linalg.norm(draw(target, 4000, "opposite", str(budget))[0, 0], axis=-1)
-    found = stats.binomtest(int(np.sum(lengths > 2.0)), len(lengths), share)
-    assert found.pvalue > FALSE_ALARM
-
-
 def test_uniform_proposals_find_a_mode_that_no_pilot_sees():
     target = MECHANISM.take(slice(1, 2)).footpoint_target(1.0)
-    fine = min(1.0, target.scale[0])
-    edges, mass = shells_of(target, (0,), target.centre[0], fine, np.pi, 800, 200)
-    ends = edges[1:]
+    pole, fine = target.centre[0], min(1.0, target.scale[0])
+    # Shares of the mass in shells about the mode, narrow ones within the width of the density.
+    steps = np.linspace(0.0, 1.0, 401)
+    narrow = fine * np.sinh(steps * np.arcsinh(np.pi / fine))
+    edges = np.sort(np.concatenate([narrow[:-1], np.pi * steps[1:]]))
+    radius, ends = 0.5 * (edges[1:] + edges[:-1]), edges[1:]
+    angle = 2.0 * np.pi * (np.arange(200) + 0.5) / 200 - np.pi
+    place = radius[:, None, None] * np.stack([np.cos(angle), np.sin(angle)], axis=-1)
+    states = SPHERE.exp(pole, SPHERE.vector(SPHERE.frame(pole), place))
+    log_density = target.log_density(states.reshape((1, -1, 3))).reshape((-1, 200))
+    mass = np.sum(np.exp(log_density - np.max(log_density)), axis=1)
+    mass *= np.sin(radius) * np.diff(edges)
+    mass /= np.sum(mass)
     # Between the mode and the one near its antipode.
     between = (ends > 1.5) & (ends < 2.9)
     valley = ends[between][np.argmin((mass / np.diff(edges))[between])]
@@ -352,25 +323,19 @@ def test_chains_start_within_a_narrow_support():
 
 
 def test_members_of_a_batch_follow_their_own_density():
-    """Two data sets of very different scale, at two footpoints each."""
-    target, _ = MECHANISM.shooting_vector_target(at_and_beside_the_fit(0.02), 1.0)
+    """Two data sets of very different scale, at the fit and at a footpoint beside it."""
+    footpoints = np.stack([beside_the_fit(MECHANISM, away) for away in (0.0, 0.02)], axis=1)
+    target, _ = MECHANISM.shooting_vector_target(footpoints, 1.0)
     states = draw(target, 2000, "batch")
     width = target.scale / np.linalg.eigvalsh(target.hessian)[..., 0]
     for member in np.ndindex(2, 2):
         # About the mode where the density is narrow, else about zero, where the disc is round.
-        narrow = width[member] < 0.5
-        pole = target.centre[member] if narrow else np.zeros(2)
+        pole = target.centre[member] if width[member] < 0.5 else np.zeros(2)
         reach = np.pi + np.linalg.norm(pole)
-        edges, mass = shells_of(target, member, pole, min(1.0, width[member]), reach)
-        share = np.append(0.0, np.cumsum(mass))
-
-        def p_value(drawn, pole=pole, edges=edges, share=share):
-            radius = np.linalg.norm(drawn - pole, axis=-1)
-            return stats.kstest(np.interp(radius, edges, share), "uniform").pvalue
-
-        assert p_value(states[member]) > FALSE_ALARM
+        law = law_of(target, PolarChart(Euclidean(2), pole, reach, width[member]), member)
+        assert law.p_value(states[member], 60) > FALSE_ALARM
         # Neighbouring footpoints have nearly the same law, the other data set has not.
-        assert p_value(states[1 - member[0], member[1]]) < BEYOND_DOUBT
+        assert law.p_value(states[1 - member[0], member[1]], 60) < BEYOND_DOUBT
 
 
 @pytest.mark.parametrize("sampler", [Matched(), RandomWalk()])
