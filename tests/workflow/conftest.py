@@ -12,6 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import yaml
 
@@ -101,6 +102,13 @@ class Checkout:
         assert result.returncode == 0, result.stdout
         return result.stdout
 
+    def refused(self, *arguments, **how):
+        """The output of a call that fails, in sentences."""
+        result = self.snakemake(*arguments, **how)
+        assert result.returncode != 0
+        assert "Traceback" not in result.stdout
+        return result.stdout
+
     def planned(self, *arguments):
         """Numbers of jobs by rule that a call would run, default targets left out."""
         output = self.run("--quiet", "rules", "--dry-run", *arguments)
@@ -121,6 +129,11 @@ class Checkout:
             for path in sorted(folder.rglob(pattern))
             if path.is_file()
         }
+
+    def table(self, study, name, folder="tables"):
+        """A table of a study, or the numbers of a figure."""
+        path = self.files()[f"{study}/{folder}/{name}.csv"]
+        return pd.read_csv(path, dtype={"noise_variance": str, "cell": str})
 
     def temporaries(self):
         """What a script leaves behind if it is stopped while it writes."""

@@ -135,11 +135,6 @@ DIAGNOSTICS = [
 ]
 
 
-def read(run, study, name, folder="tables"):
-    table = run.files()[f"{study}/{folder}/{name}.csv"]
-    return pd.read_csv(table, dtype={"noise_variance": str, "cell": str})
-
-
 def arrays(path):
     with np.load(path, allow_pickle=False) as file:
         return {name: file[name] for name in file.files}
@@ -249,7 +244,7 @@ def test_draws_have_their_shapes(finished, name):
 @EACH
 def test_tables_are_complete(finished, name):
     study = STUDIES[name]
-    errors, diagnostics = read(finished, name, "errors"), read(finished, name, "diagnostics")
+    errors, diagnostics = finished.table(name, "errors"), finished.table(name, "diagnostics")
     assert list(errors) == ERRORS
     assert list(diagnostics) == DIAGNOSTICS
     cells = study.sampled().items()
@@ -296,7 +291,7 @@ def test_tables_are_complete(finished, name):
 
 @EACH
 def test_flags_agree_with_diagnostics(finished, name):
-    errors, diagnostics = read(finished, name, "errors"), read(finished, name, "diagnostics")
+    errors, diagnostics = finished.table(name, "errors"), finished.table(name, "diagnostics")
     judged = (diagnostics["ess_bulk"] > 400) & (diagnostics["rhat"] < 1.01)
     judged &= ~diagnostics["cut_short"]
     assert (judged == diagnostics["passed"]).all()
@@ -312,7 +307,7 @@ def test_flags_agree_with_diagnostics(finished, name):
 
 def test_errors_are_those_of_the_draws(finished):
     """Mean squared errors anew, with the formulas of the sphere written out."""
-    errors = read(finished, "sphere", "errors")
+    errors = finished.table("sphere", "errors")
     group, cell = "n6_noise0.001", "p0.02_v2.00"
     data = arrays(finished.files()[f"sphere/groups/{group}/data.npz"])
     draws, fit = draws_of(finished, "sphere", group, cell), fit_of(finished, "sphere", group)
@@ -347,7 +342,7 @@ def test_errors_are_those_of_the_draws(finished):
 
 @pytest.mark.parametrize(("name", "noise"), [("sphere", "0.001"), ("spd", "0.0001")])
 def test_table_of_neighbours(finished, name, noise):
-    table = read(finished, name, "neighbours")
+    table = finished.table(name, "neighbours")
     assert list(table["pair"]) == [1, 2, 3]
     same = {"n": 5, "noise_variance": noise, "data": "simulated", "guarantee": GUARANTEE}
     assert all(set(table[column]) == {value} for column, value in same.items())
@@ -358,7 +353,7 @@ def test_table_of_neighbours(finished, name, noise):
 
 @EACH
 def test_table_of_data_says_what_they_are(finished, name):
-    study, table = STUDIES[name], read(finished, name, "data")
+    study, table = STUDIES[name], finished.table(name, "data")
     assert dict(zip(table["group"], table["records"], strict=True)) == study.groups
     same = {
         **{"study": name, "manifold": study.manifold},
@@ -385,7 +380,7 @@ def test_figures_are_there_in_every_format(finished):
 
 
 def test_numbers_of_the_error_figure(finished):
-    numbers = read(finished, "sphere", "figure_1", "figures")
+    numbers = finished.table("sphere", "figure_1", "figures")
     grids = {"equal": ["p0.5_v0.5", "p1.01_v1.01"], "split": ["p0.02_v2.00", "p1.01_v1.01"]}
     expected = {
         (grid, g, c) for grid in grids for g in STUDIES["sphere"].groups for c in grids[grid]
@@ -393,7 +388,7 @@ def test_numbers_of_the_error_figure(finished):
     shown = list(numbers[["grid", "group", "cell"]].itertuples(index=False, name=None))
     assert len(shown) == len(expected)
     assert set(shown) == expected
-    errors = read(finished, "sphere", "errors")
+    errors = finished.table("sphere", "errors")
     errors = errors[errors["sampler"] == "default"]
     errors = errors.set_index(["group", "cell", "data_set"]).sort_index()
     for row in numbers.itertuples():
@@ -424,16 +419,16 @@ def test_numbers_of_the_other_figures_are_those_of_their_tables(finished):
     figures = {(name, figure) for name, study in STUDIES.items() for figure in study.figures}
     assert figures - set(tables) == {("sphere", "figure_1"), ("corpus_callosum", "figure_2")}
     for (study, figure), table in tables.items():
-        numbers = read(finished, study, figure, "figures")
+        numbers = finished.table(study, figure, "figures")
         if figure == "samplers":
             states = numbers["trace_chains"] * numbers["trace_states"]
             share = numbers.pop("effective_draws_per_state")
             np.testing.assert_allclose(share, numbers["ess_bulk"] / states)
-        pd.testing.assert_frame_equal(numbers, read(finished, study, table), check_exact=True)
+        pd.testing.assert_frame_equal(numbers, finished.table(study, table), check_exact=True)
 
 
 def test_predicted_curves_are_draws_fits_and_records(finished):
-    numbers = read(finished, "sphere", "figure_5_curves")
+    numbers = finished.table("sphere", "figure_5_curves")
     group = "n5_noise0.001"
     coordinates = ["coordinate_1", "coordinate_2", "coordinate_3"]
     assert set(numbers["group"]) == {group}
@@ -463,7 +458,7 @@ def test_predicted_curves_are_draws_fits_and_records(finished):
 def test_predicted_shapes_are_centred_and_of_unit_size(
     finished, study, figure, landmarks, samplers
 ):
-    numbers = read(finished, study, f"{figure}_predictions")
+    numbers = finished.table(study, f"{figure}_predictions")
     assert list(dict.fromkeys(numbers["sampler"].dropna())) == samplers
     drawn = numbers["kind"] != "without privacy"
     for name in ("sampler", *SAMPLED_BY):
@@ -480,7 +475,7 @@ def test_predicted_shapes_are_centred_and_of_unit_size(
 
 
 def test_predicted_matrices_are_draws_and_fits(finished):
-    numbers = read(finished, "spd", "figure_8_predictions").set_index(["kind", "draw", "covariate"])
+    numbers = finished.table("spd", "figure_8_predictions").set_index(["kind", "draw", "covariate"])
     assert len(numbers) == 2 + 2 * 2
     matrices = numbers[[f"coordinate_{k}" for k in range(1, 5)]]
     group = "n5_noise0.0001"
@@ -498,7 +493,7 @@ def test_predicted_matrices_are_draws_and_fits(finished):
 
 
 def test_vectors_carried_along_two_ways_differ_by_the_area_between_them(finished):
-    numbers = read(finished, "sphere", "figure_4_transport")
+    numbers = finished.table("sphere", "figure_4_transport")
     places, kinds = ([f"{kind}_{axis}" for axis in (1, 2, 3)] for kind in ("point", "vector"))
     np.testing.assert_allclose(
         np.sum(numbers[places].to_numpy() * numbers[kinds], axis=1), 0.0, atol=1e-12
@@ -518,7 +513,7 @@ def test_vectors_carried_along_two_ways_differ_by_the_area_between_them(finished
 
 
 def test_convergence_has_walks_and_draws_inside_their_supports(finished, small):
-    numbers = read(finished, "corpus_callosum", "figure_3_convergence_convergence")
+    numbers = finished.table("corpus_callosum", "figure_3_convergence_convergence")
     assert list(dict.fromkeys(numbers["distribution"])) == ["as configured", "wider", "reduced"]
     tau = {
         study: arrays(finished.files()[f"{study}/groups/stand_in/sensitivity.npz"])["tau"][0]
@@ -593,7 +588,7 @@ def test_every_claim_about_a_study_has_a_row_and_a_verdict_or_a_reason(finished)
 def test_the_stated_budgets_do_not_hold(finished):
     found = claims_of(finished).set_index("claim")
     assert found.loc["privacy.footpoint", "sentence_verdict"] == "does not hold"
-    losses = read(finished, "sphere", "losses")
+    losses = finished.table("sphere", "losses")
     assert list(losses["step"]) == 3 * ["footpoint", "shooting vector"]
     assert (losses["stated"] == 1.0).all()
     assert (losses["loss_over_stated"] == losses["realised"] / losses["stated"]).all()

@@ -83,11 +83,8 @@ def test_wrong_settings_are_refused_in_a_sentence_by_the_targets_that_read_them(
     checkout, _ = measured
     place = checkout.root / "config" / "linear.yaml"
     rewritten(place, yaml.safe_dump(yaml.safe_load(place.read_text()) | {"sead": 1}))
-    result = checkout.snakemake("--dry-run", PAPER)
-    assert result.returncode != 0
     sentence = "config/linear.yaml: configuration key sead is unknown: did you mean seed?"
-    assert f"Error: {sentence}\n" in result.stdout
-    assert "Traceback" not in result.stdout
+    assert f"Error: {sentence}\n" in checkout.refused("--dry-run", PAPER)
     # Other targets are none of it.
     for stage in ("audit", "benchmark", "linear", "means", "utility"):
         rewritten(checkout.root / "config" / f"{stage}.yaml", "seed: [")

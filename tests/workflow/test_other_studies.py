@@ -44,11 +44,6 @@ def ran(copied, source, tmp_path_factory):
     return run
 
 
-def read(run, study, name, folder="tables"):
-    table = run.files()[f"{study}/{folder}/{name}.csv"]
-    return pd.read_csv(table, dtype={"noise_variance": str, "cell": str})
-
-
 # --- Other models and mechanisms ---
 
 # Group, cells and their budgets, budgets by name, and guarantee of studies whose status is proved.
@@ -93,7 +88,7 @@ def test_files_of_a_study_of_another_model_or_mechanism(ran, study):
 @pytest.mark.parametrize("study", PROVED)
 def test_tables_of_a_study_of_another_model_or_mechanism(ran, study):
     group, cells, budgets, guarantee = PROVED[study]
-    errors, diagnostics = read(ran, study, "errors"), read(ran, study, "diagnostics")
+    errors, diagnostics = ran.table(study, "errors"), ran.table(study, "diagnostics")
     for table in (errors, diagnostics):
         assert set(table["guarantee"]) == {guarantee}
         assert set(table["group"]) == {group}
@@ -121,7 +116,7 @@ def test_tables_of_a_study_of_another_model_or_mechanism(ran, study):
 
 
 def test_errors_of_releases_stand_beside_those_of_draws(ran):
-    errors = read(ran, "sphere", "errors")
+    errors = ran.table("sphere", "errors")
     released = errors[errors["sampler"] == "release"]
     assert set(released["mechanism"]) == {"release"}
     assert set(errors.loc[errors["sampler"] == "default", "mechanism"]) == {"kng_as_published"}
@@ -138,7 +133,7 @@ def test_errors_of_releases_stand_beside_those_of_draws(ran):
 
 
 def test_a_figure_of_errors_has_releases_at_the_budgets_of_each_panel(ran):
-    numbers = read(ran, "sphere", "error", "figures")
+    numbers = ran.table("sphere", "error", "figures")
     released = numbers[numbers["sampler"] == "release"]
     found = set(zip(released["grid"], released["group"], released["budget"], strict=True))
     groups = ("n8_noise0.001", "n8_noise0.01")
@@ -150,7 +145,7 @@ def test_a_figure_of_errors_has_releases_at_the_budgets_of_each_panel(ran):
 
 
 def test_a_figure_of_curves_shows_releases(ran):
-    numbers = read(ran, "sphere", "curves", "figures")
+    numbers = ran.table("sphere", "curves", "figures")
     private = numbers[numbers["kind"] == "private"]
     assert set(private["mechanism"]) == {"release"}
     assert set(private["budget"]) == {4.0, 4.1}
@@ -159,8 +154,8 @@ def test_a_figure_of_curves_shows_releases(ran):
 
 
 def test_the_first_of_several_releases_has_a_band(ran):
-    numbers = read(ran, "spd", "released", "figures")
-    assert "band" not in read(ran, "spd", "published", "figures")
+    numbers = ran.table("spd", "released", "figures")
+    assert "band" not in ran.table("spd", "published", "figures")
     private = numbers[numbers["kind"] == "private"]
     assert list(private.groupby("draw")["band"].count()) == [2, 0]
     first = private[private["draw"] == 1]
@@ -177,7 +172,7 @@ def test_the_first_of_several_releases_has_a_band(ran):
 
 
 def test_rows_of_outlines_are_budgets_and_bands_narrow_with_them(ran):
-    numbers = read(ran, "outlines", "released", "figures")
+    numbers = ran.table("outlines", "released", "figures")
     assert set(numbers["n"]) == {200}
     private = numbers[numbers["kind"] == "private"]
     widths = private.groupby("cell", sort=False)["band"].mean()
@@ -213,14 +208,14 @@ def test_where_there_is_a_file_figures_show_it_in_place_of_stand_ins():
     ],
 )
 def test_other_spaces_and_tables_run_to_the_end(ran, study, number, support):
-    errors = read(ran, study, "errors")
+    errors = ran.table(study, "errors")
     assert len(errors) == (2 if study == "plane" else 1)
     assert set(errors["n"]) == {number}
     assert set(errors["cell"]) == {"p1.0_v1.0"}
     assert set(errors["support"]) == {support}
     assert np.isfinite(errors[["mean_squared_error", "tau"]]).all(axis=None)
     assert (errors["mean_squared_error"] > errors["non_private_mean_squared_error"]).all()
-    assert len(read(ran, study, "diagnostics")) == 2
+    assert len(ran.table(study, "diagnostics")) == 2
 
 
 def test_table_is_read_as_it_stands(ran):

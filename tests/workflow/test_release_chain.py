@@ -65,17 +65,15 @@ def test_what_is_wrong_with_data_is_not_in_the_log(released):
             "folder": "out/broken",
         }
     )
-    result = checkout.snakemake("release")
-    assert result.returncode != 0
+    printed = checkout.refused("release")
     [log] = checkout.files().values()
     sentence = log.read_text()
     assert "the data of broken cannot be used as its settings say, and nothing is" in sentence
     assert "stays spent" in sentence
-    assert sentence.strip() in result.stdout
-    for shown in (sentence, result.stdout):
+    assert sentence.strip() in printed
+    for shown in (sentence, printed):
         assert "secret" not in shown
         assert "row " not in shown
-        assert "Traceback" not in shown
     assert not (checkout.root / "out" / "broken").exists()
     assert spent(checkout) == "4"
 
@@ -88,7 +86,4 @@ def test_what_describes_no_release_is_refused_in_a_sentence(released, small):
         (studies, "Error: no release is described: give its settings with --configfile"),
     ):
         checkout.configure(settings)
-        result = checkout.snakemake("release")
-        assert result.returncode != 0
-        assert sentence in result.stdout
-        assert "Traceback" not in result.stdout
+        assert sentence in checkout.refused("release")
