@@ -110,7 +110,7 @@ def _legend(figure, level):
 
     handles: list[Any] = [
         Line2D([], [], color=LINE, label="released prediction"),
-        Line2D([], [], **CENTRE, label="public centre, known before"),
+        Line2D([], [], **CENTRE, label="public centre, chosen before"),
     ]
     if level is not None:
         handles.insert(1, Patch(facecolor=BAND, label=f"{100 * level:g} % band"))
