@@ -35,8 +35,8 @@ LEVERAGE = 5.0, 3.0
 DISTRIBUTIONS, SURE = 64, 0.98
 
 # Bands hold on average over residuals that are longer at one end of the range of covariates than at
-# the other, by any number of doublings up to this: almost three times as long.
-DOUBLINGS = 1.5
+# the other, by up to so many doublings: twice as long.
+DOUBLINGS = 1.0
 
 # Least variance of covariates that bands are simulated for: of clumps with half the standard
 # deviation, 0.03 of the range, down to which they are to hold.
