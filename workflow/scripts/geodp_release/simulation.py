@@ -461,7 +461,7 @@ class FlatReleases:
         After a choice among points, about that of the estimate of truncated least squares.
         """
         covariates, levels = self.covariates, self.last_level
-        index: Any = ...
+        index: Any = slice(None)
         kept, squares = np.ones_like(self.scales_at_nodes), np.full_like(self.scales_at_nodes, 2.0)
         if levels is not None:
             if covariates.weights.ndim == 1 and self.doublings is None:
