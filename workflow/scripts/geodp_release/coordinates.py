@@ -16,11 +16,12 @@ So a clump of covariates costs less than it does in coordinates of the whole ran
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
 from geodp_release.accounting import CONCENTRATED, PURE
-from geodp_release.moments import moment_matrix, possible_moments
+from geodp_release.moments import moment_matrix, possible_moments, products
 from geodp_release.noise import GaussianNoise, KNormNoise
 
 # Gaussian noise with one covariate: variances of the sums of a and of 2 b', in units of
@@ -46,8 +47,13 @@ class ClippingCoordinates:
 
     @classmethod
     def about(cls, moments):
-        """Coordinates for covariates with moments (k (k + 3) / 2,)."""
-        matrix = moment_matrix(possible_moments(moments))
+        """Coordinates for covariates with moments (k (k + 3) / 2,), kept for the next call."""
+        return cls._about(tuple(moments))
+
+    @classmethod
+    @lru_cache(maxsize=64)
+    def _about(cls, moments):
+        matrix = moment_matrix(possible_moments(np.array(moments)))
         middle = matrix[0, 1:]
         covariance = matrix[1:, 1:] - np.outer(middle, middle)
         if len(middle) == 1:
@@ -81,6 +87,10 @@ class ClippingCoordinates:
             first, second = np.moveaxis(found, 1, 0)
             return np.stack([0.5 * first + second, 0.5 * first - second], axis=1)
         return found
+
+    def information(self, moments):
+        """The `moment_matrix` of moments (..., k (k + 3) / 2), in these coordinates."""
+        return products(self.standard, moment_matrix(moments), self.standard.T)
 
     def norm(self, coordinates):
         """Norm (...) in which contributions are clipped."""

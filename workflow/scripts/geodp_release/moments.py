@@ -3,6 +3,7 @@
 Covariates are from -1/2 to 1/2.
 """
 
+from functools import lru_cache
 from math import isqrt
 
 import numpy as np
@@ -16,6 +17,7 @@ def number_of_covariates(moments):
     return (isqrt(9 + 8 * np.shape(moments)[-1]) - 3) // 2
 
 
+@lru_cache
 def product_indices(covariates):
     """Indices i and j of the products, each (k (k + 1) / 2,)."""
     return np.triu_indices(covariates)
@@ -24,7 +26,8 @@ def product_indices(covariates):
 def moment_matrix(moments):
     """Means (*batch, 1 + k, 1 + k) of the products of all entries of (1, x_1, ..., x_k)."""
     covariates = number_of_covariates(moments)
-    matrix = np.ones((*np.shape(moments)[:-1], 1 + covariates, 1 + covariates))
+    matrix = np.ones((1 + covariates, 1 + covariates, *np.shape(moments)[:-1]))
+    matrix = np.moveaxis(matrix, (0, 1), (-2, -1))
     matrix[..., 0, 1:] = matrix[..., 1:, 0] = moments[..., :covariates]
     first, second = product_indices(covariates)
     products = moments[..., covariates:]
@@ -61,3 +64,22 @@ def possible_moments(moments, least=LEAST):
     # What rounding added.
     matrix = np.clip(matrix, -np.outer(limits, limits), np.outer(limits, limits))
     return matrix_moments(matrix)
+
+
+def products(first, *others):
+    """Products of matrices (..., i, j), one after the other."""
+    for each in others:
+        first = np.einsum("...ij,...jk->...ik", first, each, order="F")
+    return first
+
+
+def inverses(matrices):
+    """Inverses of positive definite matrices (..., m, m): elimination, which needs no pivots."""
+    found = matrices.copy(order="K")
+    for each in range(found.shape[-1]):
+        column, pivot = found[..., each].copy(order="K"), 1.0 / found[..., each, each]
+        found[..., each] = np.eye(found.shape[-1])[each]
+        row = found[..., each, :] * pivot[..., None]
+        found -= column[..., None] * row[..., None, :]
+        found[..., each, :] = row
+    return found

@@ -86,6 +86,7 @@ class KNormNoise(Noise):
         # Gamma lengths in uniform directions.
         rows = len(self.scales)
         normal = rng.normal(size=(shape[0], rows, shape[1] * shape[2] // rows))
+        normal = np.asfortranarray(normal)
         length = rng.gamma(normal.shape[-1], self.widths[:, None], (*normal.shape[:2], 1))
         noise = normal * (length / np.linalg.norm(normal, axis=-1, keepdims=True))
         return np.reshape(noise, shape)

@@ -9,7 +9,8 @@ failures may decide a mean squared error: choices can be drawn with flatter prob
 releases then have weights.
 
 Many releases are simulated at once, each stage by its method `simulate`.  An error is the truth
-minus the state, of footpoint and shooting vectors.
+minus the state, of footpoint and shooting vectors.  In memory releases are the last axis, along
+which arithmetic is fastest.
 """
 
 import math
@@ -23,7 +24,7 @@ from scipy.special import betaincinv, gammaincinv, ndtri, roots_jacobi
 
 from geodp.manifolds.supports import sobol_points
 from geodp_release.coordinates import ClippingCoordinates
-from geodp_release.moments import moment_matrix, product_indices
+from geodp_release.moments import inverses, moment_matrix, product_indices, products
 
 # How covariates are assumed to be spread over their range.
 EVENLY, TWO_GROUPS, UNKNOWN = "evenly", "two groups", "unknown"
@@ -34,8 +35,9 @@ CLUSTERED, FIRST_GROUP = (2.0, 5.0), 0.75
 # Distances of the tables of means, in units of a typical residual.
 DISTANCES = np.geomspace(1e-3, 1e4, 320)
 
-# Limits of clipping are powers of this ratio, in units of a typical residual.
-LIMITS_PER_DOUBLING = 4
+# Limits of clipping are powers of this ratio, in units of a typical residual; tables have those of
+# levels up to LEVELS and down to minus that.
+LIMITS_PER_DOUBLING, LEVELS = 4, 240
 
 # Groups of simulated releases by their residual scale, where it is not known.
 SCALES = 3
@@ -106,11 +108,6 @@ class Covariates:
         weights = np.stack([some.weights for some in each], axis=-1)
         return cls(*(np.tile(some, repeats)[..., None] for some in (nodes, weights)))
 
-    @property
-    def in_single_precision(self):
-        """Nodes beside which single precision stays single."""
-        return self.nodes.tolist() if self.weights.ndim == 1 else self.nodes.astype(np.float32)
-
     def drawn(self, rows):
         """Those of some releases; the same if there is one for all."""
         if self.weights.ndim == 1:
@@ -155,7 +152,7 @@ class Covariates:
         scaled = vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :]
         return scaled @ np.swapaxes(vectors, -1, -2)
 
-    @property
+    @cached_property
     def by_release(self):
         """Weights (m, releases) of nodes; their covariates and products (m, values, releases).
 
@@ -224,28 +221,52 @@ def length_grid(assumptions, factor=4096):
 def residual_lengths(dim, nodes=64, across=24):
     """Residuals about predictions at the distances of the tables, by quadrature.
 
-    Their components along the error (distances, nodes, 1) and lengths (distances, nodes, across).
+    Their components along the error and lengths, each (distances, residuals), the shortest first.
     """
     along = ndtri((np.arange(nodes) + 0.5) / nodes)[:, None] / np.sqrt(dim)
     side = np.zeros(1)
     if dim > 1:
         places = (np.arange(across) + 0.5) / across
         side = np.sqrt(2.0 * gammaincinv(0.5 * (dim - 1), places) / dim)
-    along = DISTANCES[:, None, None] + along
-    return along, np.hypot(along, side)
+    along = np.repeat(along, len(side), axis=1) + DISTANCES[:, None, None]
+    both = np.reshape([along, np.hypot(along, side)], (2, len(DISTANCES), -1))
+    return np.take_along_axis(both, np.argsort(both[1:]), axis=2)
 
 
 @lru_cache(maxsize=8)
-def _clipped_moments(dim, most=64):
-    """At levels up to ``most`` and down to minus that: what clipping keeps of a mean, and squares.
+def clipped_residuals(dim):
+    """Tables (levels, distances) of what clipping keeps of a mean residual, and of mean squares.
+
+    The squares are in units of that of the limit, in single precision.
+    """
+    kept, squares, limits = [], [], limit_at(np.arange(-LEVELS, LEVELS + 1), 1.0)
+    for along, length in zip(*residual_lengths(dim), strict=True):
+        below = np.searchsorted(length, limits)
+        each = np.array([along, along / length, length**2])
+        sums, squared = np.zeros((3, 1 + len(length))), limits**2
+        np.cumsum(each, axis=1, out=sums[:, 1:])
+        mean, direction, square = sums[:, below]
+        kept.append((mean + limits * (sums[1, -1] - direction)) / sums[0, -1])
+        squares.append((square / squared + (len(length) - below)) / len(length))
+    return np.transpose(kept).copy(), np.transpose(squares).astype(np.float32)
+
+
+@lru_cache(maxsize=8)
+def _clipped_moments(dim):
+    """At all levels: what clipping keeps of a mean, and squares.
 
     In units of those of all residuals; shape (2, levels).
     """
     length = residual_lengths(dim)[1][0]
-    limits = limit_at(np.arange(-most, most + 1), 1.0)[:, None, None]
+    limits = limit_at(np.arange(-LEVELS, LEVELS + 1), 1.0)[:, None]
     clipped, square = np.minimum(length, limits), np.mean(length**2)
     # Stein's lemma: the derivative of the mean is the mean product with the normal residual.
-    return np.mean([length * clipped, clipped**2], axis=(2, 3)) / square
+    return np.mean([length * clipped, clipped**2], axis=2) / square
+
+
+def in_tables(levels):
+    """Where the nearest levels are in tables."""
+    return np.clip(levels, -LEVELS, LEVELS) + LEVELS
 
 
 def places_in_tables(squares):
@@ -259,12 +280,6 @@ def places_in_tables(squares):
     return below, place - below.astype(place.dtype)
 
 
-def looked_up(table, places):
-    """Values of a table at `places_in_tables`."""
-    below, part = places
-    return table[below] + np.diff(table)[below] * part
-
-
 def looked_up_in(tables, rows, places):
     """Values of rows of tables, one for each place, at `places_in_tables`."""
     below, part = places
@@ -275,6 +290,24 @@ def looked_up_in(tables, rows, places):
     high *= part
     high += low
     return high
+
+
+def _estimates(dim, covariates, parts, sizes):
+    """Covariances (..., 1 + k, 1 + k) of the estimate of one record of length one.
+
+    Clipping leaves ``parts`` (2, m, ...) of means and squares at nodes, for residuals of ``sizes``.
+    """
+    inverse = inverses(covariates.weighted_matrix(parts[0]))
+    squares = covariates.weighted_matrix(parts[1] * sizes**2)
+    return products(inverse, squares, inverse) / dim
+
+
+@lru_cache(maxsize=16)
+def _estimates_at_levels(dim, covariates, coordinates):
+    """The same for contributions clipped at all levels, with one scale of residuals."""
+    shifts = level_of(coordinates.lengths(covariates.nodes), 1.0)[:, None]
+    rows = in_tables(np.arange(-LEVELS, LEVELS + 1) - shifts)
+    return _estimates(dim, covariates, _clipped_moments(dim)[:, rows], 1.0)
 
 
 # Attributes of `FlatReleases` that may have an entry for each release.
@@ -342,6 +375,11 @@ class FlatReleases:
     far: np.ndarray | None = None
     kept: dict = field(default_factory=dict)
 
+    def __post_init__(self):
+        for name in EACH:
+            if np.ndim(value := getattr(self, name)) > 1:
+                object.__setattr__(self, name, np.asfortranarray(value))
+
     @classmethod
     def start(cls, assumptions, releases, rng, tails=0.0, size=None, doublings=None):
         """Before the first stage: the state is in the middle of the support.
@@ -397,9 +435,15 @@ class FlatReleases:
         return ClippingCoordinates.about(np.average(self.moments, axis=0, weights=self.weight))
 
     @cached_property
+    def information(self):
+        """Of moments, in `coordinates`."""
+        return self.coordinates.information(self.moments)
+
+    @cached_property
     def deviations(self):
         """Of the sample's moments of covariates from their expectation, as `deviates`."""
-        return (self.covariates.root @ self.deviates[..., None])[..., 0] / np.sqrt(self.number)
+        found = products(self.covariates.root, self.deviates[..., None])[..., 0]
+        return found / np.sqrt(self.number)
 
     @cached_property
     def errors(self):
@@ -427,32 +471,43 @@ class FlatReleases:
         """The same before the first stage, with residuals of other lengths."""
         return replace(self, typical=typical, kept={})
 
-    def errors_at(self, covariates):
-        """Errors (releases, dim) of predictions at covariates (k,)."""
-        return self.errors[:, 0] + sum(
-            place * self.errors[:, block] for block, place in enumerate(covariates, 1)
-        )
+    @cached_property
+    def at_nodes(self):
+        """Errors (m, releases, dim) of predictions at nodes, and `places_in_tables` of squares."""
+        first, *others = np.moveaxis(self.errors, 1, 0)
+        columns = np.moveaxis(self.covariates.by_release[1], 1, 0)[: len(others), ..., None]
+        errors = sum((x * other for x, other in zip(columns, others, strict=True)), first[None])
+        lengths = self.typical * self.scales_at_nodes
+        return errors, places_in_tables(np.einsum("mnd,mnd->mn", errors, errors) / lengths**2)
 
     @cached_property
     def scales_at_nodes(self):
-        """Root mean squared residuals (m,) or (m, releases) at nodes, in parts of `typical`."""
+        """Root mean squared residuals (m, 1 or releases) at nodes, in parts of `typical`."""
         weights, values = self.covariates.by_release
         if self.doublings is None:
-            return np.ones(len(weights))
+            return np.ones((len(weights), 1))
         sizes = np.exp2(np.sum(values[:, : self.doublings.shape[1]] * self.doublings.T, axis=1))
         return sizes / np.sqrt(np.sum(weights * sizes**2, axis=0))
 
-    def levels_at_nodes(self, level):
-        """The level of residuals at each node, where contributions are clipped at one level.
+    @cached_property
+    def shifts_at_nodes(self):
+        """By how many levels (m, 1 or releases) contributions at nodes are longer than `typical`.
 
-        Or at one for each release.  A level is in units of the residuals at its node.
+        So far below the level at which contributions are clipped that of their residuals is.
         """
         lengths = self.coordinates.lengths(self.covariates.nodes)
-        lengths = lengths.reshape((len(lengths), -1)) * self.scales_at_nodes.reshape(
-            (len(lengths), -1)
-        )
-        shifts = level_of(lengths, 1.0)
-        return [level - (shift if len(shift) > 1 else shift[0]) for shift in shifts]
+        return level_of(lengths.reshape((len(lengths), -1)) * self.scales_at_nodes, 1.0)
+
+    def _estimate(self):
+        """Covariances of the estimate for residuals of length one, and which of them is whose."""
+        covariates, levels, shifts = self.covariates, self.last_level, self.shifts_at_nodes
+        if levels is None:
+            parts = np.multiply.outer([1.0, 2.0], np.ones_like(shifts))
+            return _estimates(self.dim, covariates, parts, self.scales_at_nodes), slice(None)
+        if self.doublings is None and covariates.weights.ndim == 1:
+            return _estimates_at_levels(self.dim, covariates, self.coordinates), in_tables(levels)
+        parts = _clipped_moments(self.dim)[:, in_tables(levels - shifts)]
+        return _estimates(self.dim, covariates, parts, self.scales_at_nodes), slice(None)
 
     @property
     def estimate_covariance(self):
@@ -460,21 +515,8 @@ class FlatReleases:
 
         After a choice among points, about that of the estimate of truncated least squares.
         """
-        covariates, levels = self.covariates, self.last_level
-        index: Any = slice(None)
-        kept, squares = np.ones_like(self.scales_at_nodes), np.full_like(self.scales_at_nodes, 2.0)
-        if levels is not None:
-            if covariates.weights.ndim == 1 and self.doublings is None:
-                levels, index = np.unique(levels, return_inverse=True)
-            tables = _clipped_moments(self.dim)
-            middle = tables.shape[1] // 2
-            rows = np.stack(np.broadcast_arrays(*self.levels_at_nodes(levels)))
-            kept, squares = tables[:, middle + np.clip(rows, -middle, middle)]
-        inverse = np.linalg.inv(covariates.weighted_matrix(kept))
-        # Nodes are the first of their axes.
-        squares = covariates.weighted_matrix((squares.T * self.scales_at_nodes.T**2).T)
-        variance = np.square(self.typical) / (self.dim * self.number)
-        return (inverse @ squares @ inverse)[index] * np.reshape(variance, (-1, 1, 1))
+        matrices, index = self._estimate()
+        return matrices[index] * np.reshape(np.square(self.typical) / self.number, (-1, 1, 1))
 
     @property
     def estimate_squares(self):
@@ -485,8 +527,10 @@ class FlatReleases:
     def subject_squares(self):
         """Squared errors (releases,) of predictions over where subjects are."""
         matrix = self.covariates.matrix
-        squares = np.sum(self.errors * (matrix @ self.errors), axis=(-2, -1))
-        return squares + self.dim * np.sum(matrix * self.estimate_covariance, axis=(-2, -1))
+        squares = np.einsum("nbd,...bc,ncd->n", self.errors, matrix, self.errors)
+        matrices, index = self._estimate()
+        parts = np.sum(matrix * matrices, axis=(-2, -1))[index]
+        return squares + self.dim * parts * np.square(self.typical) / self.number
 
     @property
     def range_squares(self):

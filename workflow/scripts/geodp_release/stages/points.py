@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -13,12 +12,11 @@ from geodp_release.accounting import choice_cost
 from geodp_release.contributions import LOSS_LATTICE, loss_sums
 from geodp_release.noise import ChoiceNoise
 from geodp_release.simulation import (
+    clipped_residuals,
+    in_tables,
     level_of,
-    limit_at,
-    looked_up,
     looked_up_in,
     places_in_tables,
-    residual_lengths,
 )
 from geodp_release.stages.base import Stage
 
@@ -121,52 +119,28 @@ def _normalised(shares):
 # Simulation of points and their losses
 
 
-@lru_cache(maxsize=512)
-def _losses(dim, level):
-    """Mean of the squared length up to a limit, as a fraction of its square; (distances,)."""
-    length = residual_lengths(dim)[1]
-    return np.mean(np.minimum(length / limit_at(level, 1.0), 1.0) ** 2, axis=(1, 2))
-
-
 def _mean_losses(releases, points, level):
     """Mean clipped losses (releases, points)."""
     known, covariates = points.known, releases.covariates
+    scales, (weights, values) = releases.scales_at_nodes, covariates.by_release
     if covariates not in known:
         known[covariates] = [
             places_in_tables(points.squares(x) / _column(np.square(releases.typical * size)))
-            for x, size in zip(
-                covariates.in_single_precision, releases.scales_at_nodes, strict=True
-            )
+            for x, size in zip(values, scales, strict=True)
         ]
     key = covariates, np.asarray(level).tobytes()
     if key not in known:
-        nodes = covariates.weights, level_of(releases.scales_at_nodes, 1.0), known[covariates]
+        table, rows = clipped_residuals(releases.dim)[1], in_tables(level - level_of(scales, 1.0))
         known[key] = sum(
-            np.float32(share) * _losses_at(releases.dim, level - shift, places)
-            for share, shift, places in zip(*nodes, strict=True)
+            _column(share) * looked_up_in(table, row[:, None], places)
+            for share, row, places in zip(weights, rows, known[covariates], strict=True)
         )
     return known[key]
 
 
-def _losses_at(dim, level, places):
-    """Values at `places_in_tables` of `_losses` at a level, or at one for each row."""
-    unique, index = np.unique(level, return_inverse=True)
-    tables = np.array([_losses(dim, int(each)) for each in unique], dtype=np.float32)
-    return _looked_up(tables, index, places)
-
-
-def _looked_up(tables, index, places):
-    """Values of tables at `places_in_tables`: of one for all rows, or of one each."""
-    if len(tables) == 1:
-        return looked_up(tables[0], places)
-    return looked_up_in(tables, np.reshape(index, (-1, 1)), places)
-
-
-def _column(squares):
+def _column(numbers):
     """A number for all rows, or one each, in single precision."""
-    return (
-        np.reshape(squares, (-1, 1)).astype(np.float32) if np.ndim(squares) else np.float32(squares)
-    )
+    return np.reshape(numbers, (-1, 1)).astype(np.float32)
 
 
 def support_points(releases, number):
@@ -216,20 +190,20 @@ class _Points:
         return cls(states, index, inner, log_weight)
 
     def squares(self, x):
-        """Squared distances of predictions at covariates, a list of k numbers."""
-        places = [1.0, *x]
+        """Squared distances of predictions at covariates (k or more, 1 or releases)."""
+        places = [1.0, *map(_column, x)]
         return sum(
             (1.0 if one == other else 2.0) * places[one] * places[other] * product
             for (one, other), product in self.inner.items()
         )
 
 
-def _some_points(rng, places, points, rows=64, sampled=16, spare=16):
+def _some_points(rng, places, points, block=1 << 19, sampled=16, spare=16):
     """Indices (places, NEAR + FAR) of points near each place and a random part of the others.
 
     Besides, the logarithms of how many points each stands for; others that are near stand for none.
-    Places are computed ``rows`` at once.  To find those near, one of ``sampled`` points is in a
-    sample, of which ``spare`` are to spare.
+    To find those near, one of ``sampled`` points is in a sample, of which ``spare`` are to spare.
+    Distances are computed in blocks of so many, which stay in a cache.
     """
     number = len(points)
     index = rng.integers(number, size=(len(places), NEAR + FAR))
@@ -243,6 +217,7 @@ def _some_points(rng, places, points, rows=64, sampled=16, spare=16):
     # Not every so many: points with such a distance are no sample of an even pattern.
     sample = rng.choice(number, number // sampled, replace=False)
     rank = min(NEAR // sampled + spare, len(sample) - 1)
+    rows = max(block // number, 1)
     for start in range(0, len(places), rows):
         away = places[start : start + rows] @ points
         # A sample of the points tells within which distance more than enough are.

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
@@ -17,8 +18,6 @@ from geodp_release.simulation import (
     LIMITS_PER_DOUBLING,
     length_grid,
     level_of,
-    looked_up_in,
-    places_in_tables,
     residual_lengths,
 )
 from geodp_release.stages.base import Stage, checked_share
@@ -104,9 +103,7 @@ class ScaleStage(Stage):
     def prepare(self, releases):
         """Means and deviations (2, releases, grid) of shares of records at each length."""
         grid = length_grid(releases.assumptions)
-        tops = _sizes_of(grid[0], releases)
-        levels = np.clip(tops[:, None] - FINER * np.arange(len(grid)), 0, len(SIZES) - 1)
-        shares, squares = _mean_shares(releases, levels, _shares_below(releases.dim)[:2])
+        shares, squares = _mean_shares(releases, grid[0], _windows(releases.dim, len(grid))[:2])
         return np.array([shares, np.sqrt(np.maximum(squares - shares**2, 0.0))])
 
     def simulate(self, releases, rng):
@@ -168,29 +165,40 @@ class ScaleStage(Stage):
 
 def simulated_shares_within(releases, lengths):
     """Shares (releases,) of records whose residual is shorter than a length for each release."""
-    sizes = np.clip(_sizes_of(lengths, releases), 0, len(SIZES) - 1)
-    return _mean_shares(releases, sizes[:, None], _shares_below(releases.dim)[2:])[0, :, 0]
+    return _mean_shares(releases, lengths, _windows(releases.dim, 1)[2:])[0, :, 0]
 
 
-def _sizes_of(lengths, releases):
-    """Indices (releases,) in `SIZES` of lengths in units of typical residuals, rounded up."""
-    typical = np.broadcast_to(releases.typical, len(releases.state))
-    places = np.log2(lengths / typical / SIZES[0]) * FINER * LIMITS_PER_DOUBLING
-    return np.ceil(places).astype(int)
-
-
-def _mean_shares(releases, sizes, tables):
-    """Means (tables, releases, m) over covariates of tables at indices of sizes (releases, m)."""
-    covariates, total = releases.covariates, np.zeros((len(tables), *sizes.shape))
-    nodes = covariates.nodes, covariates.weights, releases.scales_at_nodes
-    for x, share, size in zip(*nodes, strict=True):
-        squares = np.sum(releases.errors_at(x) ** 2, axis=-1) / np.square(releases.typical * size)
-        places = [each[:, None] for each in places_in_tables(squares)]
-        shift = np.rint(np.log2(size) * FINER * LIMITS_PER_DOUBLING).astype(int)
-        rows = np.clip(sizes - np.reshape(shift, (-1, 1)), 0, len(SIZES) - 1)
-        found = [looked_up_in(table, rows, places) for table in tables]
-        total = total + share * np.array(found)
+def _mean_shares(releases, lengths, windows):
+    """Means (tables, releases, steps) over covariates of `_windows`, from lengths on."""
+    total: Any = 0.0
+    _, places = releases.at_nodes
+    steps = windows.shape[-1]
+    weights, sizes = releases.covariates.by_release[0], releases.typical * releases.scales_at_nodes
+    # In `SIZES`, rounded up.
+    sizes = np.log2(lengths / sizes / SIZES[0]) * FINER * LIMITS_PER_DOUBLING
+    each = np.broadcast_arrays(weights, *places, np.ceil(sizes).astype(int))
+    for weight, below, part, size in zip(*each, strict=True):
+        whole, phase = np.divmod(size, FINER)
+        first = np.clip(steps + len(SIZES) // FINER - 1 - whole, 0, windows.shape[3] - 1)
+        low, high = (windows[:, row, phase, first] for row in (below, below + 1))
+        # In place: these are the largest arrays of a look.
+        high -= low
+        high *= part[:, None]
+        high += low
+        high *= weight[:, None]
+        total += high
     return total
+
+
+@lru_cache(maxsize=4)
+def _windows(dim, steps):
+    """Views (tables, distances, FINER, starts, steps) of `_shares_below` at sizes a level apart.
+
+    The largest sizes come first, and beyond `SIZES` shares are those at their ends.
+    """
+    tables = np.reshape(_shares_below(dim), (3, -1, FINER, len(DISTANCES)))[:, ::-1]
+    padded = np.pad(tables.transpose(0, 3, 2, 1), (*[(0, 0)] * 3, (steps, steps)), mode="edge")
+    return np.lib.stride_tricks.sliding_window_view(padded, steps, axis=-1)
 
 
 @lru_cache(maxsize=8)
@@ -199,8 +207,7 @@ def _shares_below(dim, nodes=16):
 
     Means of what records count for, means of its squares, and parts of residuals that are shorter.
     """
-    lengths = np.sort(residual_lengths(dim)[1].reshape((len(DISTANCES), -1)), axis=1)
-    found = [np.searchsorted(each, SIZES) / lengths.shape[1] for each in lengths]
+    found = [np.searchsorted(each, SIZES) / len(each) for each in residual_lengths(dim)[1]]
     shares = np.transpose(found)
     # A residual counts as far as the shares of `shares_within` at shorter lengths add up.
     ratios, heights = np.linspace(0.5, 1.5, 1024), (np.arange(nodes) + 0.5) / nodes

@@ -1,7 +1,6 @@
 """A private Gauss-Newton step, by clipped gradients with noise."""
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import numpy as np
 
@@ -9,15 +8,13 @@ from geodp.errors import DataError
 from geodp_release.accounting import PURE
 from geodp_release.contributions import LATTICE, gradient_sums
 from geodp_release.coordinates import noise_of
-from geodp_release.moments import moment_matrix
+from geodp_release.moments import inverses, moment_matrix, products
 from geodp_release.simulation import (
-    DISTANCES,
+    clipped_residuals,
+    in_tables,
     level_of,
-    limit_at,
-    looked_up,
     looked_up_in,
     places_in_tables,
-    residual_lengths,
 )
 from geodp_release.stages.base import Stage
 
@@ -94,7 +91,7 @@ class NoisyStep(Stage):
         assumptions, coordinates = releases.assumptions, releases.coordinates
         noise = coordinates.simulated(rng, self.noise_in_floats(assumptions), clean.shape)
         unit = self._units(releases)
-        clean = coordinates.standard @ clean / unit
+        clean = products(coordinates.standard, clean) / unit
         noisy = (clean + noise / releases.number) * releases.counted
         change, covariance = self.change(noisy, releases, assumptions, unit)
         state = releases.state + unit * change
@@ -106,21 +103,18 @@ class NoisyStep(Stage):
     def fitted(self, releases, clean=None, coordinates=None):
         """With the prior in given `ClippingCoordinates`, or in those of these releases."""
         clean = self.prepare(releases) if clean is None else clean
-        errors, weight = releases.errors, releases.weight[:, None, None]
+        coordinates = coordinates or releases.coordinates
+        errors, weight = releases.errors, releases.weight / np.sum(releases.weight)
         if self.is_relative:
             # By the size of residuals and not by the released length, which may be far too short.
             squares = np.sum(errors**2, axis=-1) @ releases.weights
-            size = np.sqrt(releases.typical**2 + squares)[:, None, None]
-            errors, clean = errors / size, clean / size
-        by_block = 1.0 / releases.weights[:, None]
-        kept = np.sum(weight * errors * clean * by_block) / np.sum(weight * errors**2)
-        coordinates = coordinates or releases.coordinates
-        errors = np.linalg.solve(coordinates.standard.T, errors)
-        squares = np.average(np.sum(errors**2, axis=-1), axis=0, weights=releases.weight)
+            weight = weight / (releases.typical**2 + squares)
+        kept = np.einsum("n,nbd,nbd,b->", weight, errors, clean, 1.0 / releases.weights)
+        kept = kept / np.einsum("n,nbd,nbd->", weight, errors, errors)
+        errors = products(np.linalg.inv(coordinates.standard).T, errors)
+        squares = np.einsum("n,nbd,nbd->b", weight, errors, errors)
         prior = np.maximum(squares / releases.dim, 1e-300)
-        return replace(
-            self, kept=float(max(kept, 1e-6)), prior=tuple(float(each) for each in prior)
-        )
+        return replace(self, kept=float(max(kept, 1e-6)), prior=tuple(prior.tolist()))
 
     def change(self, means, before, assumptions, unit=1.0):
         """The step for noisy means of contributions: the best linear one, a Kalman filter's.
@@ -142,26 +136,25 @@ class NoisyStep(Stage):
         """
         coordinates = before.coordinates
         standard = coordinates.standard
-        hessian = self.kept * (standard @ moment_matrix(before.moments) @ standard.T)
-        prior = np.broadcast_to(np.diag(self.prior), hessian.shape)
+        hessian = self.kept * before.information
+        prior = np.diag(self.prior)
         if before.covariance is not None:
             back = np.linalg.inv(standard)
-            covariance = back.T @ before.covariance @ back / unit**2
+            covariance = products(back.T, before.covariance, back) / unit**2
             # With other covariates than simulated errors may shrink less than they did there.
-            missing = np.maximum(prior - covariance, 0.0) * np.eye(len(standard))
-            prior = covariance + missing
+            prior = covariance + np.maximum(prior - covariance, 0.0) * np.eye(len(standard))
         noise = coordinates.variances(self.noise_in_floats(assumptions), assumptions.manifold.dim)
         noise = np.diag(noise) / before.number**2
         if before.uncertainty is not None:
             # Noise of the Hessian, of which an error that is large makes much.
-            spread = _spread_by_moments(before.uncertainty, standard.T @ prior @ standard)
-            noise = noise + self.kept**2 * (standard @ spread @ standard.T)
-        # P H (H P H + N)^-1
-        spread = hessian @ prior @ hessian + noise
-        gain = np.swapaxes(np.linalg.solve(spread, hessian @ prior), -1, -2)
-        left = np.eye(len(standard)) - gain @ hessian
-        after = left @ prior @ np.swapaxes(left, -1, -2) + gain @ noise @ np.swapaxes(gain, -1, -2)
-        return standard.T @ gain @ means, unit**2 * (standard.T @ after @ standard)
+            spread = _spread_by_moments(before.uncertainty, products(standard.T, prior, standard))
+            noise = noise + self.kept**2 * products(standard, spread, standard.T)
+        gain = products(prior, hessian, inverses(products(hessian, prior, hessian) + noise))
+        left = np.eye(len(standard)) - products(gain, hessian)
+        after = products(left, prior, np.swapaxes(left, -1, -2))
+        after = after + products(gain, noise, np.swapaxes(gain, -1, -2))
+        change = products(standard.T, gain, means)
+        return change, unit**2 * products(standard.T, after, standard)
 
     def check(self, blocks):
         if len(self.prior) != blocks:
@@ -181,10 +174,9 @@ class NoisyStep(Stage):
 
 def _spread_by_moments(deviations, covariance):
     """Mean of D P D (*batch, 1 + k, 1 + k) over errors D of the moment matrix, given P."""
-    unit = np.diag(deviations)
-    errors = moment_matrix(unit)
+    errors = moment_matrix(np.diag(deviations))
     errors[:, 0, 0] = 0.0
-    return sum(each @ covariance @ each for each in errors)
+    return np.einsum("eij,...jk,ekl->...il", errors, covariance, errors, order="F")
 
 
 def moved(assumptions, state, change):
@@ -226,52 +218,28 @@ def _shortened(vector, limit):
 # Simulation of clipped contributions
 
 
-@lru_cache(maxsize=512)
-def _clipped_means(dim, level):
-    """Mean of residuals clipped to a limit, as a fraction of their mean; (distances,)."""
-    along, length = residual_lengths(dim)
-    limit = limit_at(level, 1.0)
-    return np.mean(along * np.minimum(1.0, limit / length), axis=(1, 2)) / DISTANCES
-
-
-def _kept_parts(dim, levels, squares):
-    """What clipping keeps of means of residuals (releases,), at a level for all or one each."""
-    places = places_in_tables(squares)
-    if not np.ndim(levels):
-        return looked_up(_clipped_means(dim, int(levels)), places)
-    first = int(np.min(levels))
-    tables = np.array([_clipped_means(dim, each) for each in range(first, int(np.max(levels)) + 1)])
-    return looked_up_in(tables, levels - first, places)
-
-
 def clean_means(releases, level):
     """Means (releases, 1 + k, dim) of clipped contributions to each part of a state.
 
     Residuals are clipped at a level for all releases, or at one each.
     """
-    covariates, errors, typical = releases.covariates, releases.errors, releases.typical
+    errors, places = releases.at_nodes
+    weights, values = releases.covariates.by_release
+    kept = clipped_residuals(releases.dim)[0]
+    rows = in_tables(level - releases.shifts_at_nodes)
+    means = (weights * looked_up_in(kept, rows, places))[..., None] * errors
     total = np.zeros_like(releases.state)
-    nodes = (
-        covariates.nodes,
-        covariates.weights,
-        releases.levels_at_nodes(level),
-        releases.scales_at_nodes,
-    )
-    for x, share, limit, size in zip(*nodes, strict=True):
-        error = releases.errors_at(x)
-        squared = np.sum(error**2, axis=-1) / np.square(typical * size)
-        mean = share * _kept_parts(releases.dim, limit, squared)[:, None] * error
-        total[:, 0] += mean
-        for block, place in enumerate(x, 1):
-            total[:, block] += place * mean
+    total[:, 0] = np.sum(means, axis=0)
+    for block in range(1, total.shape[1]):
+        total[:, block] = np.sum(values[:, block - 1, :, None] * means, axis=0)
     # What the sample's moments add, with residuals of the usual scale, clipped as in the middle of
     # the range.
-    squared = np.sum(errors[:, 0] ** 2, axis=-1) / typical**2
-    limit = _typical_level(releases, level)
-    factor = _kept_parts(releases.dim, limit, squared)[:, None, None]
+    squared = np.sum(releases.errors[:, 0] ** 2, axis=-1) / releases.typical**2
+    rows = in_tables(level - level_of(stretch(releases), 1.0))
+    factor = looked_up_in(kept, rows, places_in_tables(squared))
     away = moment_matrix(releases.deviations)
     away[:, 0, 0] = 0.0
-    return total + factor * (away @ errors)
+    return total + factor[:, None, None] * products(away, releases.errors)
 
 
 def stretch(releases):
@@ -280,8 +248,3 @@ def stretch(releases):
     lengths = releases.coordinates.lengths(covariates.nodes)
     found = np.sqrt(np.sum(covariates.weights * lengths**2, axis=0))
     return found[:, 0] if np.ndim(found) else float(found)
-
-
-def _typical_level(releases, level):
-    """Level at which residuals are clipped where contributions are at the given one."""
-    return level - level_of(stretch(releases), 1.0)
