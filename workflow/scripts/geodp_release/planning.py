@@ -93,7 +93,7 @@ class SearchSettings:
     before_ways: float = 0.06
     loss_limits: tuple = (0.12, 0.2, 0.35, 0.6, 1.2)
     steps: int = 4
-    growths: tuple = (1.0, 1.8, 3.2)
+    growths: tuple = (3.2, 1.8, 1.0)
     clips: tuple = (1.3, 0.8, 0.5, 0.3)
     grain: int = 1 << 12
     look: float = 40.0
@@ -357,15 +357,19 @@ class _Search:
     def found(self):
         """The stages of the best beginning, and the ways that follow it."""
         few, many = self._starts(SEARCH.compared), self._starts(SEARCH.followed)
-        beginnings = [self._wide(share, few) for share in SEARCH.wide_steps]
-        if few[0].truth[0].size <= SEARCH.most_choice_dimensions:
-            beginnings += self._choices(few)
+        beginnings = [_least(self._begun(*self._wide(share, few)) for share in SEARCH.wide_steps)]
+        number = self.work // self.assumptions.subjects
+        # With very many subjects scores of points take too long, and steps do as well.
+        few_dimensions = few[0].truth[0].size <= SEARCH.most_choice_dimensions
+        if few_dimensions and number >= SEARCH.fewest_points:
+            points = 1 << int(np.log2(min(number, SEARCH.most_points)))
+            choices = (self._choice(share, points, few) for share in SEARCH.choices)
+            beginnings.append(_least(self._begun(*each) for each in choices))
         if self.assumptions.residual_scale is not None:
             # What is known of residuals may do for the first steps.
-            chosen = [stages[:1] for stages, _ in beginnings if isinstance(stages[0], PointsStage)]
-            beginnings += [(each, self._after(each, few, key=1)) for each in ((), *chosen)]
-        scores = [self._rest(cases, stages, quick=True)[0] for stages, cases in beginnings]
-        stages, cases = beginnings[int(np.argmin(scores))]
+            for chosen in ((), *(stages[:1] for _, stages, _ in beginnings[1:])):
+                beginnings.append(self._begun(chosen, self._after(chosen, few, key=1)))
+        _, stages, cases = min(beginnings, key=_score_of)
         if isinstance(stages[0] if stages else None, PointsStage) and stages[-1].is_look:
             # Ways that part after one more step know better how long residuals are.
             step, cases = self._best_step(cases, self._part(SEARCH.before_ways))
@@ -419,28 +423,26 @@ class _Search:
         last, cases = self._looked(cases)
         return (first, step, last), cases
 
-    def _choices(self, cases):
-        """Beginnings by a choice among points and a look."""
-        number = self.work // self.assumptions.subjects
-        if number < SEARCH.fewest_points:
-            # With very many subjects scores take too long, and steps do as well.
-            return []
-        points = 1 << int(np.log2(min(number, SEARCH.most_points)))
-        found = []
-        for share in SEARCH.choices:
-            epsilon, tried = choice_epsilon(self._part(share), self.unit), []
-            for limit in SEARCH.loss_limits:
-                clip = limit * float(cases[0].radii[0])
-                stage = PointsStage.of(epsilon, self.unit, points, clip)
-                after = tuple(
-                    stage.simulate(each, np.random.default_rng([SEED, 4, which]))
-                    for which, each in enumerate(cases)
-                )
-                tried.append((self._score(after, 1), stage, after))
-            _, stage, after = min(tried, key=_score_of)
-            look, after = self._looked(after)
-            found.append(((stage, look), after))
-        return found
+    def _begun(self, stages, cases):
+        """Score of a beginning with what may follow it, its stages, and releases after these."""
+        return self._rest(cases, stages, quick=True)[0], stages, cases
+
+    def _choice(self, share, points, cases):
+        """A beginning by a choice among points and a look."""
+        epsilon = choice_epsilon(self._part(share), self.unit)
+
+        def tried(limit):
+            clip = limit * float(cases[0].radii[0])
+            stage = PointsStage.of(epsilon, self.unit, points, clip)
+            after = tuple(
+                stage.simulate(each, np.random.default_rng([SEED, 4, which]))
+                for which, each in enumerate(cases)
+            )
+            return self._score(after, 1), stage, after
+
+        _, stage, after = _least(map(tried, SEARCH.loss_limits))
+        look, after = self._looked(after)
+        return (stage, look), after
 
     def _ways(self, cases, stages):
         """The ways that follow each residual length that simulations have."""
@@ -466,15 +468,20 @@ class _Search:
     def _rest(self, cases, stages, quick=False):
         """Score and stages that spend what is left."""
         left = self._left(stages)
-        growths = SEARCH.growths[1:2] if quick else SEARCH.growths
-        # How budgets grow is seen with three steps.
-        found = [self._steps(cases, left, 3, growth, True) for growth in growths]
-        growth = growths[int(np.argmin([score for score, *_ in found]))]
-        counts = range(1, 1 + (3 if quick else SEARCH.steps))
-        others = [(count, looks) for count in counts for looks in (False, True)]
-        # One step has no looks, and three with looks are there already.
-        others = [each for each in others if each not in ((1, True), (3, True))]
-        found += [self._steps(cases, left, count, growth, looks) for count, looks in others]
+        growths, most = SEARCH.growths, SEARCH.steps
+        if quick:
+            growths, most = growths[1:2], min(most, 3)
+        # How budgets grow is seen with three steps, and looks between them.
+        *three, growth = _least(
+            (*self._steps(cases, left, 3, growth, True), growth) for growth in growths
+        )
+        found = [
+            three,
+            self._steps(cases, left, 2, growth, True),
+            _least(self._steps(cases, left, each, growth) for each in range(1, 1 + most)),
+        ]
+        if three[0] < found[1][0]:
+            found += [self._steps(cases, left, each, growth, True) for each in range(4, 1 + most)]
         score, more, after = min(found, key=_score_of)
         last = self.last_look
         if not quick:
@@ -508,12 +515,12 @@ class _Search:
         return self._score(cases, len(stages)), stages, cases
 
     def _best_step(self, cases, cost):
-        tried = []
         is_relative, unit = cases[0].length is not None, 1.0
         if not is_relative:
             squares = np.sum(cases[0].errors ** 2, axis=-1) @ cases[0].weights
             unit = float(np.sqrt(np.median(squares + cases[0].typical ** 2)))
-        for factor in SEARCH.clips:
+
+        def tried(factor):
             clip = factor * unit * stretch(cases[0])
             step = NoisyStep(cost, self.unit, clip, is_relative=is_relative)
             clean = [step.prepare(each) for each in cases]
@@ -527,11 +534,22 @@ class _Search:
                 step.simulate(each, np.random.default_rng([SEED, 5, which]), known)
                 for which, (each, known) in enumerate(zip(cases, clean, strict=True))
             )
-            tried.append((self._score(after, 1), step, after))
-            if len(tried) > 1 and tried[-1][0] > tried[-2][0]:
-                # Errors have one least clip, and shorter ones are worse still.
-                break
-        return min(tried, key=_score_of)[1:]
+            return self._score(after, 1), step, after
+
+        return _least(map(tried, SEARCH.clips))[1:]
+
+
+def _least(tried):
+    """The first of several, each with its score, before one that is worse: scores have one least.
+
+    What comes after that is not tried.
+    """
+    least = next(tried)
+    for each in tried:
+        if _score_of(each) > _score_of(least):
+            break
+        least = each
+    return least
 
 
 def _score_of(tried):
