@@ -42,7 +42,7 @@ def test_a_step_knows_its_error_where_moments_are_noisy(spreads):
     noise = coordinates.variances(step.noise_in_floats(assumptions), 2)
     scale = np.sqrt(noise)[:, None] / 500
     errors = coordinates.standard.T @ errors
-    means = coordinates.standard @ (0.8 * true @ errors) + scale * rng.normal(size=errors.shape)
+    means = 0.8 * true @ errors + coordinates.back @ (scale * rng.normal(size=errors.shape))
     for each, is_known in ((uncertainty, True), (None, False)):
         before = Released(np.zeros((blocks, 2)), 500.0, moments, uncertainty=each)
         change, covariance = step.change(means, before, assumptions)

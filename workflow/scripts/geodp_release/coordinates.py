@@ -16,12 +16,12 @@ So a clump of covariates costs less than it does in coordinates of the whole ran
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from geodp_release.accounting import CONCENTRATED, PURE
-from geodp_release.moments import moment_matrix, possible_moments, products
+from geodp_release.moments import moment_matrix, possible_moments
 from geodp_release.noise import GaussianNoise, KNormNoise
 
 # Gaussian noise with one covariate: variances of the sums of a and of 2 b', in units of
@@ -67,6 +67,11 @@ class ClippingCoordinates:
         standard[1:, 0] = -standard[1:, 1:] @ middle
         return cls(standard)
 
+    @cached_property
+    def back(self):
+        """From a and b' to a and b_1, ..., b_k."""
+        return np.linalg.inv(self.standard)
+
     @property
     def covariates(self):
         """k."""
@@ -87,10 +92,6 @@ class ClippingCoordinates:
             first, second = np.moveaxis(found, 1, 0)
             return np.stack([0.5 * first + second, 0.5 * first - second], axis=1)
         return found
-
-    def information(self, moments):
-        """The `moment_matrix` of moments (..., k (k + 3) / 2), in these coordinates."""
-        return products(self.standard, moment_matrix(moments), self.standard.T)
 
     def norm(self, coordinates):
         """Norm (...) in which contributions are clipped."""

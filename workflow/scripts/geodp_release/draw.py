@@ -43,11 +43,6 @@ class Released:
         """`ClippingCoordinates` of steps that follow."""
         return ClippingCoordinates.about(self.moments)
 
-    @property
-    def information(self):
-        """Of these moments, in those coordinates."""
-        return self.coordinates.information(self.moments)
-
 
 def run_plan(plan, records, bits, shared=None):
     """Run the stages of a `ReleasePlan` on `SubjectRecords`.

@@ -63,7 +63,12 @@ STAGE: Any = Annotated[
 ]
 
 
-class AssumptionsDocument(Section):
+class _Document(Section):
+    # Nobody reads what keys are for, and finding docstrings in source code takes time.
+    model_config = ConfigDict(use_attribute_docstrings=False)
+
+
+class AssumptionsDocument(_Document):
     """Assumptions as values that JSON has."""
 
     manifold: dict
@@ -81,7 +86,7 @@ class AssumptionsDocument(Section):
     records_per_subject: int
 
 
-class PredictedDocument(Section):
+class PredictedDocument(_Document):
     """Predicted errors of a plan."""
 
     error: float
@@ -90,7 +95,7 @@ class PredictedDocument(Section):
     error_if_clustered: float | None
 
 
-class PlanDocument(Section):
+class PlanDocument(_Document):
     """A plan as values that JSON has; each stage with its kind and its noise."""
 
     # Whatever was converted or left out is found by writing the plan again.
@@ -102,7 +107,7 @@ class PlanDocument(Section):
     predicted: PredictedDocument
 
 
-class ReleaseDocument(Section):
+class ReleaseDocument(_Document):
     """A release as values that JSON has."""
 
     format: str

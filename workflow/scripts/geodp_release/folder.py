@@ -15,7 +15,6 @@ from html import escape
 from pathlib import Path
 
 import numpy as np
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 import geodp
@@ -151,6 +150,9 @@ def _csv(rows):
 
 def page(release, settings, rows):
     """The page of a release, as HTML that needs no other file."""
+    # Imported here, since plans do without it.
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
     plan, names = release.plan, settings.names
     assumptions, manifold = plan.assumptions, plan.assumptions.manifold
     svg, caption = picture(release, settings.covariates, LEVELS[-1], names)

@@ -6,7 +6,6 @@ They depend on every record, so that they must go nowhere but to the holder's ey
 import numpy as np
 
 from geodp.errors import DataError
-from geodp.models.geodesic import GeodesicModel
 from geodp_release.contributions import COVARIATE_LATTICE, covariate_sums
 from geodp_release.moments import possible_moments
 from geodp_release.planning import simulated
@@ -76,6 +75,9 @@ def _of_fits(assumptions, x, y):
     # The centre is the Frechet mean where the mean of the logarithms vanishes.
     if np.linalg.norm(np.mean(away, axis=0)) < SAME_CENTRE * spread / np.sqrt(number):
         yield "centre is the Frechet mean"
+    # Imported here, since plans do without it.
+    from geodp.models.geodesic import GeodesicModel
+
     try:
         fit = GeodesicModel(manifold, x.shape[-1]).fit(x, y)
     except DataError:

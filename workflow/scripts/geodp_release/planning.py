@@ -4,6 +4,7 @@ A plan costs no budget: it is a function of public assumptions, and the same at 
 the search minimises is `objective`, and how far it looks is `SearchSettings`.
 """
 
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -263,17 +264,22 @@ def simulated(plan, covariates=None, residual_scale=None):
 
     Given a scale, of geodesics within the usual radius.
     """
-    assumptions, rng, size = plan.assumptions, np.random.default_rng([SEED, 2]), None
-    if residual_scale is not None:
-        size = assumptions.usual_radius / assumptions.footpoint_radius
-        assumptions = replace(assumptions, residual_scale=residual_scale)
-    start = FlatReleases.start(plan.assumptions, SEARCH.predicted, rng, SEARCH.tails, size)
-    # Predictions are for the guess itself.
-    typical = assumptions.typical_length(SEARCH.predicted, about=1.0)
-    start = replace(start, typical=typical)
+    start, rng = _predicted(plan.assumptions, residual_scale)
     if covariates is not None:
         start = replace(start, covariates=covariates)
     return plan.simulated(start, rng)
+
+
+def _predicted(assumptions, residual_scale=None):
+    """Releases before their first stage, as in `simulated`, and the generator to go on with."""
+    rng, size = np.random.default_rng([SEED, 2]), None
+    if residual_scale is not None:
+        size = assumptions.usual_radius / assumptions.footpoint_radius
+    start = FlatReleases.start(assumptions, SEARCH.predicted, rng, SEARCH.tails, size)
+    if residual_scale is not None:
+        assumptions = replace(assumptions, residual_scale=residual_scale)
+    # Predictions are for the guess itself.
+    return replace(start, typical=assumptions.typical_length(SEARCH.predicted, about=1.0)), rng
 
 
 def plan_release(
@@ -308,9 +314,13 @@ def plan_release(
         total -= measured[0].budget
     stages, ways = _Search(assumptions, budget.unit, total, work, measured).found()
     plan = ReleasePlan(assumptions, budget, counted + measured + stages, 1.0, 1.0, 1.0, ways=ways)
-    found = clustered = simulated(plan)
+    start, rng = _predicted(assumptions)
+    again = deepcopy(rng)
+    found = clustered = plan.simulated(start, rng)
     if assumptions.spreads:
-        clustered = simulated(plan, Covariates.independent(assumptions.spreads, clustered=True))
+        covariates = Covariates.independent(assumptions.spreads, clustered=True)
+        # The same truths and noise.
+        clustered = plan.simulated(replace(start, covariates=covariates), again)
     typical = np.exp(np.mean(np.log(np.square(found.typical))))
     usual = found.radii * assumptions.usual_radius / assumptions.footpoint_radius
     return replace(
@@ -407,10 +417,14 @@ class _Search:
 
     def _looked(self, cases):
         """A look, and releases after it."""
-        stage = self.first_look
+        stage, known = self.first_look, [self.first_look.prepare(each) for each in cases]
         if not self._finds_any(cases):
-            stage = ScaleStage(self.look_cost, self.unit).fitted(cases[0])
-        return stage, self._after((stage,), cases, key=2)
+            stage = ScaleStage(self.look_cost, self.unit).fitted(cases[0], prepared=known[0])
+        after = (
+            stage.simulate(each, np.random.default_rng([SEED, 1, 2, which]), known[which])
+            for which, each in enumerate(cases)
+        )
+        return stage, tuple(after)
 
     def _finds_any(self, cases):
         """Whether any length may be at a look, so that no later stage mends a far longer one."""

@@ -164,6 +164,11 @@ class Covariates:
             return self.weights[:, None], both[..., None]
         return self.weights[..., 0], both[..., 0]
 
+    @lru_cache(maxsize=16)  # noqa: B019
+    def lengths(self, coordinates):
+        """Lengths (m, 1 or releases) of contributions of residuals of length one at nodes."""
+        return coordinates.lengths(self.nodes).reshape((len(self.nodes), -1))
+
     def _means(self, parts):
         weights, values = self.by_release
         return np.sum((weights * parts)[:, None] * values, axis=0).T
@@ -305,7 +310,7 @@ def _estimates(dim, covariates, parts, sizes):
 @lru_cache(maxsize=16)
 def _estimates_at_levels(dim, covariates, coordinates):
     """The same for contributions clipped at all levels, with one scale of residuals."""
-    shifts = level_of(coordinates.lengths(covariates.nodes), 1.0)[:, None]
+    shifts = level_of(covariates.lengths(coordinates), 1.0)
     rows = in_tables(np.arange(-LEVELS, LEVELS + 1) - shifts)
     return _estimates(dim, covariates, _clipped_moments(dim)[:, rows], 1.0)
 
@@ -435,11 +440,6 @@ class FlatReleases:
         return ClippingCoordinates.about(np.average(self.moments, axis=0, weights=self.weight))
 
     @cached_property
-    def information(self):
-        """Of moments, in `coordinates`."""
-        return self.coordinates.information(self.moments)
-
-    @cached_property
     def deviations(self):
         """Of the sample's moments of covariates from their expectation, as `deviates`."""
         found = products(self.covariates.root, self.deviates[..., None])[..., 0]
@@ -495,8 +495,8 @@ class FlatReleases:
 
         So far below the level at which contributions are clipped that of their residuals is.
         """
-        lengths = self.coordinates.lengths(self.covariates.nodes)
-        return level_of(lengths.reshape((len(lengths), -1)) * self.scales_at_nodes, 1.0)
+        lengths = self.covariates.lengths(self.coordinates)
+        return level_of(lengths * self.scales_at_nodes, 1.0)
 
     def _estimate(self):
         """Covariances of the estimate for residuals of length one, and which of them is whose."""
@@ -544,13 +544,13 @@ class FlatReleases:
         """
         if np.ptp(self.typical) == 0.0:
             return float(np.average(squares, weights=self.weight))
+        order, number = np.argsort(self.typical, kind="stable"), len(self.weight)
         # In units of residuals, so that the largest of a group does not decide alone.
-        relative = squares / self.typical**2
-        found = []
-        for some in np.array_split(np.argsort(self.typical, kind="stable"), SCALES):
-            size = np.mean(2.0 * np.log(self.typical[some]))
-            found.append(size + np.log(np.average(relative[some], weights=self.weight[some])))
-        return float(np.exp(np.mean(found)))
+        parts = self.weight * squares / self.typical**2, self.weight, 2.0 * np.log(self.typical)
+        starts = -(-np.arange(SCALES) * number // SCALES)
+        relative, weights, sizes = np.add.reduceat(np.array(parts)[:, order], starts, axis=1)
+        sizes /= np.diff(starts, append=number)
+        return float(np.exp(np.mean(sizes + np.log(relative / weights))))
 
     @property
     def curve(self):

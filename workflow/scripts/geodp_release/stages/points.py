@@ -219,15 +219,16 @@ def _some_points(rng, places, points, block=1 << 19, sampled=16, spare=16):
     rank = min(NEAR // sampled + spare, len(sample) - 1)
     rows = max(block // number, 1)
     for start in range(0, len(places), rows):
-        away = places[start : start + rows] @ points
+        chosen, away = index[start : start + rows], places[start : start + rows] @ points
         # A sample of the points tells within which distance more than enough are.
         limits = np.partition(away[:, sample], rank, axis=1)[:, rank]
         # Each has another number of points within its limit.
-        for at, (row, limit) in enumerate(zip(away, limits, strict=True), start):
+        for near, row, limit in zip(chosen, away, limits, strict=True):
             some = np.flatnonzero(row <= limit)
             if len(some) <= NEAR:
                 some = np.arange(number)
-            near = some[np.argpartition(row[some], NEAR)[:NEAR]]
-            index[at, :NEAR] = near
-            log_weight[at, NEAR:][row[index[at, NEAR:]] <= np.max(row[near])] = -np.inf
+            near[:NEAR] = some[np.argpartition(row[some], NEAR)[:NEAR]]
+        away = np.take_along_axis(away, chosen, axis=1)
+        is_near = away[:, NEAR:] <= np.max(away[:, :NEAR], axis=1, keepdims=True)
+        log_weight[start : start + rows, NEAR:][is_near] = -np.inf
     return index, log_weight

@@ -83,18 +83,19 @@ class ScaleStage(Stage):
     def chosen(self, assumptions, records, before, bits):
         """The released length, one of the grid."""
         grid, number = length_grid(assumptions), before.number
-        weights = self._weights(grid, *before.lengths[-1:])
+        weights, places = self._weights(grid, *before.lengths[-1:])
         counts = length_counts(assumptions, records, before.state, grid)
         wanted = int(LOSS_LATTICE * self.share) * int(number)
         off = [abs(int(count) - wanted) for count in counts]
         [rate] = self.noise(assumptions).scales
         most = LOSS_LATTICE * max(int(number), len(records))
-        return float(grid[ExactChoice(weights.tolist(), off, rate, most).draw(bits)])
+        return float(grid[ExactChoice(weights[places].tolist(), off, rate, most).draw(bits)])
 
     def _weights(self, grid, before=1.0):
-        """Weights of lengths, given the length or lengths before."""
-        padded = np.array([1, *self.weights, 1])
-        return padded[np.clip(level_of(grid, before) - self.shortest + 1, 0, len(padded) - 1)]
+        """Weights, and places in them of a grid of lengths, given the length or lengths before."""
+        weights = np.array([1, *self.weights, 1])
+        levels = level_of(grid[0], before) - np.arange(len(grid))
+        return weights, np.clip(levels - self.shortest + 1, 0, len(weights) - 1)
 
     def run(self, before, assumptions, records, bits, shared=None):
         length = self.chosen(assumptions, records, before, bits)
@@ -106,8 +107,8 @@ class ScaleStage(Stage):
         shares, squares = _mean_shares(releases, grid[0], _windows(releases.dim, len(grid))[:2])
         return np.array([shares, np.sqrt(np.maximum(squares - shares**2, 0.0))])
 
-    def simulate(self, releases, rng):
-        scores = self._scores(releases, rng)
+    def simulate(self, releases, rng, prepared=None):
+        scores = self._scores(releases, rng, prepared)
         index = np.argmax(scores + rng.gumbel(size=scores.shape), axis=1)
         return replace(releases, length=length_grid(releases.assumptions)[index])
 
@@ -125,20 +126,21 @@ class ScaleStage(Stage):
         chosen = replace(releases, weight=np.ones(len(weight))).drawn(rows)
         return replace(chosen, length=np.full(number, length))
 
-    def _scores(self, releases, rng):
+    def _scores(self, releases, rng, prepared=None):
         """Logarithms (releases, grid) of what the probability of a length is proportional to."""
-        shares, deviations = self.prepare(releases)
+        shares, deviations = self.prepare(releases) if prepared is None else prepared
         # The sample's own share is off by chance as well, at all lengths alike.
         chance = rng.normal(size=(len(shares), 1)) / np.sqrt(releases.number)
         off = shares - float(self.share) + deviations * chance
         exponents = 0.5 * float(self._epsilon) * releases.number * np.abs(off)
-        grid = length_grid(releases.assumptions)
         before = 1.0 if releases.length is None else releases.length[:, None]
-        return np.log(self._weights(grid, before)) - exponents
+        weights, places = self._weights(length_grid(releases.assumptions), before)
+        return np.log(weights)[places] - exponents
 
-    def fitted(self, releases, outweighed=OUTWEIGHED):
+    def fitted(self, releases, outweighed=OUTWEIGHED, prepared=None):
         """With weights for what is simulated; records outweigh them by a part ``outweighed``."""
-        grid, (shares, _) = length_grid(releases.assumptions), self.prepare(releases)
+        grid = length_grid(releases.assumptions)
+        shares, _ = self.prepare(releases) if prepared is None else prepared
         before = 1.0 if releases.length is None else releases.length
         levels = level_of(grid[np.argmin(np.abs(shares - float(self.share)), axis=1)], before)
         shortest = int(np.min(levels)) - len(SMOOTHED) // 2
@@ -213,6 +215,8 @@ def _shares_below(dim, nodes=16):
     ratios, heights = np.linspace(0.5, 1.5, 1024), (np.arange(nodes) + 0.5) / nodes
     ratios = np.interp(heights, shares_within(ratios), ratios)
     shifts = np.rint(FINER * LIMITS_PER_DOUBLING * np.log2(ratios)).astype(int)
-    places = np.clip(np.arange(len(SIZES))[:, None] - shifts, 0, len(SIZES) - 1)
-    squares = np.mean(2.0 * heights[:, None] * shares[places], axis=1)
-    return np.mean(shares[places], axis=1), squares, shares
+    places, means = np.arange(len(SIZES)), np.zeros((2, *shares.shape))
+    for height, shift in zip(heights, shifts, strict=True):
+        part = shares[np.clip(places - shift, 0, len(SIZES) - 1)] / nodes
+        means += np.multiply.outer([1.0, 2.0 * height], part)
+    return np.array([*means, shares])

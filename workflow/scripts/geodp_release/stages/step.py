@@ -69,7 +69,8 @@ class NoisyStep(Stage):
         unit = before.lengths[-1] if self.is_relative else 1.0
         absolute = replace(self, clip=self.clip * unit)
         means = absolute.noisy_means(assumptions, records, before, bits)
-        change, covariance = self.change(means / unit, before, assumptions, unit)
+        means = before.coordinates.back @ means / unit
+        change, covariance = self.change(means, before, assumptions, unit)
         state = moved(assumptions, before.state, unit * change)
         return replace(before, state=state, covariance=covariance)
 
@@ -91,8 +92,8 @@ class NoisyStep(Stage):
         assumptions, coordinates = releases.assumptions, releases.coordinates
         noise = coordinates.simulated(rng, self.noise_in_floats(assumptions), clean.shape)
         unit = self._units(releases)
-        clean = products(coordinates.standard, clean) / unit
-        noisy = (clean + noise / releases.number) * releases.counted
+        noise = products(coordinates.back, noise) / releases.number
+        noisy = (clean / unit + noise) * releases.counted
         change, covariance = self.change(noisy, releases, assumptions, unit)
         state = releases.state + unit * change
         length = np.linalg.norm(state, axis=-1, keepdims=True)
@@ -111,7 +112,7 @@ class NoisyStep(Stage):
             weight = weight / (releases.typical**2 + squares)
         kept = np.einsum("n,nbd,nbd,b->", weight, errors, clean, 1.0 / releases.weights)
         kept = kept / np.einsum("n,nbd,nbd->", weight, errors, errors)
-        errors = products(np.linalg.inv(coordinates.standard).T, errors)
+        errors = products(coordinates.back.T, errors)
         squares = np.einsum("n,nbd,nbd->b", weight, errors, errors)
         prior = np.maximum(squares / releases.dim, 1e-300)
         return replace(self, kept=float(max(kept, 1e-6)), prior=tuple(prior.tolist()))
@@ -122,7 +123,7 @@ class NoisyStep(Stage):
         Parameters
         ----------
         means : ndarray, shape (*batch, 1 + k, dim)
-            In units of ``unit``, in `ClippingCoordinates`.
+            In units of ``unit``.
         before : Released or FlatReleases
         assumptions : Assumptions
         unit : float or ndarray, shape (*batch, 1, 1)
@@ -135,26 +136,25 @@ class NoisyStep(Stage):
             Of a coordinate of the errors of footpoint and shooting vectors after the step.
         """
         coordinates = before.coordinates
-        standard = coordinates.standard
-        hessian = self.kept * before.information
-        prior = np.diag(self.prior)
+        standard, back, missing = coordinates.standard, coordinates.back, np.array(self.prior)
+        known = np.zeros_like(standard)
         if before.covariance is not None:
-            back = np.linalg.inv(standard)
-            covariance = products(back.T, before.covariance, back) / unit**2
+            known = before.covariance / unit**2
             # With other covariates than simulated errors may shrink less than they did there.
-            prior = covariance + np.maximum(prior - covariance, 0.0) * np.eye(len(standard))
+            missing = np.maximum(missing - np.einsum("ji,...jk,ki->...i", back, known, back), 0.0)
+        prior = known + products(standard.T * missing[..., None, :], standard)
         noise = coordinates.variances(self.noise_in_floats(assumptions), assumptions.manifold.dim)
-        noise = np.diag(noise) / before.number**2
+        noise = products(back * noise / before.number**2, back.T)
         if before.uncertainty is not None:
             # Noise of the Hessian, of which an error that is large makes much.
-            spread = _spread_by_moments(before.uncertainty, products(standard.T, prior, standard))
-            noise = noise + self.kept**2 * products(standard, spread, standard.T)
+            noise = noise + self.kept**2 * _spread_by_moments(before.uncertainty, prior)
+        # P H (H P H + N)^-1
+        hessian = self.kept * moment_matrix(before.moments)
         gain = products(prior, hessian, inverses(products(hessian, prior, hessian) + noise))
         left = np.eye(len(standard)) - products(gain, hessian)
         after = products(left, prior, np.swapaxes(left, -1, -2))
         after = after + products(gain, noise, np.swapaxes(gain, -1, -2))
-        change = products(standard.T, gain, means)
-        return change, unit**2 * products(standard.T, after, standard)
+        return products(gain, means), unit**2 * after
 
     def check(self, blocks):
         if len(self.prior) != blocks:
@@ -244,7 +244,9 @@ def clean_means(releases, level):
 
 def stretch(releases):
     """Typical norm of the contribution of a residual of length one, or one for each release."""
-    covariates = releases.covariates
-    lengths = releases.coordinates.lengths(covariates.nodes)
-    found = np.sqrt(np.sum(covariates.weights * lengths**2, axis=0))
-    return found[:, 0] if np.ndim(found) else float(found)
+    weights, lengths = (
+        releases.covariates.by_release[0],
+        releases.covariates.lengths(releases.coordinates),
+    )
+    found = np.sqrt(np.sum(weights * lengths**2, axis=0))
+    return found if len(found) > 1 else float(found[0])
