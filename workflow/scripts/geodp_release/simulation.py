@@ -253,7 +253,7 @@ def clipped_residuals(dim):
         mean, direction, square = sums[:, below]
         kept.append((mean + limits * (sums[1, -1] - direction)) / sums[0, -1])
         squares.append((square / squared + (len(length) - below)) / len(length))
-    return np.transpose(kept).copy(), np.transpose(squares).astype(np.float32)
+    return np.transpose(kept).copy(), np.transpose(squares).astype(np.float32, order="C")
 
 
 @lru_cache(maxsize=8)

@@ -6,7 +6,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
 
 from geodp.errors import DataError
 from geodp.samplers.integer_choice import ExactChoice
@@ -117,7 +116,8 @@ class ScaleStage(Stage):
         scores = self._scores(releases, rng)
         grid = length_grid(releases.assumptions)
         index = np.argmin(np.abs(np.log(grid / length)))
-        likelihood = scores[:, index] - logsumexp(scores, axis=1)
+        scores -= np.max(scores, axis=1, keepdims=True)
+        likelihood = scores[:, index] - np.log(np.sum(np.exp(scores), axis=1))
         weight = releases.weight * np.exp(likelihood - np.max(likelihood))
         # At even places of their sum, so that chance adds little.
         places = (np.arange(number) + rng.random()) / number
@@ -175,10 +175,11 @@ def _mean_shares(releases, lengths, windows):
     total: Any = 0.0
     _, places = releases.at_nodes
     steps = windows.shape[-1]
-    weights, sizes = releases.covariates.by_release[0], releases.typical * releases.scales_at_nodes
+    weights, per_doubling = releases.covariates.by_release[0], FINER * LIMITS_PER_DOUBLING
     # In `SIZES`, rounded up.
-    sizes = np.log2(lengths / sizes / SIZES[0]) * FINER * LIMITS_PER_DOUBLING
-    each = np.broadcast_arrays(weights, *places, np.ceil(sizes).astype(int))
+    sizes = np.ceil(np.log2(lengths / releases.typical / SIZES[0]) * per_doubling)
+    sizes = sizes - np.rint(np.log2(releases.scales_at_nodes) * per_doubling)
+    each = np.broadcast_arrays(weights, *places, sizes.astype(int))
     for weight, below, part, size in zip(*each, strict=True):
         whole, phase = np.divmod(size, FINER)
         first = np.clip(steps + len(SIZES) // FINER - 1 - whole, 0, windows.shape[3] - 1)
