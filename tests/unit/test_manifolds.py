@@ -30,11 +30,6 @@ EPSILON = np.finfo(float).eps
 seeds = st.integers(0, 2**32 - 1)
 
 
-def reach(manifold):
-    """The injectivity radius; without one, a length at which points stay well scaled."""
-    return manifold.injectivity_radius if np.isfinite(manifold.injectivity_radius) else 3.0
-
-
 def rounding(manifold, *points):
     """Rounding to allow: 100 units in the last place.
 
