@@ -18,6 +18,7 @@ from quadrature import (
     published_mechanism,
 )
 from scipy import stats
+from scipy.special import modstruve
 
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.hyperbolic import Hyperbolic
@@ -80,18 +81,6 @@ def test_uniform_proposals_find_a_mode_that_no_pilot_sees():
 # Laplace distributions, known exactly
 
 
-def spd_radius(sigma):
-    """Density of the distance on SPD(2) (Hajri et al. 2016), by integration over the angle."""
-    angle = (np.arange(2000) + 0.5) * np.pi / 1000
-    gap = np.abs(np.cos(angle) - np.sin(angle))
-
-    def density(radius):
-        around = np.array([np.mean(np.sinh(0.5 * one * gap)) for one in radius[::20]])
-        return radius * np.interp(radius, radius[::20], around) * np.exp(-radius / sigma)
-
-    return density
-
-
 LAPLACE = {
     "sphere S^2": (Sphere(2), 0.5, lambda r: np.sin(r) * np.exp(-r / 0.5)),
     "shapes of 4 landmarks": (
@@ -101,7 +90,8 @@ LAPLACE = {
     ),
     "line H^1": (Hyperbolic(1), 0.5, lambda r: np.exp(-r / 0.5)),
     "hyperbolic plane H^2": (Hyperbolic(2), 0.5, lambda r: np.sinh(r) * np.exp(-r / 0.5)),
-    "SPD(2)": (SPD(2), 0.5, spd_radius(0.5)),
+    # Hajri et al. 2016, integrated over the angle.
+    "SPD(2)": (SPD(2), 0.5, lambda r: r * modstruve(0, r / np.sqrt(2.0)) * np.exp(-r / 0.5)),
     "R^3": (Euclidean(3), 0.7, lambda r: r**2 * np.exp(-r / 0.7)),
 }
 
