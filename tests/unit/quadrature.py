@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from functools import cache
-from typing import ClassVar
 
 import numpy as np
 from scipy import stats
@@ -227,39 +226,13 @@ class _Stretched:
         return radius / (self.slope + self.bend * radius)
 
 
-class Law:
-    """What draws are compared with: counts in bins of known probability.
-
-    A law has `probability(bins)` and `bin_of(states, bins)`, one too many for a state in none.
-    """
-
-    def counts(self, states, bins):
-        """Numbers of states found in bins, their probabilities, and how many were in none."""
-        observed = np.bincount(self.bin_of(states, bins), minlength=bins + 1)
-        return observed[:bins], self.probability(bins), int(observed[bins])
-
-    def total_variation(self, states, bins):
-        """Half the sum of differences of shares, and what a perfect sampler's is on average."""
-        observed, probability, outside = self.counts(states, bins)
-        count = len(states)
-        measured = 0.5 * (np.sum(np.abs(observed / count - probability)) + outside / count)
-        return measured, noise_floor(probability, count)
-
-    def p_value(self, states, bins):
-        """Chi-square over bins."""
-        observed, probability, outside = self.counts(states, bins)
-        if outside:
-            return 0.0
-        return stats.chisquare(observed, np.sum(observed) * probability).pvalue
-
-
 def noise_floor(probability, count):
     """Mean total variation between the shares of ``count`` independent draws and their law."""
     spread = np.sqrt(2.0 * probability * (1.0 - probability) / (np.pi * count))
     return 0.5 * float(np.sum(spread))
 
 
-class CellLaw(Law):
+class CellLaw:
     """A density in two dimensions or three, integrated over cells of a chart.
 
     A cell is integrated by Gauss's rule of two nodes an axis, and halved along every axis as long
@@ -343,6 +316,25 @@ class CellLaw(Law):
                 codes |= ((cells[:, axis] >> bit) & 1) << (dim * bit + dim - 1 - axis)
         return codes
 
+    def counts(self, states, bins):
+        """Numbers of states found in bins, their probabilities, and how many were in none."""
+        observed = np.bincount(self.bin_of(states, bins), minlength=bins + 1)
+        return observed[:bins], self.probability(bins), int(observed[bins])
+
+    def total_variation(self, states, bins):
+        """Half the sum of differences of shares, and what a perfect sampler's is on average."""
+        observed, probability, outside = self.counts(states, bins)
+        count = len(states)
+        measured = 0.5 * (np.sum(np.abs(observed / count - probability)) + outside / count)
+        return measured, noise_floor(probability, count)
+
+    def p_value(self, states, bins):
+        """Chi-square over bins."""
+        observed, probability, outside = self.counts(states, bins)
+        if outside:
+            return 0.0
+        return stats.chisquare(observed, np.sum(observed) * probability).pvalue
+
     def bin_of(self, states, bins):
         """Bins are runs of cells of about equal probability."""
         unit = self.chart.unit(states)
@@ -358,36 +350,6 @@ class CellLaw(Law):
     def _bin_of_cell(self, bins):
         middle = np.cumsum(self.mass) - 0.5 * self.mass
         return np.minimum((middle * bins).astype(int), bins - 1)
-
-
-class EllipticalLaw(Law):
-    """Density ``exp(-|H (z - centre)| / scale)`` in three dimensions, known exactly.
-
-    In units of the ellipse the radius is Gamma(3), and the height and the azimuth are uniform.
-    """
-
-    error = 0.0
-    parts: ClassVar = {8: (2, 2, 2), 60: (5, 4, 3)}
-
-    def __init__(self, centre, hessian, scale):
-        self.centre, self.matrix = centre, hessian / scale
-
-    def bin_of(self, states, bins):
-        white = (states - self.centre) @ self.matrix.T
-        radius = np.linalg.norm(white, axis=-1)
-        uniform = (
-            stats.gamma(3).cdf(radius),
-            0.5 * (white[:, 0] / radius + 1.0),
-            np.arctan2(white[:, 2], white[:, 1]) / (2.0 * np.pi) + 0.5,
-        )
-        parts = self.parts[bins]
-        place = np.zeros(len(states), dtype=int)
-        for value, number in zip(uniform, parts, strict=True):
-            place = place * number + np.minimum((number * value).astype(int), number - 1)
-        return place
-
-    def probability(self, bins):
-        return np.full(bins, 1.0 / bins)
 
 
 def law_of(target, chart, member=None):

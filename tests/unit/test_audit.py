@@ -14,19 +14,15 @@ from geodp.audit.published import (
     PLANE,
     SPHERE,
     VARIANTS,
-    SphereSetting,
     densities,
     losses,
     pair_loss,
     realised_loss,
-    search_loss,
     two_point_densities,
     two_points,
 )
-from geodp.audit.search import Pair, RecordDomain, climb, worst_neighbour
-from geodp.data.simulate import simulate_geodesic_data
+from geodp.audit.search import Pair, climb, worst_neighbour
 from geodp.manifolds.spd import SPD
-from geodp.models.geodesic import GeodesicModel
 from geodp_release.assumptions import ADD_OR_REMOVE
 from geodp_release.stages import points
 from geodp_release.subjects import ONE_EACH, subject_records
@@ -37,25 +33,22 @@ from reproduction.measurements.audit.black_box import (
     spd_case,
     sphere_case,
 )
-from reproduction.measurements.audit.losses import verdict
+from reproduction.measurements.audit.losses import (
+    CENTRE,
+    record_domain,
+    search_published,
+    sphere_data,
+    sphere_setting,
+    verdict,
+)
 
-CENTRE = np.array([0.0, 0.0, 1.0])
-SETTING = SphereSetting(CENTRE, np.pi / 8, 0.1)
-DOMAIN = RecordDomain(SPHERE, CENTRE, np.pi / 8)
+SETTINGS_OF_SPHERE = {"ball_radius": np.pi / 8, "geodesic_length": 0.2 * np.pi}
+SETTINGS_OF_SPHERE |= {"noise_variance": 0.001, "tau": 0.1}
+SETTING, DOMAIN = sphere_setting(SETTINGS_OF_SPHERE), record_domain(SETTINGS_OF_SPHERE)
 
 
-def sphere_records(number=20, seed=1, noise_variance=0.001):
-    along = 0.1 * np.pi * SPHERE.frame(CENTRE)[0]
-    made = simulate_geodesic_data(
-        np.random.default_rng(seed),
-        GeodesicModel(SPHERE),
-        1,
-        number,
-        noise_variance,
-        first_point=SPHERE.exp(CENTRE, -along),
-        last_point=SPHERE.exp(CENTRE, along),
-    )
-    return made.covariates[0, :, 0], DOMAIN.pull_inside(made.points[0])
+def sphere_records(number=20, **changes):
+    return sphere_data(SETTINGS_OF_SPHERE | changes, 1, number)
 
 
 def outlier(number=20):
@@ -196,14 +189,6 @@ def test_neighbours_differ_in_one_record_of_the_domain():
 # The published densities
 
 
-def searched(name, budget=1.0, seed=1):
-    x, y = sphere_records()
-    rng = np.random.default_rng(seed)
-    loss = search_loss(VARIANTS[name], SETTING, budget, (x, y))
-    pair, _ = worst_neighbour(rng, x, y, DOMAIN, loss, candidates=32, rounds=4)
-    return pair_loss(rng, VARIANTS[name], SETTING, budget, pair).loss
-
-
 @pytest.mark.parametrize(
     ("name", "low", "high"),
     [
@@ -218,7 +203,8 @@ def searched(name, budget=1.0, seed=1):
     ],
 )
 def test_losses_at_a_stated_budget_of_one(name, low, high):
-    assert low <= searched(name) <= high
+    found, _ = search_published(SETTINGS_OF_SPHERE, 1, 20, 1.0, VARIANTS[name], 32, 4)
+    assert low <= found.loss <= high
 
 
 def test_the_factor_of_two_is_needed_and_attained():
