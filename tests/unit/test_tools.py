@@ -503,7 +503,7 @@ def recorded_lines(name):
 
 def test_recorded_lines_are_those_of_the_configuration(lines_settings):
     tools = load_settings(ROOT / "config" / "tools.yaml")
-    (least,) = comparison.measure(tools, WINE, "least_squares")
+    (least,) = comparison.measure(tools, WINE, ["least_squares"])
     for file, names in (("competitors", lines_settings["competitors"]), ("opacus", ["dp_sgd"])):
         table = recorded_lines(file)
         cells = [cell for name in names for cell in comparison.cells_of(lines_settings, name)]

@@ -605,7 +605,6 @@ def origin_of(path):
 
 
 def test_every_file_says_what_made_it(finished):
-    rules = {"fit.json": "fit", "sensitivity.npz": "bound_sensitivity", "data.npz": "make_data"}
     for name, path in {**finished.files("*.npz"), **finished.files("*.json")}.items():
         origin = origin_of(path)
         study, folder, group, file = name.split("/")
@@ -615,9 +614,9 @@ def test_every_file_says_what_made_it(finished):
         assert set(origin["versions"]) == {"python", "numpy", "scipy"}
         if folder == "cells":
             assert file.startswith(f"{origin['sampler']}_")
-        assert origin["rule"] == rules.get(file, "sample")
+        assert origin["rule"] == ("sample" if folder == "cells" else "fit")
         # What is not random has no seed.
-        random = folder == "cells" or (file == "data.npz" and study != "rats")
+        random = folder == "cells" or study != "rats"
         assert origin["seed"] == (7 if random else None)
 
 
@@ -652,7 +651,8 @@ def test_block_by_file_name_with_another_seed(finished, checkout, small):
     block = "sphere/cells/n5_noise0.001/default_0.npz"
     checkout.run(f"results/small/{block}")
     made = set(checkout.files()) - set(checkout.files("*.log"))
-    group = {f"sphere/groups/n5_noise0.001/{n}" for n in ("data.npz", "fit.json")}
+    files = ("data.npz", "fit.json", "sensitivity.npz")
+    group = {f"sphere/groups/n5_noise0.001/{name}" for name in files}
     assert made == group | {block}
     before, after = finished.files(), checkout.files()
     for name in (block, "sphere/groups/n5_noise0.001/data.npz"):
@@ -672,7 +672,9 @@ def test_figure_by_rule_name(finished_copy):
     for path in finished_copy.files("*/figures/*").values():
         path.unlink()
     finished_copy.run("figure_sphere_figure_1")
-    made = {f"sphere/figures/figure_1.{suffix}" for suffix in BEGINNINGS}
+    # With what else shows errors and diagnostics of the study.
+    names = ("figure_1", "samplers")
+    made = {f"sphere/figures/{name}.{suffix}" for name in names for suffix in BEGINNINGS}
     assert set(finished_copy.files("*/figures/*")) == made
 
 
@@ -685,7 +687,7 @@ def test_run_prints_a_line_a_job_and_where_to_look(finished):
     counted = [line for line in lines if re.match(rf"\d+/{number} ", line)]
     assert [int(line.split("/")[0]) for line in counted] == list(range(1, number + 1))
     assert all(re.search(r" \((\d+ s|\d+ min)\)$", line) for line in counted)
-    assert sum("sphere, n5_noise0.001: fit without privacy" in line for line in counted) == 1
+    assert sum("sphere, n5_noise0.001: make data (simulated), fit" in line for line in counted) == 1
     assert lines[-1] == "Open results/small/report.html"
     assert lines[-2].startswith("Done in ")
     # What is not of a job: remarks on the data and on the draws, and what Snakemake has to say.

@@ -110,7 +110,7 @@ def test_a_run_names_every_mistake_and_leaves_nothing(checkout):
     lines = printed.splitlines()
     logs = {name: path.read_text() for name, path in checkout.files("*.log").items()}
     for name, rule, start, remedy in (
-        ("code", "make_data", "code.csv, row 2, column x1: 'oops' is not a ", ""),
+        ("code", "fit", "code.csv, row 2, column x1: 'oops' is not a ", ""),
         ("cut_locus", "fit", "cut_locus.csv, row 11: it lies ", "correct or remove it"),
         (
             *("sampler", "sample", "cell p0.5_v0.5 of the group observed: "),
@@ -129,8 +129,8 @@ def test_a_run_names_every_mistake_and_leaves_nothing(checkout):
     assert "12 dimensions are too many for cells" in printed
 
     assert set(checkout.files()) - set(logs) == {
-        "cut_locus/groups/observed/data.npz",
-        *(f"right/groups/observed/{name}" for name in ("data.npz", "fit.json")),
-        *(f"sampler/groups/observed/{name}" for name in ("data.npz", "fit.json")),
+        f"{name}/groups/observed/{file}"
+        for name in ("right", "sampler")
+        for file in ("data.npz", "fit.json", "sensitivity.npz")
     }
     assert checkout.temporaries() == []

@@ -88,5 +88,5 @@ def test_wrong_settings_are_refused_in_a_sentence_by_the_targets_that_read_them(
     # Other targets are none of it.
     for stage in ("audit", "benchmark", "linear", "means", "utility"):
         rewritten(checkout.root / "config" / f"{stage}.yaml", "seed: [")
-    assert "make_data" in checkout.planned()
+    assert "fit" in checkout.planned()
     checkout.run("--lint")

@@ -34,9 +34,8 @@ class Rule:
         return {str(file.relative_to(root / SCRIPTS)) for file in files}
 
 
-GROUP = ("make_data", "fit", "bound_sensitivity")
 MECHANISM = "geodp.mechanisms.kng_as_published"
-CONVERGE = "table_corpus_callosum_figure_3_convergence"
+CONVERGE = "figure_corpus_callosum_figure_3_convergence"
 
 # Where the data of each study come from, its number of groups, and its blocks of cells. These are
 # of one rule and go by what is sampled besides.
@@ -49,40 +48,33 @@ SOURCES = {
 }
 
 
-def table(kind, *reads, others=(), chosen=()):
-    """A table made for one figure."""
-    return Rule("table.py", 1, reads, others, (f"reproduction.tables.{kind}", *chosen))
-
-
-def figure(kind, table):
-    """A figure of the table of a rule."""
-    return Rule("figure.py", 1, (table,), chosen=(f"reproduction.figures.{kind}",))
+def figures(kinds, *reads, others=(), chosen=()):
+    """Figures of some kinds that one job draws."""
+    modules = (f"reproduction.{kind}" for kind in kinds)
+    return Rule("figures.py", 1, reads, others, (*modules, *chosen))
 
 
 # Jobs of the small configuration, written down by hand: what every study has, ...
 RULES = {}
 for study, (source_of_data, groups, blocks) in SOURCES.items():
     RULES |= {
-        (study, "make_data"): Rule(
-            "make_data.py", groups, chosen=(f"reproduction.data.{source_of_data}",)
-        ),
-        (study, "describe_data"): table("description", "make_data"),
-        (study, "fit"): Rule("fit.py", groups, ("make_data",)),
-        (study, "bound_sensitivity"): Rule(
-            "bound_sensitivity.py", groups, GROUP[:2], chosen=(MECHANISM,)
+        (study, "fit"): Rule(
+            "fit.py", groups, chosen=(f"reproduction.data.{source_of_data}", MECHANISM)
         ),
         **{
-            (study, name): Rule("sample.py", number, GROUP[:2], chosen=(MECHANISM,))
+            (study, name): Rule("sample.py", number, ("fit",), chosen=(MECHANISM,))
             for name, number in blocks.items()
         },
-        (study, "evaluate"): Rule("evaluate.py", 1, (*GROUP, *blocks)),
+        (study, "evaluate"): Rule("evaluate.py", 1, ("fit", *blocks)),
     }
 
 # ... and what one of them has, or all together.
 RULES |= {
     ("sphere", "neighbour_ratios"): Rule("neighbour_ratios.py", 1, chosen=(MECHANISM,)),
     ("spd", "neighbour_ratios"): Rule("neighbour_ratios.py", 1, chosen=(MECHANISM,)),
-    ("sphere", "privacy_losses"): table("losses", chosen=(MECHANISM,)),
+    ("sphere", "privacy_losses"): Rule(
+        "table.py", 1, chosen=("reproduction.tables.losses", MECHANISM)
+    ),
     ("claims", "evaluate_claims"): Rule(
         "claims.py",
         1,
@@ -97,38 +89,33 @@ RULES |= {
 }
 
 
+ERRORS = ("figures.error", "figures.samplers")
+PREDICTED = ("tables.predictions", "figures.shapes")
 RULES |= {
-    ("sphere", "table_sphere_figure_4"): table("transport"),
-    ("sphere", "table_sphere_figure_5"): table("curves", *GROUP, "sample n5"),
-    ("sphere", "figure_sphere_figure_1"): figure("error", "evaluate"),
-    ("sphere", "figure_sphere_figure_4"): figure("transport", "table_sphere_figure_4"),
-    ("sphere", "figure_sphere_figure_5"): figure("curves", "table_sphere_figure_5"),
-    ("sphere", "figure_sphere_figure_9"): figure("ratios", "neighbour_ratios"),
-    ("sphere", "figure_sphere_samplers"): figure("samplers", "evaluate"),
-    ("spd", "table_spd_figure_8"): table("predictions", *GROUP, "sample"),
-    ("spd", "figure_spd_figure_8"): figure("ellipses", "table_spd_figure_8"),
-    ("spd", "figure_spd_figure_10"): figure("ratios", "neighbour_ratios"),
-    ("corpus_callosum", "table_corpus_callosum_figure_3"): table(
-        "predictions", *GROUP, "sample", "sample walk"
+    ("sphere", "figures_sphere"): figures(ERRORS, "evaluate"),
+    ("sphere", "figure_sphere_figure_4"): figures(("tables.transport", "figures.transport")),
+    ("sphere", "figure_sphere_figure_5"): figures(
+        ("tables.curves", "figures.curves"), "fit", "sample n5"
     ),
-    ("corpus_callosum", CONVERGE): table(
-        "convergence",
-        *GROUP[:2],
-        others=tuple(("reduced", name) for name in GROUP[:2]),
+    ("sphere", "figure_sphere_figure_9"): figures(("figures.ratios",), "neighbour_ratios"),
+    ("spd", "figure_spd_figure_8"): figures(
+        ("tables.predictions", "figures.ellipses"), "fit", "sample"
+    ),
+    ("spd", "figure_spd_figure_10"): figures(("figures.ratios",), "neighbour_ratios"),
+    ("corpus_callosum", "figures_corpus_callosum"): figures(ERRORS[:1], "evaluate"),
+    ("corpus_callosum", "figure_corpus_callosum_figure_3"): figures(
+        PREDICTED, "fit", "sample", "sample walk"
+    ),
+    ("corpus_callosum", CONVERGE): figures(
+        ("tables.convergence", "figures.convergence"),
+        "fit",
+        others=(("reduced", "fit"),),
         chosen=(MECHANISM,),
     ),
-    ("corpus_callosum", "figure_corpus_callosum_figure_2"): figure("error", "evaluate"),
-    ("corpus_callosum", "figure_corpus_callosum_figure_3"): figure(
-        "shapes", "table_corpus_callosum_figure_3"
-    ),
-    ("corpus_callosum", "figure_corpus_callosum_figure_3_convergence"): figure(
-        "convergence", CONVERGE
-    ),
-    ("rats", "table_rats_shapes"): table("predictions", *GROUP, "sample"),
-    ("rats", "figure_rats_shapes"): figure("shapes", "table_rats_shapes"),
+    ("rats", "figure_rats_shapes"): figures(PREDICTED, "fit", "sample"),
 }
 
-FIGURES = {place for place in RULES if place[1].startswith("figure_")}
+FIGURES = {place for place in RULES if place[1].startswith("figure")}
 
 RULES["report", "report"] = Rule(
     "report.py",
@@ -182,11 +169,10 @@ def test_fingerprints_cover_what_jobs_load(finished):
         assert files <= set(job["loaded"])
 
 
-def test_simulated_data_hang_on_models_and_the_simulation_alone(source):
-    needed = RULES["sphere", "make_data"].needed(source)
-    assert "geodp/data/simulate.py" in needed
-    folders = ("geodp/mechanisms/", "geodp/samplers/", "geodp/audit/", "geodp_release/")
-    assert not any(file.startswith(folders) for file in needed)
+def test_fits_hang_on_the_mechanism_of_their_study_alone(source):
+    needed = RULES["sphere", "fit"].needed(source)
+    assert {"geodp/data/simulate.py", "geodp/mechanisms/kng_as_published.py"} <= needed
+    assert not any(file.startswith(("geodp/audit/", "geodp_release/")) for file in needed)
 
 
 def test_finished_run_has_nothing_to_do(finished_copy):
@@ -221,11 +207,9 @@ CHANGES = {
     "seed": (
         {"seed": 8},
         [
-            *((study, "make_data") for study, (name, _, _) in SOURCES.items() if name != "table"),
+            *((study, "fit") for study, (name, _, _) in SOURCES.items() if name != "table"),
             *(("sphere", "neighbour_ratios"), ("spd", "neighbour_ratios")),
             ("sphere", "privacy_losses"),
-            # Reading a table takes no seed, saying what it is does.
-            ("rats", "describe_data"),
             *SAMPLED,
         ],
     ),
@@ -237,8 +221,8 @@ CHANGES = {
         },
         [
             *(place for place in SAMPLED if place[0] == "sphere"),
-            ("rats", "table_rats_shapes"),
-            ("corpus_callosum", "make_data"),
+            ("rats", "figure_rats_shapes"),
+            ("corpus_callosum", "fit"),
         ],
     ),
     # The figure of convergence shows the reduced shapes too.
@@ -250,14 +234,14 @@ CHANGES = {
         },
         [
             ("sphere", "sample walk"),
-            *(("rats", "bound_sensitivity"), ("rats", "sample")),
-            ("reduced", "make_data"),
+            ("rats", "fit"),
+            ("reduced", "fit"),
         ],
     ),
     "setting of a figure, note of a study": (
         {"sphere.figures.figure_1.curves": "noise_variance", "corpus_callosum.note": "Of no use."},
         [
-            ("sphere", "figure_sphere_figure_1"),
+            ("sphere", "figures_sphere"),
             *(place for place in FIGURES if place[0] == "corpus_callosum"),
         ],
     ),
@@ -282,7 +266,7 @@ def test_changed_table_reruns_its_study_alone(finished_copy):
     append(table, table.read_text().splitlines()[-1] + "\n")
     # Older than what was made of it, as a copy may be.
     os.utime(table, (0, 0))
-    assert finished_copy.planned() == stale([("rats", "make_data")])
+    assert finished_copy.planned() == stale([("rats", "fit")])
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,13 @@
 # Tidy tables of a study, from all its cells; and verdicts on the claims of papers.
-# In: all groups and cells of a study. Out: tables/errors.csv, tables/diagnostics.csv; claims.csv,
-# claims.html.
+# In: all groups and cells of a study. Out: tables/data.csv, tables/errors.csv,
+# tables/diagnostics.csv; claims.csv, claims.html.
 rule evaluate:
     input:
         data=group_files("data.npz"),
         fit=group_files("fit.json"),
         blocks=block_files,
     output:
+        data=f"{RESULTS}/{{study}}/tables/data.csv",
         errors=f"{RESULTS}/{{study}}/tables/errors.csv",
         diagnostics=f"{RESULTS}/{{study}}/tables/diagnostics.csv",
     log:
@@ -17,12 +18,13 @@ rule evaluate:
         manifold=settings("manifold"),
         model=settings("model"),
         groups=lambda wildcards: STUDIES[wildcards.study].groups,
+        transformation=lambda wildcards: STUDIES[wildcards.study].transformation,
         blocks=lambda wildcards: list(STUDIES[wildcards.study].cell_blocks.items()),
         seed=config["seed"],
         code=code_of("evaluate.py"),
         lock=LOCK_DIGEST,
     message:
-        "{wildcards.study}: compute errors and diagnostics"
+        "{wildcards.study}: describe data, compute errors and diagnostics"
     script:
         "../scripts/evaluate.py"
 

@@ -1,21 +1,40 @@
-# Fit of every data set of a group, without privacy.
-# In: data.npz. Out: fit.json with parameters, energies and largest residuals.
+# Data sets of a group: simulated along random geodesics, read from the study's file, or simulated
+# outlines in place of a missing file.  Their fit without privacy.  Sensitivities, support and
+# guarantee of the mechanism.
+# In: the configuration, or a file. Out: data.npz with covariates in [0, 1] and points; fit.json with
+# parameters, energies and largest residuals; sensitivity.npz.
 rule fit:
     input:
-        data=f"{GROUPS}/data.npz",
+        table=lambda wildcards: STUDIES[wildcards.study].table or [],
     output:
-        f"{GROUPS}/fit.json",
+        data=f"{GROUPS}/data.npz",
+        fit=f"{GROUPS}/fit.json",
+        sensitivity=f"{GROUPS}/sensitivity.npz",
     log:
         f"{RESULTS}/{{study}}/logs/{{group}}/fit.log",
     localrule: True
     conda:
         "../../envs/environment.yaml"
     params:
+        source=lambda wildcards: STUDIES[wildcards.study].source,
         manifold=settings("manifold"),
         model=settings("model"),
-        code=code_of("fit.py"),
+        mechanism=settings("mechanism"),
+        data_radius=settings("data_radius"),
+        support=settings("support"),
+        settings=settings("data"),
+        group=lambda wildcards: STUDIES[wildcards.study].groups[wildcards.group],
+        # No seed where a file is read. The digest is a parameter since a replaced file may be older
+        # than the results of the last one.
+        seed=lambda wildcards: None if STUDIES[wildcards.study].table else config["seed"],
+        digest=lambda wildcards: STUDIES[wildcards.study].table_digest,
+        code=lambda wildcards: code(
+            "fit.py",
+            f"reproduction.data.{STUDIES[wildcards.study].source}",
+            STUDIES[wildcards.study].mechanism_module,
+        ),
         lock=LOCK_DIGEST,
     message:
-        "{wildcards.study}, {wildcards.group}: fit without privacy"
+        "{wildcards.study}, {wildcards.group}: make data ({params.source}), fit, bound sensitivities"
     script:
         "../scripts/fit.py"

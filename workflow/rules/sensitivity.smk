@@ -1,33 +1,6 @@
-# Sensitivities, support and guarantee of a mechanism; realised changes of gradients, for pairs of
-# neighbouring data sets; and realised privacy losses, for the worst neighbours that a search finds.
-# In: data.npz, fit.json. Out: sensitivity.npz; tables/neighbours.csv, tables/losses.csv.
-rule bound_sensitivity:
-    input:
-        data=f"{GROUPS}/data.npz",
-        fit=f"{GROUPS}/fit.json",
-    output:
-        f"{GROUPS}/sensitivity.npz",
-    log:
-        f"{RESULTS}/{{study}}/logs/{{group}}/bound_sensitivity.log",
-    localrule: True
-    conda:
-        "../../envs/environment.yaml"
-    params:
-        manifold=settings("manifold"),
-        model=settings("model"),
-        mechanism=settings("mechanism"),
-        data_radius=settings("data_radius"),
-        support=settings("support"),
-        code=lambda wildcards: code(
-            "bound_sensitivity.py", STUDIES[wildcards.study].mechanism_module
-        ),
-        lock=LOCK_DIGEST,
-    message:
-        "{wildcards.study}, {wildcards.group}: bound sensitivities"
-    script:
-        "../scripts/bound_sensitivity.py"
-
-
+# Realised privacy losses, for the worst neighbours that a search finds; and realised changes of
+# gradients, for pairs of neighbouring data sets.
+# In: the configuration. Out: tables/losses.csv, tables/neighbours.csv.
 rule privacy_losses:
     output:
         f"{RESULTS}/{{study}}/tables/losses.csv",

@@ -1,12 +1,14 @@
-"""Errors of drawn parameters and diagnostics of samplers, for all cells of a study."""
+"""What the data of a study are, errors of drawn parameters, and diagnostics of samplers."""
 
 from reproduction.jobs import job, save_table
 
 with job() as snakemake:
     import sys
 
+    from reproduction.tables.description import describe
     from reproduction.tables.evaluation import evaluate, flagged_cells
 
+    save_table(snakemake.output.data, describe(snakemake))
     errors, diagnostics = evaluate(snakemake)
     save_table(snakemake.output.errors, errors)
     save_table(snakemake.output.diagnostics, diagnostics)

@@ -1,18 +1,26 @@
-"""Fit of every data set of a group, without privacy."""
+"""Data sets of a group, their fit without privacy, and sensitivities of the group's mechanism."""
 
-from reproduction.jobs import job, load_arrays, made_by, save_json
+from reproduction.jobs import job, load_arrays, made_by, save_arrays, save_json
 
 with job() as snakemake:
+    from importlib import import_module
+
     import numpy as np
 
     from geodp.errors import DataError
     from geodp.models.fitting import CutLocusError, FitError
     from reproduction.fits import fit_values
+    from reproduction.mechanism import load_mechanism
     from reproduction.models import study_model
 
-    data = load_arrays(snakemake.input.data)
+    study, group = snakemake.wildcards.study, snakemake.wildcards.group
+    params, output = snakemake.params, snakemake.output
+    origin = made_by(snakemake, study=study, group=group)
+    source = import_module(f"reproduction.data.{params.source}")
+    save_arrays(output.data, origin, **source.make(snakemake))
+    data, model = load_arrays(output.data), study_model(params)
     try:
-        found = study_model(snakemake.params).fit(data["covariates"], data["points"])
+        found = model.fit(data["covariates"], data["points"])
     except CutLocusError as problem:
         if "rows" not in data:
             raise
@@ -21,12 +29,17 @@ with job() as snakemake:
     if not np.all(found.converged):
         worst = int(np.argmax(found.gradient_norm))
         raise FitError(
-            f"{snakemake.input.data}: the fit of data set {worst + 1} stopped at a relative "
+            f"{output.data}: the fit of data set {worst + 1} stopped at a relative "
             f"gradient norm of {found.gradient_norm[worst]:.2g} after {found.iterations} "
             "iterations: look for outlying records, or lower the noise"
         )
-    save_json(
-        snakemake.output[0],
-        made_by(snakemake, study=snakemake.wildcards.study, group=snakemake.wildcards.group),
-        **fit_values(found),
+    save_json(output.fit, origin, **fit_values(found))
+    mechanism = load_mechanism(model, params, study, output.data, output.fit)
+    save_arrays(
+        output.sensitivity,
+        origin,
+        **mechanism.bounds(),
+        description=np.array(mechanism.support_description),
+        status=np.array(mechanism.guarantee.status),
+        guarantee=np.array(mechanism.guarantee.line),
     )

@@ -11,6 +11,17 @@ LARGEST_RHAT = 1.01
 LARGEST_FLAGGED_SHARE = 0.05
 
 
+def effective_size(traces):
+    """Smallest bulk effective sample size over traces (chains, states) by name."""
+    from arviz_stats.base import array_stats
+
+    sizes = [
+        array_stats.ess(values, chain_axis=0, draw_axis=1, method="bulk")
+        for values in traces.values()
+    ]
+    return float(np.min(sizes))
+
+
 def convergence(traces):
     """Smallest effective sample size and largest R-hat over traces (chains, states) by name.
 
@@ -18,11 +29,9 @@ def convergence(traces):
     """
     from arviz_stats.base import array_stats
 
-    sizes, ratios = [], []
-    for values in traces.values():
-        sizes.append(array_stats.ess(values, chain_axis=0, draw_axis=1, method="bulk"))
-        ratios.append(array_stats.rhat(values, chain_axis=0, draw_axis=1))
-    size, ratio = float(np.min(sizes)), float(np.max(ratios))
+    size = effective_size(traces)
+    ratios = [array_stats.rhat(values, chain_axis=0, draw_axis=1) for values in traces.values()]
+    ratio = float(np.max(ratios))
     # A chain that never moved has no finite R-hat; comparisons with NaN are false.
     passed = size > SMALLEST_EFFECTIVE_SIZE and ratio < LARGEST_RHAT
     return {"ess_bulk": size, "rhat": ratio, "passed": passed}

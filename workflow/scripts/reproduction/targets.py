@@ -37,7 +37,6 @@ WILDCARDS = {
     "space": "(?!own/|figures/)[a-z0-9]+",
     "backend": "numpy|autograd",
     "data_set": "[a-z][a-z0-9_]*",
-    "method": "[a-z_]+",
     "cohort": "[a-z0-9]+",
     **dict.fromkeys(("number", "block", "part", "cell"), r"\d+"),
 }
@@ -422,7 +421,7 @@ WINE = {"wine": "resources/winequality_red.csv"}
 
 
 def _lines(name, message, **others):
-    """Errors of private lines of red wine by a method or several."""
+    """Errors of private lines of red wine by several methods."""
     return Job(
         "tools.comparison",
         f"tools: lines of red wine by {message}",
@@ -447,11 +446,6 @@ TOOLS = {
         values={"data_set": _data_sets},
         needs="competitors",
     ),
-    "tools_lines": _lines(
-        "comparison/{method}",
-        "{wildcards.method}",
-        values={"method": lambda tools: by_text(tools["comparison"]["methods"])},
-    ),
     "linear_competitors": _lines(
         "recorded/competitors",
         "diffprivlib and OpenDP",
@@ -461,15 +455,16 @@ TOOLS = {
     "linear_opacus": _lines(
         "recorded/opacus",
         "DP-SGD of Opacus",
-        more=lambda tools, arguments: {"method": "dp_sgd"},
+        more=lambda tools, arguments: {"methods": ["dp_sgd"]},
         needs="opacus",
     ),
     "linear_wine": Job(
         "tools.comparison",
-        "tools: join lines of red wine to those recorded in other environments",
+        "tools: lines of red wine, ours and those recorded in other environments",
         tables("draws", "settings", "comparison"),
-        reads={"ours": "comparison/{method}.csv"},
-        ships={name: f"resources/recorded/{name}.csv" for name in ("competitors", "opacus")},
+        settings=("seed", "comparison"),
+        more=lambda tools, arguments: {"methods": tools["comparison"]["methods"]},
+        ships=WINE | {name: f"resources/recorded/{name}.csv" for name in ("competitors", "opacus")},
         function="compared",
     ),
     "linear_tools": joined(
@@ -515,8 +510,8 @@ def _outlines(means, arguments):
     return file and find_table(file, f"shapes.spaces.{name}.file.path", needed=False)
 
 
-# Jobs among which the data sets of linear regression are dealt out.
-MOMENTS_JOBS = 4
+# Jobs among which data sets of linear regression, or cells on the sphere, are dealt out.
+PARTS = 2
 NOTEBOOK = "geodesic_vs_notebook"
 SHOWN = ("radii", "shown", "spaces")
 
@@ -549,8 +544,8 @@ PAPER_TABLES = (
         "linear.moments",
         ("kng_linear",),
         ("kng_linear/parts/{part}",),
-        {"part": lambda linear: by_text(range(MOMENTS_JOBS))},
-        more=lambda linear, arguments: {"parts": MOMENTS_JOBS},
+        {"part": lambda linear: by_text(range(PARTS))},
+        more=lambda linear, arguments: {"parts": PARTS},
     ),
     _paper(
         "linear.regression",
@@ -567,8 +562,9 @@ PAPER_TABLES = (
     _paper(
         "linear.geodesics",
         (NOTEBOOK,),
-        (f"{NOTEBOOK}/parts/{{cell}}", f"{NOTEBOOK}/draws/{{cell}}"),
-        {"cell": lambda linear: by_text(range(len(linear[NOTEBOOK]["cells"])))},
+        (f"{NOTEBOOK}/parts/{{part}}", f"{NOTEBOOK}/draws/{{part}}"),
+        {"part": lambda linear: by_text(range(min(PARTS, len(linear[NOTEBOOK]["cells"]))))},
+        more=lambda linear, arguments: {"parts": PARTS},
     ),
     _paper("linear.neighbours", (NOTEBOOK,), (f"{NOTEBOOK}/neighbours", f"{NOTEBOOK}/bounds")),
 )
@@ -576,7 +572,7 @@ GEODESIC_ERRORS = joined(
     "linear.geodesics",
     "linear: join the tables of geodesics",
     {"csv": f"{NOTEBOOK}/errors.csv"},
-    reads={"tables": f"{NOTEBOOK}/parts/{{cell}}.csv"},
+    reads={"tables": f"{NOTEBOOK}/parts/{{part}}.csv"},
 )
 MEANS_FIGURES = {
     "laplace_means": {"errors": "{space}/errors", "neighbours": "{space}/neighbours"},
@@ -641,7 +637,7 @@ def claimed(paper):
         if job.stage != stage or name.startswith(f"{stage}_figure_"):
             continue
         for path in job.writes.values():
-            if "{part}" in path or "{cell}" in path:
+            if "{part}" in path:
                 continue
             for file in map(Path, _listed(job.files(path))):
                 table = "errors" if file.stem == "draws" else file.stem

@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array, eye_array, hstack
 
 # Points times records, at a time.
-AT_ONCE = 1 << 22
+AT_ONCE = 1 << 15
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,63 @@ class Pinball:
         constant = self.constant + self.tau * np.sum(self.responses)
         rises = [np.sum(np.maximum(over, 0.0, out=over), axis=-1) for over in self._over(theta)]
         return np.concatenate(rises) + theta @ linear + constant
+
+    def _above(self, first, second, shift, weigh):
+        """Sums (k, g, h) over records whose ``x'theta - y + shift`` is not negative, in the plane.
+
+        Coefficients form a grid (g,) by (h,), the second ones evenly spaced.  ``weigh`` takes
+        ``x_1 theta_1 - y + shift`` (g, n) to k arrays that broadcast to it.
+        """
+        found, (x, slope) = [], self.covariates.T
+        rising, count = slope >= 0.0, len(second)
+        size = max(1, AT_ONCE // max(1, len(x)))
+        for start in range(0, len(first), size):
+            level = np.multiply.outer(first[start : start + size], x) + (shift - self.responses)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                crossing = (-level / slope - second[0]) / (second[1] - second[0])
+            # From here on rising records count, and falling ones no longer do.
+            column = np.where(rising, np.ceil(crossing), np.floor(crossing) + 1.0)
+            column = np.clip(np.nan_to_num(column), 0.0, count).astype(int)
+            column += (count + 1) * np.arange(len(level))[:, None]
+            sums = []
+            for weights in weigh(level):
+                signed = np.where(rising, weights, -weights)
+                signed = np.broadcast_to(signed, level.shape).ravel()
+                steps = np.bincount(column.ravel(), signed, len(level) * (count + 1))
+                steps = steps.reshape((-1, count + 1))[:, :-1]
+                steps[:, 0] += np.sum(np.where(rising, 0.0, weights), axis=-1)
+                sums.append(np.cumsum(steps, axis=-1))
+            found.append(sums)
+        return np.concatenate(found, axis=1)
+
+    def gradient_on_grid(self, first, second):
+        """`gradient` (g, h, 2) on a grid; see `_above`."""
+        x, slope = self.covariates.T
+        if self.bandwidth:
+            # A ramp less the ramp that starts where it ends.
+            sums = 0.0
+            for end in (self.bandwidth, -self.bandwidth):
+                a, b, c, d = self._above(
+                    first,
+                    second,
+                    end,
+                    lambda level: (x * slope, x * level, slope**2, slope * level),
+                )
+                ramps = np.stack([a * second + b, c * second + d])
+                sums = sums + np.copysign(0.5 / self.bandwidth, end) * ramps
+        else:
+            sums = self._above(first, second, 0.0, lambda level: (x, slope))
+        linear = self.linear - self.tau * np.sum(self.covariates, axis=0)
+        return np.moveaxis(sums, 0, -1) + linear
+
+    def loss_on_grid(self, first, second):
+        """`loss` (g, h) on a grid; see `_above`."""
+        slope = self.covariates[:, 1]
+        along, level = self._above(first, second, 0.0, lambda level: (slope, level))
+        linear = self.linear - self.tau * np.sum(self.covariates, axis=0)
+        constant = self.constant + self.tau * np.sum(self.responses)
+        places = np.add.outer(linear[0] * first, linear[1] * second)
+        return along * second + level + places + constant
 
     def fit(self):
         """Coefficients of least pinball loss, exactly, ndarray of shape (d,).
@@ -148,6 +205,10 @@ class GradientScore(_RecordsScore):
         """Scores (m,) of coefficients (m, d)."""
         return self.rate * np.max(np.abs(self.records.gradient(theta)), axis=-1)
 
+    def on_grid(self, first, second):
+        """Scores (g, h) of a grid."""
+        return self.rate * np.max(np.abs(self.records.gradient_on_grid(first, second)), axis=-1)
+
 
 class LossScore(_RecordsScore):
     """``rate * loss``, minus the log density of the exponential mechanism."""
@@ -171,6 +232,10 @@ class LossScore(_RecordsScore):
         """Scores (m,) of coefficients (m, d)."""
         return self.rate * self.records.loss(theta)
 
+    def on_grid(self, first, second):
+        """Scores (g, h) of a grid."""
+        return self.rate * self.records.loss_on_grid(first, second)
+
 
 @dataclass(frozen=True)
 class MedianScore:
@@ -193,15 +258,20 @@ class MedianScore:
         """The same: no record's share is constant anywhere."""
         return self
 
+    def on_grid(self, first, second):
+        """Scores (g, h) of a grid."""
+        places = np.stack(np.meshgrid(first, second, indexing="ij"), axis=-1)
+        return self(places.reshape((-1, 2))).reshape(places.shape[:2])
+
     def __call__(self, theta):
         """Scores (m,) of places (m, 2)."""
-        # Vectors of the plane as complex numbers, which is faster.
-        points, places = (each[..., 0] + 1j * each[..., 1] for each in (self.points, theta))
         found = []
-        size = max(1, AT_ONCE // len(points))
-        for start in range(0, len(places), size):
-            away = points - places[start : start + size, None]
-            length = np.abs(away)
-            np.divide(away, length, out=away, where=length > 0.0)
-            found.append(np.abs(np.sum(away, axis=-1)))
+        size = max(1, AT_ONCE // self.work)
+        for start in range(0, len(theta), size):
+            first, second = (self.points[:, k] - theta[start : start + size, [k]] for k in range(2))
+            length = np.sqrt(first * first + second * second)
+            # A record at the place itself has no direction.
+            length[length == 0.0] = np.inf
+            sums = [np.einsum("ij,ij->i", each, 1.0 / length) for each in (first, second)]
+            found.append(np.hypot(*sums))
         return self.rate * np.concatenate(found)

@@ -52,12 +52,10 @@ class Grid:
 def _tabulated(local, centre, half_width, bound, cells):
     """Log probabilities of the cells of a square, by the density at their middles."""
     middle = (np.arange(cells) + 0.5) * 2.0 / cells - 1.0
-    places = np.stack(np.meshgrid(middle, middle, indexing="ij"), axis=-1)
-    places = centre + half_width * places
+    first, second = centre[:, None] + half_width * middle
     # A cell of which no point lies in the support has no middle near it.
-    near = np.sum(np.abs(places), axis=-1) <= bound + 2.0 * half_width / cells
-    log_mass = np.full((cells, cells), -np.inf)
-    log_mass[near] = -local(places[near])
+    near = np.add.outer(np.abs(first), np.abs(second)) <= bound + 2.0 * half_width / cells
+    log_mass = np.where(near, -local.on_grid(first, second), -np.inf)
     return log_mass - logsumexp(log_mass)
 
 
@@ -76,8 +74,9 @@ def _is_filled(log_mass, share=0.03):
 def match(score, centre, bound):
     """A `Grid` about a centre that is as wide as the density, and the score in its square.
 
-    ``score`` takes places (m, 2) to minus their log density (m,), and has a method ``within`` and
-    the attributes ``work`` and ``width``, a first guess.  The support is ``|theta|_1 <= bound``.
+    ``score`` takes places (m, 2) to minus their log density (m,), and has the methods ``within``
+    and ``on_grid``, and the attributes ``work`` and ``width``, a first guess.  The support is
+    ``|theta|_1 <= bound``.
     """
     widest = bound + float(np.max(np.abs(centre)))
     half_width, narrowed = min(score.width, widest), False

@@ -77,13 +77,21 @@ def gradient_losses(problems, budget, radius):
     scale = one.scale(budget)
     disc = Disc(one.manifold, one.centre, radius)
     grids = [disc.nodes(each.mean, np.full(len(each.mean), scale), 60, 64) for each in problems]
-    values = []
+    number, values = one.number, []
+    shares = np.array([number // 2, (number - 1) // 2, 1]) / number
     for each in problems:
         [block] = each.model.blocks
         own = []
         for states, _ in grids:
-            found = each.model.energy_gradient({block: states}, None, each.points)
-            own.append(-each.manifold.norm(states, found.gradient[block]) / scale)
+            # Of the two places of all but the last record, and of that one.
+            gradient = sum(
+                share
+                * each.model.energy_gradient(
+                    {block: states}, None, each.points[:, [record]]
+                ).gradient[block]
+                for record, share in zip((0, 1, -1), shares, strict=True)
+            )
+            own.append(-each.manifold.norm(states, gradient) / scale)
         values.append(own)
     constants = [logsumexp(values[k][k] + grids[k][1], axis=-1, keepdims=True) for k in range(2)]
     ratios = [

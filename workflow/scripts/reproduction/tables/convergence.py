@@ -19,8 +19,7 @@ def needs(study, figure, studies):
             "studies": [
                 each.mechanism_settings | {"study": each.name} for each in (study, reduced) if each
             ],
-            "figure": chosen,
-            "budgets": study.cells[group][chosen["cell"]],
+            "cell_budgets": study.cells[group][chosen["cell"]],
             "sampler": study.sampler_settings("default"),
             "steps_of_draws": walk["steps"],
             "step_scale": walk["step_scale"],
@@ -48,7 +47,7 @@ def tabulate(job):
 
     params = job.params
     settings = params.figure
-    budget = float(params.budgets["footpoint"])
+    budget = float(params.cell_budgets["footpoint"])
     steps, chains, draws = (settings[key] for key in ("steps", "chains", "draws"))
     # Among them the number after which the study's own random walks end.
     checkpoints = {*np.geomspace(1, steps, CHECKPOINTS).astype(int), params.steps_of_draws}

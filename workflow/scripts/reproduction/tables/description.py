@@ -7,7 +7,7 @@ from reproduction.jobs import load_arrays
 from reproduction.manifolds import study_manifold
 
 
-def tabulate(job):
+def describe(job):
     """A row for each note on a group's data, and one for a group without notes."""
     params = job.params
     manifold = study_manifold(params.manifold)

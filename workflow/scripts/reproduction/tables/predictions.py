@@ -18,7 +18,6 @@ def needs(study, figure, studies):
         modules=(study.sampling_module("release"),) if released else (),
         params={
             "name": figure,
-            "figure": study.settings["figures"][figure],
             "shown": [(*each, study.cells[group][each[0]]) for each in shown],
             "released": study.sampled_mechanism("release", group) if released else None,
             "transformation": study.transformation,

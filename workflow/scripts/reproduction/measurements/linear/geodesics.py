@@ -52,10 +52,16 @@ def data_of_cell(settings, cell):
     return simulated(rng, chosen, chosen["data_sets"], cell["n"], cell["noise_variance"])
 
 
-def measure(settings, cell):
+def measure(settings, part, parts):
+    """Table of data sets of every ``parts``-th cell, and table of draws of the first of them."""
+    cells = settings["geodesic_vs_notebook"]["cells"][part::parts]
+    tables, shown = zip(*(_of_cell(settings, cell) for cell in cells), strict=True)
+    return pd.concat(tables), shown[0]
+
+
+def _of_cell(settings, setting):
     """Table of data sets of one cell, and table of the draws of its first data set."""
     chosen = settings["geodesic_vs_notebook"]
-    setting = chosen["cells"][cell]
     number, variance, budget = (setting[key] for key in ("n", "noise_variance", "budget"))
     group, streams = _streams(settings, setting)
     data = data_of_cell(settings, setting)

@@ -12,7 +12,7 @@ from geodp.mechanisms.base import FALSE, PROVED
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import Distance
 from geodp.randomness import random_stream
-from reproduction.measurements.linear.quantile import effective_size
+from reproduction.measurements.linear.quantile import smallest_size
 
 # Deviation of each coordinate of the records, which are clipped to the unit square.
 DEVIATION = 0.3
@@ -68,7 +68,7 @@ def _draws(streams, points, budget, chosen):
         score = MedianScore(points[k], 0.25 * budget)
         # The square of the records lies in this ball.
         places, values = chains(rng, score, fit[k], 2.0, chosen["chains"], chosen["states"])
-        drawn[k], sizes[k] = places[0, -1], effective_size(places, values)
+        drawn[k], sizes[k] = places[0, -1], smallest_size(places, values)
     return {
         "mean": (mean, mean + noise, np.nan),
         "median": (np.median(first, axis=-1)[:, None], median[:, None], np.nan),

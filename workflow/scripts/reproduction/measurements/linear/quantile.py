@@ -12,7 +12,7 @@ from geodp.linear.pinball import GradientScore, LossScore, Pinball, smoothing_ba
 from geodp.linear.plane import chains
 from geodp.mechanisms.base import FALSE, NONE
 from geodp.randomness import random_stream
-from reproduction.diagnostics import convergence
+from reproduction.diagnostics import effective_size
 from reproduction.measurements.linear.regression import compared
 
 
@@ -27,10 +27,10 @@ def scores(records, budget, bound, deviation):
     }
 
 
-def effective_size(places, values):
+def smallest_size(places, values):
     """Smallest bulk effective sample size of coordinates and score, of (chains, states)."""
-    traces = {f"coordinate_{k}": places[..., k] for k in range(places.shape[-1])}
-    return convergence({"score": values} | traces)["ess_bulk"]
+    coordinates = {f"coordinate_{k}": places[..., k] for k in range(places.shape[-1])}
+    return effective_size({"score": values} | coordinates)
 
 
 def measure(settings):
@@ -51,7 +51,7 @@ def measure(settings):
             places, values = chains(
                 rng, score, project(fit, bound), bound, chosen["chains"], chosen["states"]
             )
-            found[name] = places[0, -1], effective_size(places, values)
+            found[name] = places[0, -1], smallest_size(places, values)
         for name, (theta, size) in found.items():
             rows.append(
                 {

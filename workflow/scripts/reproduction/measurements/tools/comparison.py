@@ -13,7 +13,6 @@ from geodp.errors import DataError
 from geodp.randomness import random_stream
 from reproduction.measurements.tools.methods import METHODS, versions
 from reproduction.measurements.tools.problem import NONE, Budget, Problem, predictions
-from reproduction.measurements.words import joined
 
 DATA, PUBLISHED = "red wine", "geodesic_as_published"
 SCALES_OF_PUBLISHED = tuple(name for name in METHODS if name.startswith(PUBLISHED))
@@ -46,13 +45,13 @@ def records(settings, wine, scale="from 0 to 1"):
     return (x - start) / unit, (y - y.mean(axis=0)) / y.std(axis=0)
 
 
-def measure(settings, wine, method="", methods=()):
-    """Table of the draws of one method or several: a row a method, budget and setting.
+def measure(settings, wine, methods):
+    """Table of the draws of methods: a row a method, budget and setting.
 
     The columns ``0``, ``1`` and so on are mean squared errors of draws.
     """
     chosen = settings["comparison"]
-    cells = [cell for name in methods or [method] for cell in cells_of(chosen, name)]
+    cells = [cell for name in methods for cell in cells_of(chosen, name)]
     rows = [row_of(settings, *cell, wine) for cell in cells]
     return (pd.DataFrame(rows),)
 
@@ -110,19 +109,20 @@ def row_of(settings, name, epsilon, draws, setting, wine):
     }
 
 
-def compared(ours, competitors, opacus):
+def compared(settings, wine, methods, competitors, opacus):
     """Tables of draws, of DP-SGD by setting, and of errors by method.
 
-    Of tables of `measure`: ours, one for a method, and those recorded in other environments.
+    Of our methods, and of tables of `measure` that were recorded in other environments.
     """
-    by_method = joined([*ours, competitors]).fillna({"neighbours": ""})
+    tables = [*measure(settings, wine, methods), pd.read_csv(competitors)]
+    by_method = pd.concat(tables, ignore_index=True).fillna({"neighbours": ""})
     grid = pd.read_csv(opacus)
     refuse_other_cells(pd.concat([by_method, grid], ignore_index=True))
-    settings = errors_by_setting(grid)
-    shown = map(_draws, (by_method, middle_of(grid, settings)))
+    by_setting = errors_by_setting(grid)
+    shown = map(_draws, (by_method, middle_of(grid, by_setting)))
     draws = with_ratios(pd.concat(shown, ignore_index=True))
     needless = [name for name in (*OF_A_CELL, *OF_A_METHOD) if name not in OF_A_DRAW]
-    return draws.drop(columns=needless), settings, errors_by_method(draws)
+    return draws.drop(columns=needless), by_setting, errors_by_method(draws)
 
 
 def _draws(table):
