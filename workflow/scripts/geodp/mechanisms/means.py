@@ -37,12 +37,16 @@ from geodp.mechanisms.base import (
     SamplingReport,
     as_draws,
 )
+from geodp.mechanisms.density import FootpointDensity
 from geodp.models.sensitivity import convexity, mean_sensitivity
 from geodp.samplers.base import by_rejection
 from geodp.samplers.riemannian_laplace import check_laplace_space, draw_laplace, mean_under_laplace
 
 # Relative excess of a distance over its bound that counts as rounding.
 ROUNDING = 1e-9
+
+# Proposals whose gradients are computed together.
+AT_ONCE = 1 << 10
 
 # Of approximate privacy.
 DELTA = 1e-6
@@ -277,9 +281,13 @@ class KNormGradient(MeanMechanism):
             if not np.any(inside):
                 return inside, proposed
             places, left = proposed[inside], left[inside]
-            found = model.energy_gradient({block: places}, None, self.points[data_set[left]])
-            length = manifold.norm(places, found.gradient[block])
-            log_chance = (h * manifold.dist(mean[left], places) - length) / scale
+            log_chance = h * manifold.dist(mean[left], places) / scale
+            for start in range(0, len(left), AT_ONCE):
+                some = slice(start, start + AT_ONCE)
+                points = self.points[data_set[left[some]]]
+                arrays = model.aligned(None, points), points, np.full(len(points), scale)
+                density = FootpointDensity(model, *arrays, {block: places[some]})
+                log_chance[some] += density.log_density(places[some, None])[:, 0]
             # A mean and its gradient are known to this share of the scale.
             if np.any(log_chance > ROUNDING):
                 raise ArithmeticError("a gradient is shorter than its lower bound: report this")
