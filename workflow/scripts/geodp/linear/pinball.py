@@ -7,8 +7,6 @@ pinball loss by a constant and the loss by a linear function, and only the other
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy.optimize import linprog
-from scipy.sparse import csr_array, eye_array, hstack
 
 # Points times records, at a time.
 AT_ONCE = 1 << 15
@@ -148,6 +146,9 @@ class Pinball:
             centre, width = found, 2.0 * width
 
     def _fit_in_box(self, centre, width):
+        from scipy.optimize import linprog
+        from scipy.sparse import csr_array, eye_array, hstack
+
         m, d = self.covariates.shape
         # Columns: coefficients, residuals above the plane, residuals below.
         cost = np.r_[

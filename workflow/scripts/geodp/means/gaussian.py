@@ -17,9 +17,7 @@ chi variable's tail, which is added to delta.
 """
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import log_ndtr, ndtr
-from scipy.stats import chi
+from scipy.special import gammainccinv, log_ndtr, ndtr
 
 from geodp.errors import DataError
 
@@ -47,7 +45,8 @@ def hessian_bound(manifold, length):
 
 def wrapped_gaussian_delta(manifold, sensitivity, deviation, epsilon, tail):
     """Bound of delta at an epsilon, of which ``tail`` is for longer noise; see the module."""
-    longest = deviation * chi.isf(tail, manifold.dim) + sensitivity
+    length = np.sqrt(2.0 * gammainccinv(0.5 * manifold.dim, tail))
+    longest = deviation * length + sensitivity
     ratio = sensitivity / deviation
     more = (
         manifold.volume_growth * sensitivity
@@ -58,6 +57,8 @@ def wrapped_gaussian_delta(manifold, sensitivity, deviation, epsilon, tail):
 
 def _deviation(sensitivity, delta, delta_at):
     """The deviation at which a decreasing function of it is delta."""
+    from scipy.optimize import brentq
+
     log_ratio = brentq(lambda x: delta_at(sensitivity * np.exp(x)) - delta, -5.0, 15.0)
     return sensitivity * np.exp(log_ratio)
 

@@ -13,7 +13,6 @@ of Hajri et al. (2016).
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import gammaincinv
 
 from geodp.errors import DataError
@@ -154,7 +153,8 @@ def mean_under_laplace(manifold, scale, function, nodes=400):
 
 def _lengths(rng, manifold, scale, shape):
     """Distances from the centre, on a space whose directions are all alike."""
-    # Imported here since it is slow to import.
+    # Imported here since they are slow to import.
+    from scipy.optimize import brentq
     from scipy.stats.sampling import TransformedDensityRejection
 
     density = _length_density(manifold, scale)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy.stats import rankdata
 
 from geodp.errors import DataError
 from reproduction.claims.conditions import column_of
@@ -530,7 +529,7 @@ def rank_correlation(claim, table, rng, replicates, other):
     points = shared[0].shape[1]
     if points < 3:
         raise NotEvaluated(f"the studies share {points} points, and three are needed")
-    first, second = (rankdata(values, axis=1) for values in shared)
+    first, second = (pd.DataFrame(values).rank(axis=1).to_numpy() for values in shared)
     first = first - np.mean(first, axis=1, keepdims=True)
     second = second - np.mean(second, axis=1, keepdims=True)
     with np.errstate(invalid="ignore"):

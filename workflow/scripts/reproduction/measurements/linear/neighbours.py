@@ -2,11 +2,10 @@
 
 import numpy as np
 import pandas as pd
-from scipy.stats import skew
 
 from geodp.models.sensitivity import neighbour_ratios
 from geodp.randomness import random_stream
-from reproduction.measurements.linear.geodesics import MODEL, simulated
+from reproduction.measurements.linear.geodesics import MODEL, simulated, skewness
 
 
 def measure(settings):
@@ -29,5 +28,5 @@ def measure(settings):
     bounds = {"manifold": MODEL.manifold.name, "n": pairs["n"]}
     for block in MODEL.blocks:
         bounds[f"mean_{block}"] = np.mean(ratios[f"ratio_{block}"])
-        bounds[f"skewness_{block}"] = skew(ratios[f"ratio_{block}"])
+        bounds[f"skewness_{block}"] = skewness(ratios[f"ratio_{block}"])
     return table, pd.DataFrame([bounds])
