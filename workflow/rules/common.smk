@@ -2,6 +2,7 @@
 # functions of inputs.  A study has groups, the data sets of one size; a group has cells, one for
 # each way of spending a budget, and each block of cells has a file of draws.
 import hashlib
+import os
 import re
 import shlex
 import sys
@@ -61,6 +62,7 @@ def lock_of(name):
 
 
 LOCK_DIGEST = lock_of(LOCK_FILE)
+PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 PICTURES = ("pdf", "svg", "png")
 PLAN_FILES = {
     "table": f"{RESULTS}/plan/plan.csv",
@@ -72,6 +74,11 @@ PLAN_FILES = {
 wildcard_constraints:
     study="|".join(STUDIES) or "no_such_study",
     group="[A-Za-z0-9_.+-]+",
+
+
+def share(wildcards):
+    """Threads that a job of one thread takes: no more jobs run at a time than there are processors."""
+    return max(1, workflow.cores // PROCESSORS)
 
 
 def settings(key, *chosen):

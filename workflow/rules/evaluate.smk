@@ -14,6 +14,7 @@ rule evaluate:
         f"{RESULTS}/{{study}}/logs/evaluate.log",
     conda:
         "../../envs/environment.yaml"
+    threads: share
     params:
         manifold=settings("manifold"),
         model=settings("model"),
@@ -42,6 +43,7 @@ rule evaluate_claims:
     localrule: True
     conda:
         "../../envs/environment.yaml"
+    threads: share
     params:
         **claims_parameters(list(CLAIM_FILES), list(claimed_tables()), config["seed"]),
         note=config["note"],

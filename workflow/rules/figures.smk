@@ -76,6 +76,7 @@ for study in STUDIES.values():
             localrule: kind != "convergence"
             conda:
                 "../../envs/environment.yaml"
+            threads: share
             params:
                 **depends,
                 study=study.name,

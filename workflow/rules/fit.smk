@@ -15,6 +15,7 @@ rule fit:
     localrule: True
     conda:
         "../../envs/environment.yaml"
+    threads: share
     params:
         source=lambda wildcards: STUDIES[wildcards.study].source,
         manifold=settings("manifold"),

@@ -18,7 +18,7 @@ for name, job in JOBS.items():
         priority: job.priority
         conda:
             "../../envs/environment.yaml"
-        threads: (lambda wildcards: workflow.cores) if job.alone else 1
+        threads: (lambda wildcards: workflow.cores) if job.alone else share
         params:
             **parameters_of(job),
         message:

@@ -24,6 +24,7 @@ rule report:
     localrule: True
     conda:
         "../../envs/environment.yaml"
+    threads: share
     params:
         study="report",
         name=config["name"],
@@ -67,6 +68,7 @@ rule pages:
     localrule: True
     conda:
         "../../envs/environment.yaml"
+    threads: share
     params:
         study="pages",
     message:

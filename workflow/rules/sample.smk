@@ -16,6 +16,7 @@ rule sample:
         block=r"\d+",
     conda:
         "../../envs/environment.yaml"
+    threads: share
     params:
         mechanism=lambda wildcards: STUDIES[wildcards.study].sampled_mechanism(
             wildcards.sampler, wildcards.group

@@ -8,6 +8,7 @@ rule privacy_losses:
         f"{RESULTS}/{{study}}/logs/privacy_losses.log",
     conda:
         "../../envs/environment.yaml"
+    threads: share
     params:
         kind="losses",
         settings=settings("losses"),
@@ -27,6 +28,7 @@ rule neighbour_ratios:
         f"{RESULTS}/{{study}}/logs/neighbour_ratios.log",
     conda:
         "../../envs/environment.yaml"
+    threads: share
     params:
         manifold=settings("manifold"),
         model=settings("model"),

@@ -4,8 +4,6 @@ The rule's parameters name a module of `reproduction.measurements` and its funct
 one table for each output from the rule's ``arguments`` and its named inputs.
 """
 
-# Before NumPy, which reads the number of threads when it is imported.
-from reproduction.measurements import one_thread  # noqa: F401, I001
 from reproduction.jobs import job, save_table
 
 with job() as snakemake:

@@ -4,8 +4,6 @@ The rule's parameter ``module`` names the module of `reproduction.measurements` 
 makes them from the rule's ``arguments`` and its named inputs.
 """
 
-# Before NumPy, which reads the number of threads when it is imported.
-from reproduction.measurements import one_thread  # noqa: F401, I001
 from reproduction.jobs import job, made_by, replacing, save_table
 
 with job() as snakemake:
