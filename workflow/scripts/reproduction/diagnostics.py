@@ -15,11 +15,8 @@ def effective_size(traces):
     """Smallest bulk effective sample size over traces (chains, states) by name."""
     from arviz_stats.base import array_stats
 
-    sizes = [
-        array_stats.ess(values, chain_axis=0, draw_axis=1, method="bulk")
-        for values in traces.values()
-    ]
-    return float(np.min(sizes))
+    axes = {"chain_axis": 0, "draw_axis": 1}
+    return float(np.min([array_stats.ess(v, **axes, method="bulk") for v in traces.values()]))
 
 
 def convergence(traces):

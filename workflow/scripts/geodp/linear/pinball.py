@@ -53,25 +53,6 @@ class Pinball:
             over -= self.responses
             yield over
 
-    def gradient(self, theta):
-        """Gradient (m, d) at (m, d)."""
-        found = []
-        for over in self._over(theta):
-            if self.bandwidth:
-                step = np.clip(0.5 + 0.5 * over / self.bandwidth, 0.0, 1.0)
-            else:
-                step = (over >= 0.0).astype(float)
-            found.append((step - self.tau) @ self.covariates)
-        return np.concatenate(found) + self.linear
-
-    def loss(self, theta):
-        """Pinball loss (m,) at (m, d); that of the step function, whatever the bandwidth."""
-        # The loss of a record is the positive part of its residual less tau times it.
-        linear = self.linear - self.tau * np.sum(self.covariates, axis=0)
-        constant = self.constant + self.tau * np.sum(self.responses)
-        rises = [np.sum(np.maximum(over, 0.0, out=over), axis=-1) for over in self._over(theta)]
-        return np.concatenate(rises) + theta @ linear + constant
-
     def _above(self, first, second, shift, weigh):
         """Sums (k, g, h) over records whose ``x'theta - y + shift`` is not negative, in the plane.
 
@@ -91,8 +72,7 @@ class Pinball:
             column += (count + 1) * np.arange(len(level))[:, None]
             sums = []
             for weights in weigh(level):
-                signed = np.where(rising, weights, -weights)
-                signed = np.broadcast_to(signed, level.shape).ravel()
+                signed = np.broadcast_to(np.where(rising, weights, -weights), level.shape).ravel()
                 steps = np.bincount(column.ravel(), signed, len(level) * (count + 1))
                 steps = steps.reshape((-1, count + 1))[:, :-1]
                 steps[:, 0] += np.sum(np.where(rising, 0.0, weights), axis=-1)
@@ -100,34 +80,42 @@ class Pinball:
             found.append(sums)
         return np.concatenate(found, axis=1)
 
-    def gradient_on_grid(self, first, second):
-        """`gradient` (g, h, 2) on a grid; see `_above`."""
-        x, slope = self.covariates.T
-        if self.bandwidth:
-            # A ramp less the ramp that starts where it ends.
-            sums = 0.0
-            for end in (self.bandwidth, -self.bandwidth):
-                a, b, c, d = self._above(
-                    first,
-                    second,
-                    end,
-                    lambda level: (x * slope, x * level, slope**2, slope * level),
-                )
-                ramps = np.stack([a * second + b, c * second + d])
-                sums = sums + np.copysign(0.5 / self.bandwidth, end) * ramps
-        else:
-            sums = self._above(first, second, 0.0, lambda level: (x, slope))
-        linear = self.linear - self.tau * np.sum(self.covariates, axis=0)
-        return np.moveaxis(sums, 0, -1) + linear
-
-    def loss_on_grid(self, first, second):
-        """`loss` (g, h) on a grid; see `_above`."""
+    def _ramps(self, first, second, shift, factors):
+        """Sums (k, g, h) of factors times the positive parts of ``x'theta - y + shift``."""
         slope = self.covariates[:, 1]
-        along, level = self._above(first, second, 0.0, lambda level: (slope, level))
+        sums = self._above(
+            *(first, second, shift),
+            lambda level: [factor * part for factor in factors for part in (slope, level)],
+        )
+        return sums[::2] * second + sums[1::2]
+
+    def gradient(self, theta, second=None):
+        """Gradient (m, d) at (m, d), or (g, h, 2) on a grid; see `_above`."""
+        width, x = self.bandwidth, self.covariates.T
+        if second is not None:
+            place = theta, second
+            if width:
+                sums = self._ramps(*place, width, x) - self._ramps(*place, -width, x)
+                sums /= 2.0 * width
+            else:
+                sums = self._above(*place, 0.0, lambda level: x)
+            return np.moveaxis(sums, 0, -1) + self.linear - self.tau * np.sum(x, axis=-1)
+        found = []
+        for over in self._over(theta):
+            step = np.clip(0.5 + 0.5 * over / width, 0.0, 1.0) if width else over >= 0.0
+            found.append((step - self.tau) @ self.covariates)
+        return np.concatenate(found) + self.linear
+
+    def loss(self, theta, second=None):
+        """Loss at (m, d), or on a grid; that of the step function, whatever the bandwidth."""
+        # The loss of a record is the positive part of its residual less tau times it.
         linear = self.linear - self.tau * np.sum(self.covariates, axis=0)
         constant = self.constant + self.tau * np.sum(self.responses)
-        places = np.add.outer(linear[0] * first, linear[1] * second)
-        return along * second + level + places + constant
+        if second is not None:
+            [rises] = self._ramps(theta, second, 0.0, [1.0])
+            return rises + np.add.outer(linear[0] * theta, linear[1] * second) + constant
+        rises = [np.sum(np.maximum(over, 0.0, out=over), axis=-1) for over in self._over(theta)]
+        return np.concatenate(rises) + theta @ linear + constant
 
     def fit(self):
         """Coefficients of least pinball loss, exactly, ndarray of shape (d,).
@@ -202,13 +190,9 @@ class GradientScore(_RecordsScore):
         """About a dozen times the scale of the density, whose width is of order 1/n."""
         return 20.0 / (self.rate * self.work)
 
-    def __call__(self, theta):
-        """Scores (m,) of coefficients (m, d)."""
-        return self.rate * np.max(np.abs(self.records.gradient(theta)), axis=-1)
-
-    def on_grid(self, first, second):
-        """Scores (g, h) of a grid."""
-        return self.rate * np.max(np.abs(self.records.gradient_on_grid(first, second)), axis=-1)
+    def __call__(self, *theta):
+        """Scores (m,) of coefficients (m, d), or (g, h) of a grid (g,) by (h,)."""
+        return self.rate * np.max(np.abs(self.records.gradient(*theta)), axis=-1)
 
 
 class LossScore(_RecordsScore):
@@ -229,13 +213,9 @@ class LossScore(_RecordsScore):
         """A few times the deviation of the density, which is of order 1/sqrt(n)."""
         return 4.0 / np.sqrt(self.rate * self.work)
 
-    def __call__(self, theta):
-        """Scores (m,) of coefficients (m, d)."""
-        return self.rate * self.records.loss(theta)
-
-    def on_grid(self, first, second):
-        """Scores (g, h) of a grid."""
-        return self.rate * self.records.loss_on_grid(first, second)
+    def __call__(self, *theta):
+        """Scores (m,) of coefficients (m, d), or (g, h) of a grid (g,) by (h,)."""
+        return self.rate * self.records.loss(*theta)
 
 
 @dataclass(frozen=True)
@@ -259,13 +239,11 @@ class MedianScore:
         """The same: no record's share is constant anywhere."""
         return self
 
-    def on_grid(self, first, second):
-        """Scores (g, h) of a grid."""
-        places = np.stack(np.meshgrid(first, second, indexing="ij"), axis=-1)
-        return self(places.reshape((-1, 2))).reshape(places.shape[:2])
-
-    def __call__(self, theta):
-        """Scores (m,) of places (m, 2)."""
+    def __call__(self, theta, second=None):
+        """Scores (m,) of places (m, 2), or (g, h) of a grid (g,) by (h,)."""
+        if second is not None:
+            places = np.stack(np.meshgrid(theta, second, indexing="ij"), axis=-1)
+            return self(places.reshape((-1, 2))).reshape(places.shape[:2])
         found = []
         size = max(1, AT_ONCE // self.work)
         for start in range(0, len(theta), size):

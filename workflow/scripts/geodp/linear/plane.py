@@ -55,7 +55,7 @@ def _tabulated(local, centre, half_width, bound, cells):
     first, second = centre[:, None] + half_width * middle
     # A cell of which no point lies in the support has no middle near it.
     near = np.add.outer(np.abs(first), np.abs(second)) <= bound + 2.0 * half_width / cells
-    log_mass = np.where(near, -local.on_grid(first, second), -np.inf)
+    log_mass = np.where(near, -local(first, second), -np.inf)
     return log_mass - logsumexp(log_mass)
 
 
@@ -74,8 +74,8 @@ def _is_filled(log_mass, share=0.03):
 def match(score, centre, bound):
     """A `Grid` about a centre that is as wide as the density, and the score in its square.
 
-    ``score`` takes places (m, 2) to minus their log density (m,), and has the methods ``within``
-    and ``on_grid``, and the attributes ``work`` and ``width``, a first guess.  The support is
+    ``score`` takes places (m, 2), or coordinates of a grid, to minus their log densities, and has a
+    method ``within`` and the attributes ``work`` and ``width``, a first guess.  The support is
     ``|theta|_1 <= bound``.
     """
     widest = bound + float(np.max(np.abs(centre)))
