@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import ConfigDict, Discriminator, Tag
+from pydantic import Discriminator, Tag
 
 import geodp
 from geodp.errors import DataError
@@ -63,12 +63,11 @@ STAGE: Any = Annotated[
 ]
 
 
-class _Document(Section):
-    # Nobody reads what keys are for, and finding docstrings in source code takes time.
-    model_config = ConfigDict(use_attribute_docstrings=False)
+# Nobody reads what keys are for, and finding docstrings in source code takes time.
+QUICK = {"use_attribute_docstrings": False}
 
 
-class AssumptionsDocument(_Document):
+class AssumptionsDocument(Section, **QUICK):
     """Assumptions as values that JSON has."""
 
     manifold: dict
@@ -86,7 +85,7 @@ class AssumptionsDocument(_Document):
     records_per_subject: int
 
 
-class PredictedDocument(_Document):
+class PredictedDocument(Section, **QUICK):
     """Predicted errors of a plan."""
 
     error: float
@@ -95,11 +94,9 @@ class PredictedDocument(_Document):
     error_if_clustered: float | None
 
 
-class PlanDocument(_Document):
+# Whatever was converted or left out is found by writing the plan again.
+class PlanDocument(Section, strict=False, extra="ignore", **QUICK):
     """A plan as values that JSON has; each stage with its kind and its noise."""
-
-    # Whatever was converted or left out is found by writing the plan again.
-    model_config = ConfigDict(strict=False, extra="ignore")
 
     assumptions: AssumptionsDocument
     budget: PrivacyBudget
@@ -107,7 +104,7 @@ class PlanDocument(_Document):
     predicted: PredictedDocument
 
 
-class ReleaseDocument(_Document):
+class ReleaseDocument(Section, **QUICK):
     """A release as values that JSON has."""
 
     format: str

@@ -7,6 +7,7 @@ the search minimises is `objective`, and how far it looks is `SearchSettings`.
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from operator import itemgetter
 
 import numpy as np
 
@@ -36,6 +37,9 @@ SEED = 20261122
 # A release counts as noise if its error is more than this share of that of the geodesic that stays
 # at the centre.
 NOISE = 1.0 / 3.0
+
+# Of what was tried.
+_score_of = itemgetter(0)
 
 
 @dataclass(frozen=True)
@@ -417,14 +421,10 @@ class _Search:
 
     def _looked(self, cases):
         """A look, and releases after it."""
-        stage, known = self.first_look, [self.first_look.prepare(each) for each in cases]
+        stage = self.first_look
         if not self._finds_any(cases):
-            stage = ScaleStage(self.look_cost, self.unit).fitted(cases[0], prepared=known[0])
-        after = (
-            stage.simulate(each, np.random.default_rng([SEED, 1, 2, which]), known[which])
-            for which, each in enumerate(cases)
-        )
-        return stage, tuple(after)
+            stage = ScaleStage(self.look_cost, self.unit).fitted(cases[0])
+        return stage, self._after((stage,), cases, key=2)
 
     def _finds_any(self, cases):
         """Whether any length may be at a look, so that no later stage mends a far longer one."""
@@ -564,7 +564,3 @@ def _least(tried):
             break
         least = each
     return least
-
-
-def _score_of(tried):
-    return tried[0]

@@ -322,7 +322,7 @@ EACH = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FlatReleases:
     """Simulated releases after some stages.
 

@@ -53,11 +53,6 @@ class Stage:
         """The stage in words, for a release."""
         raise NotImplementedError
 
-    def fitted(self, releases):
-        """The stage with the gain or weights that suit simulated releases before it."""
-        del releases
-        return self
-
     def check(self, blocks):
         """Refuse states of 1 + k blocks that the stage is not made for."""
         del blocks

@@ -100,14 +100,16 @@ class ScaleStage(Stage):
         length = self.chosen(assumptions, records, before, bits)
         return replace(before, lengths=(*before.lengths, length))
 
-    def prepare(self, releases):
+    @staticmethod
+    @lru_cache(maxsize=2)
+    def prepare(releases):
         """Means and deviations (2, releases, grid) of shares of records at each length."""
         grid = length_grid(releases.assumptions)
         shares, squares = _mean_shares(releases, grid[0], _windows(releases.dim, len(grid))[:2])
         return np.array([shares, np.sqrt(np.maximum(squares - shares**2, 0.0))])
 
-    def simulate(self, releases, rng, prepared=None):
-        scores = self._scores(releases, rng, prepared)
+    def simulate(self, releases, rng):
+        scores = self._scores(releases, rng)
         index = np.argmax(scores + rng.gumbel(size=scores.shape), axis=1)
         return replace(releases, length=length_grid(releases.assumptions)[index])
 
@@ -126,9 +128,9 @@ class ScaleStage(Stage):
         chosen = replace(releases, weight=np.ones(len(weight))).drawn(rows)
         return replace(chosen, length=np.full(number, length))
 
-    def _scores(self, releases, rng, prepared=None):
+    def _scores(self, releases, rng):
         """Logarithms (releases, grid) of what the probability of a length is proportional to."""
-        shares, deviations = self.prepare(releases) if prepared is None else prepared
+        shares, deviations = self.prepare(releases)
         # The sample's own share is off by chance as well, at all lengths alike.
         chance = rng.normal(size=(len(shares), 1)) / np.sqrt(releases.number)
         off = shares - float(self.share) + deviations * chance
@@ -137,10 +139,9 @@ class ScaleStage(Stage):
         weights, places = self._weights(length_grid(releases.assumptions), before)
         return np.log(weights)[places] - exponents
 
-    def fitted(self, releases, outweighed=OUTWEIGHED, prepared=None):
+    def fitted(self, releases, outweighed=OUTWEIGHED):
         """With weights for what is simulated; records outweigh them by a part ``outweighed``."""
-        grid = length_grid(releases.assumptions)
-        shares, _ = self.prepare(releases) if prepared is None else prepared
+        grid, (shares, _) = length_grid(releases.assumptions), self.prepare(releases)
         before = 1.0 if releases.length is None else releases.length
         levels = level_of(grid[np.argmin(np.abs(shares - float(self.share)), axis=1)], before)
         shortest = int(np.min(levels)) - len(SMOOTHED) // 2
