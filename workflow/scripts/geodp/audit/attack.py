@@ -1,17 +1,14 @@
 """A bound of the privacy budget from below, from released draws alone, on any manifold.
 
 An attacker knows two neighbouring data sets and a release, and guesses which of the two it was
-made from.  On one half of the draws the attacker chooses an event; on the other half it is counted.
-If the mechanism were eps-private, its probabilities would have a ratio of at most exp(eps).
+made from, by an event that some of the draws choose and others count; see `testers`.  If the
+mechanism were eps-private, its probabilities would have a ratio of at most exp(eps).
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import betaincinv
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, StandardScaler
 
 
 @dataclass(frozen=True)
@@ -76,35 +73,14 @@ def features(manifold, centre, states, pair):
     return found
 
 
-def classifier(columns, labels):
-    """Logistic regression on columns and their products; a function from columns to scores."""
-    steps = (
-        StandardScaler(),
-        # Products of far outliers would outweigh all the rest.
-        FunctionTransformer(np.clip, kw_args={"a_min": -10.0, "a_max": 10.0}),
-        PolynomialFeatures(2, include_bias=False),
-        LogisticRegression(C=0.1, max_iter=500),
-    )
-    return make_pipeline(*steps).fit(columns, labels).decision_function
+def as_columns(named):
+    """Names, and columns (count, columns) of both data sets, of numbers that are not all alike.
 
-
-def attack(manifold, centre, draws, pair, confidence=0.99, learnt_from=30000):
-    """`Attack` on a mechanism by draws (count, k, *point_shape) for both data sets of a pair.
-
-    They are independent releases, as for `features`; ``confidence`` is that of the bound, and the
-    classifier learns from ``learnt_from`` draws from each data set at most.
+    ``named`` has the numbers by name, as `features` gives them, of draws from each data set.
     """
-    named = [features(manifold, centre, part, pair) for part in draws]
-    names = list(named[0])
-    columns = [np.stack([part[name] for name in names], axis=-1) for part in named]
-    half = len(draws[0]) // 2
-    train, test = [part[:half] for part in columns], [part[half : 2 * half] for part in columns]
-    some = [part[:learnt_from] for part in train]
-    score = classifier(np.concatenate(some), np.repeat([1.0, 0.0], len(some[0])))
-    train, test = (
-        [np.column_stack([score(part), part]) for part in side] for side in (train, test)
-    )
-    return best_event(train, test, ["classifier", *names], confidence)
+    # A number that is public tells nothing.
+    names = [name for name in named[0] if any(np.ptp(part[name]) > 0.0 for part in named)]
+    return names, [np.stack([part[name] for name in names], axis=-1) for part in named]
 
 
 def best_event(train, test, names, confidence, thresholds=400):

@@ -1,4 +1,4 @@
-"""Property testers: a second opinion on a budget, from released numbers alone.
+"""Property testers: a budget bounded from below, from released numbers alone.
 
 As in DP-Auditorium (Kong, Munoz Medina, Ribero and Syed 2024) a class of functions looks for an
 event ``S`` whose hockey-stick divergence ``P(S) - exp(eps) P'(S)`` is above zero, which refutes

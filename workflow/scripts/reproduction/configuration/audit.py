@@ -67,9 +67,9 @@ class BlackBoxSettings(Section):
     """Budget that is stated."""
     times: number(gt=1)
     """Mechanisms also run at this many times the stated budget, which the attack must detect."""
-    published_draws: integer(ge=4)
+    published_draws: integer(ge=16)
     """Draws of the published footpoint from each data set."""
-    joint_draws: integer(ge=4)
+    joint_draws: integer(ge=16)
     """Draws of joint distributions on public points from each data set."""
     power: Count
     """Public points are 2 to this power."""

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 
-from geodp.audit.attack import attack, dependence
+from geodp.audit.attack import as_columns, dependence, features
 from geodp.audit.published import SPHERE
 from geodp.audit.search import Pair
 from geodp.data.simulate import simulate_geodesic_data
@@ -151,19 +151,17 @@ def measure(settings, rats):
             draw(random_stream(*names, str(which)), (x, y), number)
             for which, (x, y) in enumerate(zip(pair.covariates, pair.points, strict=True))
         ]
-        found = attack(manifold, centre, draws, pair, chosen["confidence"])
-        rows.append(
+        rows.extend(
             found_in_draws(
-                found,
+                *as_columns([features(manifold, centre, part, pair) for part in draws]),
                 stated,
+                chosen["confidence"],
                 mechanism=mechanism,
                 data=data,
                 space=manifold.name,
                 n=pair.covariates.shape[1],
                 run_at=run_at,
-                confidence=chosen["confidence"],
                 draws=number,
-                tester="logistic regression, single numbers",
                 independence_p=dependence(random_stream(*names, "independence"), manifold, draws),
             )
         )

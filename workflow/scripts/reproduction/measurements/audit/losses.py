@@ -15,6 +15,7 @@ from geodp.audit.published import (
     two_points,
 )
 from geodp.audit.search import Pair, RecordDomain, worst_neighbour
+from geodp.audit.testers import TESTERS, property_test
 from geodp.data.simulate import simulate_geodesic_data
 from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
@@ -68,18 +69,25 @@ def verdict(loss, error, stated):
     return "not exceeded" if loss + error <= stated else "undecided"
 
 
-def found_in_draws(found, stated, **described):
-    """A row of the table of bounds from draws alone, from an `Attack` and other columns."""
-    return {
-        **described,
-        "stated": stated,
-        "lower_bound": found.bound,
-        "caught": bool(found.bound > stated),
-        "estimate": found.estimate,
-        "share": found.shares[0],
-        "other_share": found.shares[1],
-        "event": found.statistic,
-    }
+def found_in_draws(names, columns, stated, confidence, **described):
+    """Rows of the table of bounds from draws alone, one for each property tester.
+
+    From columns of both data sets as for `property_test`, and other columns of the table.
+    """
+    for tester, learn in TESTERS.items():
+        found = property_test(columns, names, learn, confidence)
+        yield {
+            **described,
+            "stated": stated,
+            "confidence": confidence,
+            "tester": tester,
+            "lower_bound": found.bound,
+            "caught": bool(found.bound > stated),
+            "estimate": found.estimate,
+            "share": found.shares[0],
+            "other_share": found.shares[1],
+            "event": found.statistic,
+        }
 
 
 def audit_row(name, block, number, budget, found, tau):

@@ -8,10 +8,9 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 
-from geodp.audit.attack import features
+from geodp.audit.attack import as_columns, features
 from geodp.audit.published import SPHERE
 from geodp.audit.search import Pair
-from geodp.audit.testers import TESTERS, property_test
 from geodp.manifolds.registry import make_manifold
 from geodp.randomness import random_stream
 from geodp.samplers.integer_choice import generator_bits
@@ -140,9 +139,7 @@ def released_columns(case, streams, number):
                 [each.moments for each in released]
             ).T
             found.append(named)
-    # A number that is public tells nothing.
-    names = [name for name in found[0] if any(np.ptp(part[name]) > 0.0 for part in found)]
-    return names, [np.stack([part[name] for name in names], axis=-1) for part in found]
+    return as_columns(found)
 
 
 def measure(settings, space):
@@ -153,22 +150,18 @@ def measure(settings, space):
         names = settings["seed"], "audit", "releases", space, case.name, case.stages
         streams = [random_stream(*names, str(which)) for which in (0, 1)]
         names, columns = released_columns(case, streams, chosen["draws"])
-        for tester, learn in TESTERS.items():
-            found = property_test(columns, names, learn, chosen["confidence"])
-            rows.append(
-                found_in_draws(
-                    found,
-                    mechanism=case.name,
-                    data=case.stages,
-                    space=case.plan.assumptions.manifold.name,
-                    n=NUMBER,
-                    stated=chosen["stated"],
-                    run_at=chosen["stated"],
-                    confidence=chosen["confidence"],
-                    draws=chosen["draws"],
-                    tester=tester,
-                )
-            )
+        rows += found_in_draws(
+            names,
+            columns,
+            chosen["stated"],
+            chosen["confidence"],
+            mechanism=case.name,
+            data=case.stages,
+            space=case.plan.assumptions.manifold.name,
+            n=NUMBER,
+            run_at=chosen["stated"],
+            draws=chosen["draws"],
+        )
     return (pd.DataFrame(rows),)
 
 
