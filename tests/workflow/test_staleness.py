@@ -169,12 +169,6 @@ def test_fingerprints_cover_what_jobs_load(finished):
         assert files <= set(job["loaded"])
 
 
-def test_fits_hang_on_the_mechanism_of_their_study_alone(source):
-    needed = RULES["sphere", "fit"].needed(source)
-    assert {"geodp/data/simulate.py", "geodp/mechanisms/kng_as_published.py"} <= needed
-    assert not any(file.startswith(("geodp/audit/", "geodp_release/")) for file in needed)
-
-
 def test_finished_run_has_nothing_to_do(finished_copy):
     before = {name: path.stat().st_mtime_ns for name, path in finished_copy.files().items()}
     assert "Nothing to be done" in finished_copy.run()
