@@ -104,8 +104,11 @@ class TableSection(Section):
     arc length."""
 
 
-def public_centre(manifold, given):
-    """A centre by its name, from its numbers, or from a table with one point."""
+def public_centre(manifold, given, place="public.centre"):
+    """A centre by its name, from its numbers, or from a table with one point.
+
+    Messages call the key ``place``.
+    """
     somewhere = given == "anywhere"
     if isinstance(manifold, SPD) and (somewhere or given == "identity"):
         return np.eye(manifold.size)
@@ -125,10 +128,9 @@ def public_centre(manifold, given):
         return manifold.from_landmarks(outline(MEAN, manifold.landmarks))
     if isinstance(given, str) and given in CENTRES:
         raise DataError(
-            f"public.centre: {manifold.name} has no centre called {given}: give numbers, or the "
+            f"{place}: {manifold.name} has no centre called {given}: give numbers, or the "
             "path of a table with one point"
         )
-    place = "public.centre"
     if isinstance(given, str):
         place, given = given, _numbers_of_table(given)
     if has_landmarks(manifold) and len(given) == 2 * manifold.landmarks:

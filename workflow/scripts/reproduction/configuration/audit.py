@@ -1,8 +1,7 @@
 """Settings of the audit, config/audit.yaml."""
 
-from typing import Literal
-
 from geodp.settings.section import Count, Positive, Section, Seed, Share, integer, number, some
+from geodp.settings.sections import ManifoldSettings
 
 
 class SearchSettings(Section):
@@ -90,15 +89,6 @@ class ReleaseTestSettings(Section):
     """Releases of each of two neighbouring data sets."""
 
 
-class TimedSpace(Section):
-    """A space."""
-
-    name: Literal["euclidean", "sphere", "hyperbolic", "spd", "kendall"]
-    """As `manifold.name` of a study."""
-    size: Count
-    """As `manifold.size` of a study."""
-
-
 class TimesSettings(Section):
     """Processor times of draws and of releases."""
 
@@ -108,7 +98,7 @@ class TimesSettings(Section):
     """Records of a release."""
     repeats: integer(ge=3)
     """Releases with and without an extreme record."""
-    spaces: some(TimedSpace)
+    spaces: some(ManifoldSettings)
     """Spaces."""
 
 

@@ -22,6 +22,7 @@ from geodp_release.simulation import EVENLY
 from geodp_release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
 from geodp_release.subjects import ONE_EACH, subject_records
 from geodp_release.timing import release_times, sampler_times
+from reproduction.manifolds import study_manifold
 from reproduction.measurements.audit import mistakes
 from reproduction.measurements.audit.losses import CENTRE, found_in_draws
 
@@ -172,7 +173,7 @@ def times(settings):
         row
         for space in chosen["spaces"]
         for row in release_times(
-            make_manifold(**space), chosen["n"], chosen["repeats"], settings["seed"]
+            study_manifold(space), chosen["n"], chosen["repeats"], settings["seed"]
         )
     ]
     return pd.DataFrame(sampler_times(chosen["draws"])), pd.DataFrame(releases)

@@ -9,7 +9,6 @@ import pandas as pd
 from geodp.data.records import FEWEST_RECORDS
 from geodp.errors import DataError
 from geodp.manifolds.kendall import KendallPlanarShapes
-from geodp.manifolds.registry import parse_point
 from geodp.means.problem import fitted, repeated
 from geodp.mechanisms.means import ROUNDING
 from geodp.mechanisms.registry import mechanism_class, named_in
@@ -36,7 +35,8 @@ def measure(settings, table):
     chosen, budget = settings["own"], settings["budget"]
     manifold = study_manifold(chosen["manifold"])
     points = _points(manifold, table, chosen)[None]
-    centre, radius = _centre(manifold, chosen["centre"]), chosen["radius"]
+    centre = public_centre(manifold, chosen["centre"], "configuration key own.centre")
+    radius = chosen["radius"]
     problem = fitted(manifold, centre, radius, points)
     outside = int(np.sum(manifold.dist(centre, points) > radius * (1.0 + ROUNDING)))
     common = {"manifold": manifold.name, "n": problem.number, "outside": outside}
@@ -105,13 +105,6 @@ def _check_radius(manifold, name, radius):
             f"the radius is {radius:g}, and on {manifold.name} nothing is known of its budget "
             f"from {limit:.4g} on: give a smaller one (configuration key own.radius)"
         )
-
-
-def _centre(manifold, given):
-    """A centre by its name or its coordinates."""
-    if isinstance(given, str):
-        return public_centre(manifold, given)
-    return parse_point(manifold, given, "configuration key own.centre")
 
 
 def _places(manifold, mean, points, common):
