@@ -84,7 +84,7 @@ def _scene(manifold, rng, reach, rounding):
     """Points, steps of lengths from zero to ``reach``, their ends, and two unit tangents."""
     point = manifold.random_point(rng, (PLACES,))
     lengths = np.linspace(0.0, reach, PLACES)
-    velocity = manifold.expand(lengths) * _unit(manifold, rng, point)
+    velocity = manifold.expand(lengths) * manifold.random_direction(rng, point)
     end = manifold.exp(point, velocity)
     spread = [_magnification(manifold, each) for each in (point, end)]
     return SimpleNamespace(
@@ -98,8 +98,8 @@ def _scene(manifold, rng, reach, rounding):
         velocity=velocity,
         end=end,
         other=manifold.random_point(rng, (PLACES,)),
-        first=_unit(manifold, rng, point),
-        second=_unit(manifold, rng, point),
+        first=manifold.random_direction(rng, point),
+        second=manifold.random_direction(rng, point),
         here=rounding * spread[0],
         there=rounding * spread[0] * spread[1],
     )
@@ -110,11 +110,6 @@ def _words(lengths):
     return np.array(
         [f"point {k}, with a step of length {length:.3g}" for k, length in enumerate(lengths, 1)]
     )
-
-
-def _unit(manifold, rng, point):
-    vector = manifold.random_tangent(rng, point)
-    return vector / manifold.expand(manifold.norm(point, vector))
 
 
 def _magnification(manifold, point):
@@ -305,7 +300,7 @@ def _batches(at):
     # One point, and several vectors there.
     one = at.point[0]
     points = np.broadcast_to(one, (2, 3, *one.shape))
-    vectors = 0.3 * _unit(manifold, at.rng, points)
+    vectors = 0.3 * manifold.random_direction(at.rng, points)
     few, ends = vectors[:1], manifold.exp(points, vectors)
     for verb, *arrays in (
         ("exp", vectors),
@@ -348,7 +343,7 @@ def _derivatives(at):
     # Rounding is divided by the step, truncation is about as large, and logarithms of points near
     # the end magnify both once more.
     allowed = 50.0 * at.there * _magnification(manifold, at.end)
-    residual = _unit(manifold, at.rng, at.end)
+    residual = manifold.random_direction(at.rng, at.end)
     weights = manifold.coordinates(at.end, residual, frame_there[:, 0])
     for moved, (argument, move) in enumerate((("point", move_point), ("vector", move_vector))):
         # Coordinates at the end (*batch, dim, dim) of images of the frame.
@@ -426,12 +421,12 @@ def _logs_along(at):
     for length in (0.6, 1e-9, 0.0):
         near = np.expand_dims(at.point[:data], (1, 2))
         near = np.broadcast_to(near, (data, *chains, *manifold.point_shape))
-        start = manifold.exp(near, 0.1 * _unit(manifold, rng, near))
-        velocity = length * _unit(manifold, rng, start)
+        start = manifold.exp(near, 0.1 * manifold.random_direction(rng, near))
+        velocity = length * manifold.random_direction(rng, start)
         times = rng.uniform(-0.5, 1.0, (data, number))
         times[:, 0] = 0.0
         middle = np.repeat(np.expand_dims(at.point[:data], 1), number, axis=1)
-        points = manifold.exp(middle, 0.4 * _unit(manifold, rng, middle))
+        points = manifold.exp(middle, 0.4 * manifold.random_direction(rng, middle))
         given = (start, velocity, times, points)
         fast, generic = manifold.logs_along(*given), SymmetricSpace.logs_along(manifold, *given)
         allowed = at.rounding * np.max(_magnification(manifold, start), axis=(1, 2))
@@ -478,11 +473,11 @@ def _study(model, rng, reach):
     """Data sets about random parameters, with residuals whose lengths are known there."""
     manifold, k = model.manifold, model.number_of_covariates
     footpoint = manifold.random_point(rng, (DATA_SETS,))
-    vectors = [reach / k * _unit(manifold, rng, footpoint) for _ in range(k)]
+    vectors = [reach / k * manifold.random_direction(rng, footpoint) for _ in range(k)]
     parameters = model.parameters(footpoint, *vectors)
     x = rng.uniform(-0.5, 1.0, (DATA_SETS, RECORDS, k))
     predictions = model.predict(parameters, x)
-    direction = _unit(manifold, rng, predictions)
+    direction = manifold.random_direction(rng, predictions)
     lengths = manifold.expand(_smooth_lengths(model.loss, rng, (DATA_SETS, RECORDS), reach))
     data = x, manifold.exp(predictions, lengths * direction)
     return SimpleNamespace(
