@@ -69,19 +69,9 @@ def resample(outlines, number):
     Point j of a number lies at the fraction j / number of the perimeter.
     """
     outlines = np.asarray(outlines)
-    edges = _edges(outlines)
-    lengths = np.abs(edges)
-    ends = np.cumsum(lengths, axis=-1)
-    starts = ends - lengths
-    targets = ends[..., -1:] * (np.arange(number) / number)
-    # The edge that contains a target is the one after all that end at or before it.
-    passed = np.count_nonzero(ends[..., None, :] <= targets[..., :, None], axis=-1)
-    # An outline whose landmarks coincide has no edge to be on.
-    chosen = np.minimum(passed, outlines.shape[-1] - 1)
-
-    def at(values):
-        return np.take_along_axis(values, chosen, axis=-1)
-
-    along = at(lengths)
-    fraction = (targets - at(starts)) / np.where(along > 0, along, 1.0)
-    return at(outlines) + fraction * at(edges)
+    closed = np.concatenate([outlines, outlines[..., :1]], axis=-1)
+    found = np.empty((*outlines.shape[:-1], number), dtype=complex)
+    for index in np.ndindex(found.shape[:-1]):
+        ends = np.append(0.0, np.cumsum(np.abs(np.diff(closed[index]))))
+        found[index] = np.interp(ends[-1] * np.arange(number) / number, ends, closed[index])
+    return found
