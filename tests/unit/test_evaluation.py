@@ -3,7 +3,6 @@
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 from conftest import autoregression
 
@@ -12,7 +11,6 @@ from geodp.evaluation import mean_absolute_errors, mean_prediction_distances, me
 from geodp.manifolds.registry import make_manifold
 from geodp.models.geodesic import GeodesicModel
 from reproduction.diagnostics import LARGEST_RHAT, SMALLEST_EFFECTIVE_SIZE, convergence
-from reproduction.measurements.means.figures import means_by_size
 from reproduction.tables.evaluation import _errors
 from reproduction.tables.predictions import _scaled
 
@@ -121,12 +119,3 @@ def test_predictions_outside_the_data_are_refused(value):
     assert _scaled(params, [60.0, 80.0], (60.0, 80.0)).tolist() == [0.0, 1.0]
     with pytest.raises(DataError, match=rf"studies\.rats\.figures\.shapes\.values: {value:g} lies"):
         _scaled(params, [70.0, value], (60.0, 80.0))
-
-
-def test_standard_errors_of_means():
-    distances = np.arange(16.0)
-    table = pd.DataFrame({"distance": distances, "outside": 0.5, "bias": 0.0})
-    table = table.assign(space="S^2", mechanism="kng", guarantee="none", n=10, budget=1.0)
-    found = means_by_size(table).iloc[0]
-    assert found["standard_error"] == pytest.approx(np.std(distances, ddof=1) / 4.0)
-    assert (found["mean"], found["data_sets"]) == (7.5, 16)

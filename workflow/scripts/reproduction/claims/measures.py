@@ -529,13 +529,9 @@ def rank_correlation(claim, table, rng, replicates, other):
     points = shared[0].shape[1]
     if points < 3:
         raise NotEvaluated(f"the studies share {points} points, and three are needed")
-    first, second = (pd.DataFrame(values).rank(axis=1).to_numpy() for values in shared)
-    first = first - np.mean(first, axis=1, keepdims=True)
-    second = second - np.mean(second, axis=1, keepdims=True)
+    first, second = (pd.DataFrame(values).rank(axis=1) for values in shared)
     with np.errstate(invalid="ignore"):
-        found = np.sum(first * second, axis=1) / np.sqrt(
-            np.sum(first**2, axis=1) * np.sum(second**2, axis=1)
-        )
+        found = first.corrwith(second, axis=1).to_numpy()
     says = f"the rank correlation over {points} points is {short(found[0])}"
     return Measured(found, " and ".join(dict.fromkeys(each.over for each in both)), says)
 
