@@ -191,12 +191,12 @@ def test_fit_says_when_it_has_not_converged(name, make_records):
     manifold = make_manifold(name, 2)
     parts = [make_records(manifold, seed=15, noise=noise) for noise in (0.5, 0.0)]
     data = (np.stack([getattr(part, key) for part in parts]) for key in ("covariates", "points"))
-    found = fit(manifold, *data, max_iterations=1)
-    # The start is the solution in flat space, and of data without noise.
+    found = fit(manifold, *data, max_iterations=5)
+    # The start is the solution in flat space, and steps without noise converge quadratically.
     flat = name == "euclidean"
     assert found.converged.tolist() == [flat, True]
     assert ((found.gradient_norm <= 1e-10) == found.converged).all()
-    assert found.iterations <= (0 if flat else 1)
+    assert found.iterations == (0 if flat else 5)
 
 
 def test_a_data_set_that_fails_leaves_the_others_alone(make_records):
@@ -226,9 +226,8 @@ def largest_difference(manifold, first, second):
 def test_threshold_beyond_every_record_is_least_squares(make_records, threshold):
     manifold = SPD(2)
     data = make_records(manifold, seed=42, noise=0.3)
-    expected = fit(manifold, data.covariates, data.points)
-    found = fit(manifold, data.covariates, data.points, huber=threshold)
-    assert found.iterations == expected.iterations
+    expected = fit(manifold, data.covariates, data.points, tolerance=1e-13)
+    found = fit(manifold, data.covariates, data.points, tolerance=1e-13, huber=threshold)
     assert abs(found.energy / expected.energy - 1.0) <= 1e-13
     assert largest_difference(manifold, found, expected) <= 1e-12
 

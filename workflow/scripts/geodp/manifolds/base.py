@@ -109,6 +109,10 @@ class Manifold(ABC):
     def exp_volume(self, point, vector):
         """Volume density of the exponential map at ``vector`` (1 at zero); shape of the batch."""
 
+    def centre(self, points):
+        """A point (*batch, *point_shape) not far from the mean of points (*batch, n, ...)."""
+        return self.project(np.mean(points, axis=-self.point_ndim - 1))
+
     def layouts(self):
         """How the numbers of a point are laid out in files: by how many there are, in words."""
         return {math.prod(self.point_shape): "the coordinates in row-major order"}

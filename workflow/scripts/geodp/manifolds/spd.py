@@ -1,12 +1,13 @@
 """Symmetric positive definite matrices with the affine-invariant metric."""
 
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from geodp.manifolds.base import align_data_axes
-from geodp.manifolds.symmetric import SymmetricSpace
+from geodp.manifolds.symmetric import SMALLEST, BendingLogs, SymmetricSpace
 
 
 def _transposed(matrix):
@@ -20,7 +21,7 @@ def _symmetric(matrix):
 def _forward(factor, matrix):
     """``L^-1 matrix`` for a lower triangular L."""
     size = factor.shape[-1]
-    if size > 3:
+    if size > 3 or matrix.ndim == 2:
         return np.linalg.solve(factor, matrix)
     # Small matrices many at once, row by row: several times faster than LAPACK.
     rows: list = []
@@ -52,26 +53,21 @@ def _eigen(matrix):
     return values + wrong, vectors
 
 
+def _log_eigen(matrix):
+    values, vectors = _eigen(matrix)
+    return np.log(values), vectors
+
+
 def _spectral(values, vectors):
     return (vectors * values[..., None, :]) @ _transposed(vectors)
 
 
-def _log_2x2(inverse, points, shrink):
-    """`SPD._log_entries` for 2 x 2 matrices in closed form, several times faster.
+def _log_2x2(upper, off, lower):
+    """Entries of logarithms of 2 x 2 matrices, from those of the matrices, in closed form.
 
     With ``M = mean I + N`` and N of trace zero and eigenvalues ``+-spread``, the logarithm is
     ``log(det M) / 2 I + atanh(spread / mean) / spread N``.
     """
-    (a, b), (c, d) = np.moveaxis(inverse, (-2, -1), (0, 1))
-    # Entries of ``inverse @ point @ inverse^T`` are linear in those of the point.
-    rows = (a * a, 2.0 * a * b, b * b), (a * c, a * d + b * c, b * d), (c * c, 2.0 * c * d, d * d)
-    change = np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
-    flat = np.stack([points[..., 0, 0], points[..., 0, 1], points[..., 1, 1]], axis=-2)
-    moved = change @ flat
-    first, second = shrink[..., 0], shrink[..., 1]
-    upper = moved[..., 0, :] * first**2
-    off = moved[..., 1, :] * first * second
-    lower = moved[..., 2, :] * second**2
     mean, half = 0.5 * (upper + lower), 0.5 * (upper - lower)
     ratio = np.sqrt(half**2 + off**2) / mean
     small = ratio < 1e-4
@@ -79,6 +75,48 @@ def _log_2x2(inverse, points, shrink):
     stretch = np.where(small, 1.0 + ratio**2 / 3.0, np.arctanh(safe) / safe) / mean
     scale = 0.5 * np.log(upper * lower - off**2)
     return np.stack([scale + stretch * half, stretch * off, scale - stretch * half], axis=-2)
+
+
+# Ratio of the smallest to the greatest eigenvalue below which the closed form for 3 x 3 matrices
+# would lose more than four of sixteen digits.
+CLOSED_FORM = 0.01
+
+
+def _log_3x3(a, b, c, d, e, f):
+    """Entries of logarithms of 3 x 3 matrices, from those of the matrices, row by row.
+
+    With ``M = mean I + N`` and eigenvalues ``mean + n_j`` in falling order, the logarithm is the
+    polynomial in N that agrees with it at the three.  Near each other eigenvalues are known to half
+    of the digits only, which changes the polynomial by its square alone.
+    """
+    mean = (a + d + f) * (1.0 / 3.0)
+    a, d, f = a - mean, d - mean, f - mean
+    bb, cc, ee = b * b, c * c, e * e
+    # Entries of N^2.
+    squares = (
+        *(a * a + bb + cc, b * (a + d) + c * e, c * (a + f) + b * e),
+        *(bb + d * d + ee, b * c + e * (d + f), cc + ee + f * f),
+    )
+    size = np.sqrt((squares[0] + squares[3] + squares[5]) * (1.0 / 6.0))
+    safe = np.maximum(size, np.finfo(float).tiny)
+    determinant = a * (d * f - ee) - b * (b * f - c * e) + c * (b * e - c * d)
+    angle = np.arccos(np.clip(0.5 * determinant / safe / safe / safe, -1.0, 1.0)) * (1.0 / 3.0)
+    along, across = size * np.cos(angle), np.sqrt(3.0) * size * np.sin(angle)
+    first, second, third = 2.0 * along, across - along, -across - along
+    values = mean + first, mean + second, mean + third
+    # Divided differences of the logarithm, which for equal eigenvalues are derivatives.
+    gaps = first - second, second - third
+    slopes = []
+    for gap, value in zip(gaps, values[1:], strict=True):
+        ratio = np.maximum(gap / value, 1e-100)
+        slopes.append(np.log1p(ratio) / ratio / value)
+    bend = (slopes[0] - slopes[1]) / np.maximum(first - third, np.finfo(float).tiny)
+    linear = slopes[0] - bend * (first + second)
+    scale = np.log(values[0]) - slopes[0] * first + bend * first * second
+    parts = zip((a, b, c, d, e, f), squares, strict=True)
+    entries = np.stack([linear * part + bend * square for part, square in parts], axis=-2)
+    entries[..., [0, 3, 5], :] += scale[..., None, :]
+    return entries, values[2] < CLOSED_FORM * values[0]
 
 
 class SPD(SymmetricSpace):
@@ -104,6 +142,7 @@ class SPD(SymmetricSpace):
         self.multiplicities = (1,) * self.dim
         # An entry off the diagonal stands twice in its matrix.
         self._counts = np.where(diagonal, 1.0, 2.0)
+        self.roots = np.sqrt(self._counts)
         basis = np.zeros((self.dim, size, size))
         index = np.arange(self.dim)
         value = np.where(diagonal, 1.0, np.sqrt(0.5))
@@ -115,6 +154,17 @@ class SPD(SymmetricSpace):
     def curvature_norm(self):
         """The tensor is a quarter of two commutators, each of norm at most sqrt(2) times both."""
         return 0.5 if self.size > 1 else 0.0
+
+    def entries(self, matrices):
+        """Upper triangles (..., K) of matrices, row by row."""
+        return matrices[..., self._rows, self._columns]
+
+    def symmetric(self, entries):
+        """Symmetric matrices with the given upper triangles (..., K)."""
+        matrices = np.empty((*entries.shape[:-1], *self.point_shape))
+        matrices[..., self._rows, self._columns] = entries
+        matrices[..., self._columns, self._rows] = entries
+        return matrices
 
     def _whiten(self, point, matrix):
         """``L^-1 matrix L^-T`` and ``L``, for the Cholesky factor ``L`` of ``point``."""
@@ -171,6 +221,12 @@ class SPD(SymmetricSpace):
     def project_tangent(self, point, array):
         return _symmetric(array)
 
+    def centre(self, points):
+        """Midpoint of the arithmetic and the harmonic mean, between which the Frechet mean is."""
+        arithmetic = np.mean(points, axis=-3)
+        harmonic = np.linalg.inv(np.mean(np.linalg.inv(points), axis=-3))
+        return self.exp(arithmetic, 0.5 * self.log(arithmetic, _symmetric(harmonic)))
+
     def random_point(self, rng, shape=(), radius=1.0):
         identity = np.broadcast_to(np.eye(self.size), (*shape, self.size, self.size))
         return self.exp(identity, self.random_tangent_in_ball(rng, identity, radius))
@@ -181,10 +237,7 @@ class SPD(SymmetricSpace):
     def from_layout(self, numbers):
         if numbers.shape[-1] != self.dim or self.size == 1:
             return super().from_layout(numbers)
-        matrices = np.zeros((len(numbers), *self.point_shape))
-        matrices[:, self._rows, self._columns] = numbers
-        matrices[:, self._columns, self._rows] = numbers
-        return matrices
+        return self.symmetric(numbers)
 
     def invalid_reason(self, array):
         if not np.all(np.isfinite(array)):
@@ -217,23 +270,55 @@ class SPD(SymmetricSpace):
     def split(self, point, vector, other):
         _, basis = self._eigenframe(point, vector)
         half = np.linalg.solve(basis, other)
-        entries = np.linalg.solve(basis, _transposed(half))
-        symmetric = entries[..., self._rows, self._columns][..., None, None]
-        masks = np.asarray(self._basis != 0.0, dtype=float)
-        basis = basis[..., None, :, :]
-        return basis @ (symmetric * masks) @ _transposed(basis)
+        entries = self.entries(np.linalg.solve(basis, _transposed(half)))
+        columns = _transposed(basis)
+        first, second = columns[..., self._rows, :], columns[..., self._columns, :]
+        products = first[..., :, None] * second[..., None, :]
+        return self.expand(0.5 * self._counts * entries) * (products + _transposed(products))
 
-    def _log_entries(self, inverse, points, shrink):
-        """Entries (*batch, K, n) of the logarithms of shrunk points in another basis."""
-        inverse = inverse[..., None, :, :]
-        moved = inverse @ points @ _transposed(inverse)
-        moved = shrink[..., :, None] * moved * shrink[..., None, :]
-        eigenvalues, vectors = np.linalg.eigh(_symmetric(moved))
-        logarithms = _spectral(np.log(eigenvalues), vectors)
-        return np.moveaxis(logarithms[..., self._rows, self._columns], -1, -2)
+    def _moved(self, inverse, points, shrink):
+        """Shrunk points in another basis: matrices (*batch, n, m, m)."""
+        inverse = shrink[..., :, None] * inverse[..., None, :, :]
+        return inverse @ points @ _transposed(inverse)
+
+    def _moved_entries(self, inverse, points, shrink):
+        """The same of small matrices, as entries (*batch, K, n) of the upper triangle."""
+        row, column = self._rows, self._columns
+        # Entries of ``inverse @ point @ inverse^T`` are linear in those of the point.
+        one = inverse[..., row[:, None], row] * inverse[..., column[:, None], column]
+        other = inverse[..., row[:, None], column] * inverse[..., column[:, None], row]
+        change = np.where(row == column, one, one + other)
+        entries = change @ np.moveaxis(points[..., row, column], -1, -2)
+        shrink = np.moveaxis(shrink, -1, -2)
+        entries *= shrink[..., row, :]
+        entries *= shrink[..., column, :]
+        return entries
+
+    def squared_distances_along(self, start, velocity, times, points):
+        """See `SymmetricSpace.squared_distances_along`; without eigenvectors."""
+        if self.size <= 3:
+            return self.logs_along(start, velocity, times, points).squared_distances
+        return self._squares(start, velocity, times, points)
+
+    def _squares(self, start, velocity, times, points):
+        """The same from eigenvalues, so that time does not tell of the points."""
+        x, y, values, basis = self._aligned(start, velocity, times, points)
+        shrink = np.exp(-0.5 * x[..., None] * values[..., None, :])
+        moved = self._moved(np.linalg.inv(basis), y, shrink)
+        return np.sum(np.log(_eigenvalues(moved)) ** 2, axis=-1)
 
     def distances_along(self, start, velocity, times, points):
-        return np.sqrt(self.logs_along(start, velocity, times, points).squared_distances)
+        """See `SymmetricSpace.distances_along`."""
+        if self.size == 2:
+            squares = self.logs_along(start, velocity, times, points).squared_distances
+        else:
+            squares = self._squares(start, velocity, times, points)
+        return np.sqrt(squares)
+
+    def _aligned(self, start, velocity, times, points):
+        axes = times.ndim - 1, start.ndim - 2
+        x, y = (align_data_axes(each, *axes) for each in (times, points))
+        return x, y, *self._eigenframe(start, velocity)
 
     def logs_along(self, start, velocity, times, points):
         """See `SymmetricSpace.logs_along`; in the eigenframe of ``v`` the geodesic is diagonal.
@@ -242,36 +327,92 @@ class SPD(SymmetricSpace):
         to the place at time t, and its tangent frame is that of ``G`` in parallel transport.  So
         what is carried back is the logarithm of a matrix, whose entries are the components.
         """
-        axes = times.ndim - 1, start.ndim - 2
-        x, y = (align_data_axes(each, *axes) for each in (times, points))
-        values, basis = self._eigenframe(start, velocity)
+        x, y, values, basis = self._aligned(start, velocity, times, points)
         shrink = np.exp(-0.5 * x[..., None] * values[..., None, :])
-        log_of = _log_2x2 if self.size == 2 else self._log_entries
-        entries = log_of(np.linalg.inv(basis), y, shrink)
+        given = np.linalg.inv(basis), y, shrink
+        moved = eigen = None
+        if self.size > 3:
+            eigen = _log_eigen(self._moved(*given))
+            entries = np.moveaxis(self.entries(_spectral(*eigen)), -1, -2)
+        else:
+            moved = self._moved_entries(*given)
+            entries = self._log_entries(moved)
         return SPDLogs(
+            manifold=self,
+            times=x,
             frequencies=0.5 * np.abs(values[..., self._rows] - values[..., self._columns]),
             squared_distances=np.einsum("...kn,...kn,k->...n", entries, entries, self._counts),
             entries=entries,
             basis=basis,
+            moved=moved,
+            eigen=eigen,
         )
+
+    def _log_entries(self, moved):
+        """Entries (*batch, K, n) of logarithms of small matrices, from those of the matrices."""
+        if self.size == 1:
+            return np.log(moved)
+        rows = np.moveaxis(moved, -2, 0)
+        if self.size == 2:
+            return _log_2x2(*rows)
+        entries, far = _log_3x3(*rows)
+        if np.any(far):
+            some = self.symmetric(np.moveaxis(moved, -2, -1)[far])
+            np.moveaxis(entries, -2, -1)[far] = self.entries(_spectral(*_log_eigen(some)))
+        return entries
 
 
 @dataclass(frozen=True)
-class SPDLogs:
-    """`LogsAlong` on SPD(m): entries (*batch, K, n) in the eigenframe (*batch, m, m)."""
+class SPDLogs(BendingLogs):
+    """`LogsAlong` on SPD(m): entries (*batch, K, n) in the eigenframe (*batch, m, m).
 
-    frequencies: np.ndarray
-    squared_distances: np.ndarray
+    ``eigen`` are the eigenvalues (*batch, n, m) of the logarithms and their eigenvectors.  Of
+    small matrices they are not known, but the entries ``moved`` of which logarithms were taken.
+    """
+
     entries: np.ndarray
     basis: np.ndarray
+    moved: Any
+    eigen: tuple | None
 
     def combine(self, weights):
         """See `LogsAlong.combine`."""
-        size = self.basis.shape[-1]
-        total = np.zeros((*self.entries.shape[:-2], size, size))
-        # The upper triangle row by row.
-        places = combinations_with_replacement(range(size), 2)
-        for index, (weight, (row, column)) in enumerate(zip(weights, places, strict=True)):
-            value = np.sum(weight * self.entries[..., index, :], axis=-1)
-            total[..., row, column] = total[..., column, row] = value
-        return self.basis @ total @ _transposed(self.basis)
+        parts = [np.sum(weight * self.entries[..., k, :], -1) for k, weight in enumerate(weights)]
+        return self.basis @ self.manifold.symmetric(np.stack(parts, -1)) @ _transposed(self.basis)
+
+    @property
+    def bends_readily(self):
+        return self.eigen is not None
+
+    def coordinates(self, vector):
+        """See `BendingLogs.coordinates`."""
+        half = np.linalg.solve(self.basis, vector)
+        entries = self.manifold.entries(np.linalg.solve(self.basis, _transposed(half)))
+        return self.manifold.roots * entries
+
+    def vector(self, coordinates):
+        """See `BendingLogs.vector`."""
+        matrix = self.manifold.symmetric(coordinates / self.manifold.roots)
+        return self.basis @ matrix @ _transposed(self.basis)
+
+    def bend(self, moves):
+        """See `BendingLogs.bend`.
+
+        Along a geodesic of frequency w the factor is ``w / tanh(w)``.
+        """
+        vectors, factors = self._bends
+        matrices = self.manifold.symmetric(np.moveaxis(moves, -2, -1) / self.manifold.roots)
+        bent = vectors @ (factors * (_transposed(vectors) @ matrices @ vectors))
+        bent = self.manifold.entries(bent @ _transposed(vectors))
+        return np.moveaxis(bent * self.manifold.roots, -1, -2)
+
+    @cached_property
+    def _bends(self):
+        """Eigenvectors (*batch, n, m, m), and factors of entries in them."""
+        eigen = self.eigen
+        if eigen is None:
+            eigen = _log_eigen(self.manifold.symmetric(np.moveaxis(self.moved, -2, -1)))
+        logarithms, vectors = eigen
+        frequencies = 0.5 * np.abs(logarithms[..., :, None] - logarithms[..., None, :])
+        safe = np.maximum(frequencies, SMALLEST)
+        return vectors, safe / np.tanh(safe)

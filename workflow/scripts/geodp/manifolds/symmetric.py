@@ -5,8 +5,9 @@ over its eigenspaces.  A space states these and their *frequencies* ``sqrt(|kapp
 with the sign of ``kappa_j`` give the two Jacobi solutions (Kulkarni and Soto, eq. 15 and 40).
 """
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -38,8 +39,12 @@ def jacobi_sine(sign, frequency):
 JACOBI_SOLUTIONS = {"point": jacobi_cosine, "vector": jacobi_sine}
 
 
-def jacobi_factors(manifold, frequencies, times, argument):
-    """Derivative of ``Exp(p, t v)`` in p or in v, in each curvature eigenspace.
+# Smallest frequency to divide by: below it sines are their arguments.
+SMALLEST = 1e-100
+
+
+def jacobi_factors(manifold, frequencies, times):
+    """Derivatives of ``Exp(p, t v)`` in p and in v, in each curvature eigenspace.
 
     Parameters
     ----------
@@ -48,45 +53,98 @@ def jacobi_factors(manifold, frequencies, times, argument):
         Of v.
     times : ndarray that broadcasts to (*batch, n)
         t.
-    argument : {"point", "vector"}
 
     Returns
     -------
-    list of K arrays that broadcast to (*batch, n)
+    dict
+        By the argument that moves, "point" or "vector", a list of K arrays that broadcast to
+        (*batch, n).
     """
-    factors = []
+    pairs = []
     for index, sign in enumerate(manifold.curvature_signs):
         # In an eigenspace of dimension zero nothing has to be computed.
-        curved = sign if manifold.multiplicities[index] else 0
-        factor = JACOBI_SOLUTIONS[argument](curved, frequencies[..., index, None] * np.abs(times))
-        factors.append(factor * times if argument == "vector" else factor)
-    return factors
+        if not (sign and manifold.multiplicities[index]):
+            pairs.append((1.0, times))
+            continue
+        frequency = np.maximum(frequencies[..., index, None], SMALLEST)
+        angle = frequency * times
+        if sign > 0:
+            cosine, sine = np.cos(angle), np.sin(angle)
+        else:
+            # Both from one exponential, exact to rounding for small angles too.
+            growth = np.expm1(angle)
+            decay = growth / (1.0 + growth)
+            cosine, sine = 1.0 + 0.5 * growth * decay, 0.5 * (growth + decay)
+        pairs.append((cosine, sine * (1.0 / frequency)))
+    point, vector = zip(*pairs, strict=True)
+    return {"point": list(point), "vector": list(vector)}
 
 
 @dataclass(frozen=True)
-class LogsAlong:
-    """Logarithms of data at points of a geodesic, carried back to its start, by eigenspace.
+class LogsAlong(ABC):
+    """Logarithms of data at points of a geodesic, carried back to its start.
 
     Attributes
     ----------
+    manifold : SymmetricSpace
+    times : ndarray that broadcasts to (*data_sets, *chains, n)
     frequencies : ndarray, shape (*data_sets, *chains, K)
         Of the velocity.
-    components : ndarray, shape (*data_sets, *chains, K, n, *point_shape)
-        Tangent vectors at the start.
     squared_distances : ndarray, shape (*data_sets, *chains, n)
-    manifold : SymmetricSpace
     """
 
+    manifold: Any
+    times: np.ndarray
     frequencies: np.ndarray
-    components: np.ndarray
     squared_distances: np.ndarray
-    manifold: "SymmetricSpace"
 
+    def factors(self):
+        """`jacobi_factors` of the times."""
+        return jacobi_factors(self.manifold, self.frequencies, self.times)
+
+    @abstractmethod
     def combine(self, weights):
         """Sum over points and eigenspaces of ``weights[j] * component_j``.
 
         The K weights broadcast to (*data_sets, *chains, n); the result has no axis n.
         """
+
+
+class BendingLogs(LogsAlong):
+    """`LogsAlong` that know Hessians of distances, of a space with eigenspaces of one dimension.
+
+    Coordinates are orthonormal, one in each of the K eigenspaces.
+    """
+
+    @property
+    @abstractmethod
+    def bends_readily(self):
+        """Whether `bend` costs little beside the logarithms."""
+
+    @abstractmethod
+    def coordinates(self, vector):
+        """Coordinates (*batch, K) of tangent vectors at the start."""
+
+    @abstractmethod
+    def vector(self, coordinates):
+        """Tangent vectors at the start, from coordinates."""
+
+    @abstractmethod
+    def bend(self, moves):
+        """Hessians of half the squared distances, applied to moves of the places.
+
+        Moves and results are coordinates (*batch, K, n).
+        """
+
+
+@dataclass(frozen=True)
+class LogsByEigenspace(LogsAlong):
+    """`LogsAlong` with components (*data_sets, *chains, K, n, *point_shape), in any space."""
+
+    components: np.ndarray
+
+    def combine(self, weights):
+        """See `LogsAlong.combine`."""
         total = 0.0
         record_axis = -self.manifold.point_ndim - 1
         for index, weight in enumerate(weights):
@@ -250,7 +308,7 @@ class SymmetricSpace(Manifold):
 
         Returns
         -------
-        LogsAlong, or an object with the same attributes and methods
+        LogsAlong
         """
         axes = times.ndim - 1, start.ndim - self.point_ndim
         t, y = (align_data_axes(each, *axes) for each in (times, points))
@@ -261,9 +319,14 @@ class SymmetricSpace(Manifold):
         back = self.transport_back(p, v, self.log(self.exp(p, v), y))
         # The eigenspaces of t v are those of v, also at t = 0.
         components = self.split(p, np.expand_dims(velocity, record_axis), back)
-        return LogsAlong(
-            frequencies=self.frequencies(start, velocity),
-            components=np.moveaxis(components, record_axis, record_axis - 1),
-            squared_distances=self.inner(p, back, back),
+        return LogsByEigenspace(
             manifold=self,
+            times=t,
+            frequencies=self.frequencies(start, velocity),
+            squared_distances=self.inner(p, back, back),
+            components=np.moveaxis(components, record_axis, record_axis - 1),
         )
+
+    def squared_distances_along(self, start, velocity, times, points):
+        """Squared distances of `logs_along`, alone; faster where these need no logarithms."""
+        return self.logs_along(start, velocity, times, points).squared_distances

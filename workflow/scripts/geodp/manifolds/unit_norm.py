@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from geodp.manifolds.base import align_data_axes
-from geodp.manifolds.symmetric import SymmetricSpace
+from geodp.manifolds.symmetric import SMALLEST, LogsAlong, SymmetricSpace
 
 # Bound on the rounding of squared residuals: of products with points of length up to seven in the
 # hyperboloid's coordinates, of one elsewhere.
@@ -123,26 +123,29 @@ class RankOneSpace(SymmetricSpace):
         speed = self.norm(start, velocity)
         unit = velocity / np.where(speed > 0, speed, 1.0)[..., None]
         # Coordinates of each point along p and v: products over the square of each.
-        along_start = _products(self.point_square * self.form(start), points, data_ndim)
-        along_unit = _products(self.form(unit), points, data_ndim)
-        angle = speed[..., None] * x
-        cosine, sine = self.cosine(angle), self.sine(angle)
-        # The coordinate along the prediction, which turns with it, and that along its velocity.
-        towards = sine if self.point_square > 0.0 else -sine
-        overlap = cosine * along_start + towards * along_unit
-        turned = cosine * along_unit - sine * along_start
+        overlap = _products(self.point_square * self.form(start), points, data_ndim)
+        cosine, sine, turned = 1.0, 0.0, None
+        if np.any(speed):
+            along_start, along_unit = overlap, _products(self.form(unit), points, data_ndim)
+            angle = speed[..., None] * x
+            cosine, sine = self.cosine(angle), self.sine(angle)
+            # The coordinate along the prediction, which turns with it, and along its velocity.
+            overlap = cosine * along_start + (self.point_square * sine) * along_unit
+            turned = cosine * along_unit - sine * along_start
         phase = None
         if np.iscomplexobj(points):
             overlap, phase = self.align_overlap(overlap)
-            turned = phase * turned
+            turned = None if turned is None else phase * turned
         distance, factor = self.measure_overlap(overlap)
         return RankOneLogs(
-            frequencies=self.frequencies(start, velocity),
-            squared_distances=distance**2,
+            manifold=self,
+            times=x,
+            frequencies=speed[..., None] * np.array(self.rates),
+            squared_distances=distance * distance,
+            turns=(cosine, sine, speed[..., None]),
             factor=factor,
-            along_velocity=turned,
+            along=None if turned is None else factor * turned,
             phase=phase,
-            along=(along_start, along_unit),
             axes=(start, unit),
             points=points,
         )
@@ -220,7 +223,7 @@ class UnitNormSpace(RankOneSpace):
         return np.conj(vector)
 
     def measure_overlap(self, overlap):
-        overlap = np.clip(overlap, -LARGEST_COSINE, LARGEST_COSINE)
+        overlap = np.minimum(np.maximum(overlap, -LARGEST_COSINE), LARGEST_COSINE)
         distance = np.arccos(overlap)
         return distance, distance / np.sqrt((1.0 - overlap) * (1.0 + overlap))
 
@@ -235,34 +238,50 @@ class UnitNormSpace(RankOneSpace):
 
 
 @dataclass(frozen=True)
-class RankOneLogs:
+class RankOneLogs(LogsAlong):
     """`LogsAlong` on a `RankOneSpace`, without forming the logarithm of any record.
 
-    ``factor``, ``along_velocity`` and ``phase``, which is None for real points, have shape
-    (*data_sets, *chains, n), as have the coordinates ``along`` the two ``axes``.
+    ``turns`` are the cosine and sine of the angles of the predictions, and the speed.  ``factor``,
+    ``along``, the coordinates of logarithms along the velocity (None where that is zero), and
+    ``phase``, which is None for real points, have shape (*data_sets, *chains, n).
     """
 
-    frequencies: np.ndarray
-    squared_distances: np.ndarray
+    turns: tuple
     factor: np.ndarray
-    along_velocity: np.ndarray
+    along: np.ndarray | None
     phase: np.ndarray | None
-    along: tuple
     axes: tuple
     points: np.ndarray
 
+    def factors(self):
+        """`jacobi_factors` of the times, from the sines and cosines that are known."""
+        cosine, sine, speed = self.turns
+        across = sine * (1.0 / np.maximum(speed, SMALLEST))
+        pairs = [(1.0, self.times), (cosine, across)]
+        if 2.0 in self.manifold.rates:
+            # Of the double angle.
+            turned = 1.0 - 2.0 * self.manifold.point_square * sine**2
+            pairs.insert(1, (turned, across * cosine))
+        point, vector = zip(*pairs, strict=True)
+        return {"point": list(point), "vector": list(vector)}
+
     def combine(self, weights):
         """See `LogsAlong.combine`."""
-        across = np.broadcast_to(weights[-1] * self.factor, self.factor.shape)
-        along = np.sum(weights[0] * self.factor * self.along_velocity.real, axis=-1)
+        across = weights[-1] * self.factor
         if self.phase is not None:
-            turning = np.sum(weights[1] * self.factor * self.along_velocity.imag, axis=-1)
-            along = along + 1j * turning
             across = across * self.phase
-        on_start, on_unit = (np.einsum("...n,...n->...", across, each) for each in self.along)
+        total = _weighted_sums(across, self.points)
         start, unit = self.axes
-        total = _weighted_sums(across, self.points) - on_start[..., None] * start
-        return total + (along - on_unit)[..., None] * unit
+        # What is across both axes.
+        for axis, square in ((start, self.manifold.point_square), (unit, 1.0)):
+            part = np.sum(square * self.manifold.form(axis) * total, axis=-1)
+            total = total - part[..., None] * axis
+        if self.along is None:
+            return total
+        along = np.sum(weights[0] * self.along.real, axis=-1)
+        if self.phase is not None:
+            along = along + 1j * np.sum(weights[1] * self.along.imag, axis=-1)
+        return total + along[..., None] * unit
 
 
 def _products(forms, points, data_ndim):

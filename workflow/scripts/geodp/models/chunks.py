@@ -8,7 +8,9 @@ from geodp.models.blocks import FOOTPOINT
 CHUNK = 1 << 16
 
 
-def sum_over_records(manifold, parameters, data_shape, part, arrays=(), per_record=(), size=1):
+def sum_over_records(
+    manifold, parameters, data_shape, part, arrays=(), per_record=(), size=1, merge=None
+):
     """Sums over records at each state of a batch of parameters.
 
     Parameters
@@ -26,6 +28,9 @@ def sum_over_records(manifold, parameters, data_shape, part, arrays=(), per_reco
     per_record : sequence of ndarray, shape (*data_sets, *chains, n)
     size : int
         Numbers that the largest array of ``part`` holds for one record.
+    merge : dict, optional
+        By index of a result what takes the place of a sum, such as ``np.maximum`` of numbers that
+        are not negative.
 
     Returns
     -------
@@ -45,6 +50,9 @@ def sum_over_records(manifold, parameters, data_shape, part, arrays=(), per_reco
     data_sets = int(np.prod(flat[:-1], dtype=int)) * size
     record_step = min(number, max(1, CHUNK // data_sets))
     chain_step = max(1, CHUNK // (record_step * data_sets))
+    if flat[-1] <= chain_step and number <= record_step:
+        sums = part(states, (*before, slice(0, number)), *arrays, *per_record)
+        return [total.reshape((*batch, *total.shape[data_ndim + 1 :])) for total in sums]
     totals: list = []
     for chain in range(0, max(1, flat[-1]), chain_step):
         chains = (*before, slice(chain, chain + chain_step))
@@ -62,6 +70,7 @@ def sum_over_records(manifold, parameters, data_shape, part, arrays=(), per_reco
                     np.zeros((*flat, *found.shape[data_ndim + 1 :]), dtype=found.dtype)
                     for found in sums
                 ]
-            for total, found in zip(totals, sums, strict=True):
-                total[chains] += found
+            for index, (total, found) in enumerate(zip(totals, sums, strict=True)):
+                add = (merge or {}).get(index, np.add)
+                total[chains] = add(total[chains], found)
     return [total.reshape((*batch, *total.shape[data_ndim + 1 :])) for total in totals]

@@ -11,22 +11,28 @@ from numpy.typing import ArrayLike
 from geodp.errors import DataError
 from geodp.models.blocks import FOOTPOINT
 from geodp.models.losses import Distance, SquaredDistance
-from geodp.models.residuals import steps_in_frame
+from geodp.models.residuals import residuals_of, steps_in_frame
 
 if TYPE_CHECKING:
     from geodp.models.geodesic import GeodesicModel
 
-# Gauss-Newton steps before those with the exact Hessian, which are worth their gradients where
-# residuals are large: Gauss-Newton converges at a rate of about the squared residuals.
-GAUSS_NEWTON_STEPS = 6
+# Steps with an approximate Hessian before those with the exact one, which take many gradients each:
+# Gauss-Newton converges at a rate of about the squared residuals.
+APPROXIMATE_STEPS = 12
+
+# Factor by which the gradient of each step should fall.
+SLOW = 0.01
 
 # Distance of a record from its prediction, as a fraction of the injectivity radius, beyond which a
 # small change of the fit could reverse the direction of its residual.
 CUT_LOCUS_FRACTION = 0.9
 
-# Most records that the start is computed from, and that are tried as its centre.
+# Most records that the start is computed from, that are tried as its centre.
 STARTING_RECORDS = 4096
-CANDIDATES = 32
+CANDIDATES = 16
+
+# With so many times `STARTING_RECORDS` records these are fitted first.
+MANY = 4
 
 
 class FitError(DataError):
@@ -62,11 +68,13 @@ class Minimum:
     energy : ndarray, shape (*data_sets, *chains)
         The mean loss, by least squares ``1/(2n) sum d^2``: half the papers' mean squared error.
     gradient_norm : ndarray, shape (*data_sets, *chains)
-        Relative to the data's scale: the root of twice the energy of the starting footpoint, by
-        least squares the root mean squared distance to it.
+        Relative to the data's scale: the root of twice the mean loss of distances to a point amid
+        the data, by least squares the root mean squared distance to it.
     converged : ndarray of bool, shape (*data_sets, *chains)
         Whether the tolerance was reached.
     iterations : int
+    largest_residual : ndarray, shape (*data_sets, *chains)
+        In the manifold's unit of length; of a fit the papers' tau.
     """
 
     parameters: dict
@@ -74,6 +82,7 @@ class Minimum:
     gradient_norm: np.ndarray
     converged: np.ndarray
     iterations: int
+    largest_residual: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -84,13 +93,10 @@ class Fit(Minimum):
 
     Attributes
     ----------
-    largest_residual : ndarray, shape (*data_sets)
-        The papers' tau, in the manifold's unit of length.
     model : GeodesicModel
         That was fitted.
     """
 
-    largest_residual: np.ndarray
     model: GeodesicModel = field(repr=False)
 
     @property
@@ -117,38 +123,55 @@ class Fit(Minimum):
         )
 
 
-def minimise(model, start, covariates, points, blocks=None, tolerance=1e-10, max_iterations=100):
+def minimise(
+    model,
+    start,
+    covariates,
+    points,
+    blocks=None,
+    tolerance=1e-10,
+    max_iterations=100,
+    spread=None,
+    near=None,
+):
     """`Minimum` of the energy over some blocks, all unless given, from a given start.
 
-    Gauss-Newton steps, with records weighted as the loss does, cost about as much as a gradient;
-    when a few have not sufficed, steps with the exact Hessian follow.  A step that does not lower
-    the energy is taken again, more strongly damped (Levenberg-Marquardt).
+    Steps with an approximate Hessian (`GeodesicModel.newton_steps`) cost about as much as a
+    gradient; when some have not sufficed, steps with the exact one follow.  A step that does not
+    lower the energy is taken again, more strongly damped (Levenberg-Marquardt).
 
-    The start is a dict by block of arrays (*data_sets, *chains, *point_shape); the other arguments
-    are those of `fit`.
+    The start is a dict by block of arrays (*data_sets, *chains, *point_shape), ``spread`` the mean
+    loss (*data_sets) of distances to a point amid the data, unless given the starting footpoint,
+    and ``near`` a `HessianNearby` to use in place of the approximate one; the other arguments are
+    those of `fit`.
     """
     manifold = model.manifold
     blocks = model.blocks if blocks is None else blocks
     data = (covariates, points)
-    state, scale = start, _scale(model, start, *data)
-    current = model.energy_gradient(state, *data, blocks)
+    state = start
+    current = model.energy_gradient(state, *data, blocks, normal=True)
+    if spread is None:
+        spread = _spread(model, start, *data, current.energy)
+    scale = _scale(model, points, spread)
     norm = _gradient_norm(manifold, state, current)
     damping = np.zeros(norm.shape)
-    iterations = 0
+    slow, iterations = False, 0
     while iterations < max_iterations and np.any(norm > tolerance * scale):
         iterations += 1
         active = norm > tolerance * scale
-        if iterations <= GAUSS_NEWTON_STEPS:
-            steps = model.gauss_newton_steps(state, *data, current.gradient, damping)
+        if iterations > APPROXIMATE_STEPS:
+            steps = _exact_steps(model, state, *data, current.gradient, damping)
+        elif near is not None:
+            steps = near.steps(manifold, state, current.gradient, damping)
         else:
-            steps = _newton_steps(model, state, *data, current.gradient, damping)
+            steps = model.newton_steps(state, current, damping, slow)
         decrease = -0.5 * sum(
             manifold.inner(state[FOOTPOINT], steps[block], current.gradient[block])
             for block in blocks
         )
         steps = _shorten(manifold, state[FOOTPOINT], steps)
         trial = model.retract(state, steps)
-        found = model.energy_gradient(trial, *data, blocks)
+        found = model.energy_gradient(trial, *data, blocks, normal=True)
         trial_norm = _gradient_norm(manifold, trial, found)
         gain = current.energy - found.energy
         # Where energies differ by rounding alone the gradient is the better judge.
@@ -157,27 +180,51 @@ def minimise(model, start, covariates, points, blocks=None, tolerance=1e-10, max
         damping = np.where(
             accept, np.where(damping > 1e-6, 0.1 * damping, 0.0), np.maximum(10 * damping, 1e-3)
         )
-        chosen = manifold.expand(accept)
-        state = {block: np.where(chosen, trial[block], value) for block, value in state.items()}
-        current = replace(
-            current,
-            energy=np.where(accept, found.energy, current.energy),
-            gradient={
-                block: np.where(chosen, found.gradient[block], value)
-                for block, value in current.gradient.items()
-            },
-        )
+        state, current = _accepted(manifold, accept, (trial, found), (state, current))
+        slow = slow or bool(np.any(active & (trial_norm > SLOW * norm)))
         norm = np.where(accept, trial_norm, norm)
-    return Minimum(state, current.energy, norm / scale, norm <= tolerance * scale, iterations)
+    distances = np.sqrt(current.largest)
+    return Minimum(
+        state, current.energy, norm / scale, norm <= tolerance * scale, iterations, distances
+    )
 
 
-def _scale(model, start, covariates, points):
-    """Scale of each data set, for all its chains: the root of twice the energy of the footpoint."""
+def _accepted(manifold, accept, new, old):
+    """States and what was found at them, new where accepted."""
+    if np.all(accept):
+        return new
+    if not np.any(accept):
+        return old
+    (trial, found), (state, current) = new, old
+
+    def choose(first, second):
+        extra = first.ndim - accept.ndim
+        return np.where(accept.reshape(accept.shape + (1,) * extra), first, second)
+
+    merged = {
+        name: choose(getattr(found, name), getattr(current, name))
+        for name in ("energy", "normal", "largest")
+    }
+    gradient = {
+        block: choose(value, current.gradient[block]) for block, value in found.gradient.items()
+    }
+    parameters = {block: choose(value, state[block]) for block, value in trial.items()}
+    return parameters, replace(current, gradient=gradient, residuals=None, **merged)
+
+
+def _spread(model, start, covariates, points, energy):
+    """Energy of the starting footpoint; that of the start is known."""
+    if len(start) == 1:
+        return energy
     at_footpoint = {
         block: value if block == FOOTPOINT else np.zeros_like(value)
         for block, value in start.items()
     }
-    spread = model.energy_gradient(at_footpoint, covariates, points, blocks=()).energy
+    return model.energy_gradient(at_footpoint, covariates, points, blocks=()).energy
+
+
+def _scale(model, points, spread):
+    """Scale of each data set, for all its chains: the root of twice the spread."""
     size = np.max(np.abs(points), axis=tuple(range(-model.manifold.point_ndim - 1, 0)))
     size = size.reshape(size.shape + (1,) * (spread.ndim - size.ndim))
     # Below 1e-4 of the coordinates a gradient of 1e-10 of the scale would be rounding.
@@ -199,18 +246,44 @@ def _shorten(manifold, footpoint, steps):
     return {block: factor * step for block, step in steps.items()}
 
 
-def _newton_steps(model, state, covariates, points, gradients, damping):
+def _exact_steps(model, state, covariates, points, gradient, damping):
     """Steps from the exact Hessian, made positive where it is not."""
-    matrix = model.hessian(state, covariates, points, tuple(gradients))
-    values, vectors = np.linalg.eigh(matrix)
-    largest = np.maximum(np.max(np.abs(values), axis=-1)[..., None], np.finfo(float).tiny)
-    values = np.maximum(np.abs(values), 1e-12 * largest) + damping[..., None] * largest
+    exact = HessianNearby.of(model, state, covariates, points, tuple(gradient))
+    return steps_in_frame(
+        model.manifold, state[FOOTPOINT], gradient, lambda each: exact.solve(each, damping)
+    )
 
-    def solve(gradient):
-        turned = np.swapaxes(vectors, -1, -2) @ gradient
-        return -(vectors @ (turned / values[..., None]))
 
-    return steps_in_frame(model.manifold, state[FOOTPOINT], gradients, solve)
+@dataclass(frozen=True)
+class HessianNearby:
+    """Hessian of the energy at a footpoint, as absolute eigenvalues and eigenvectors."""
+
+    footpoint: np.ndarray
+    values: np.ndarray
+    vectors: np.ndarray
+
+    @classmethod
+    def of(cls, model, state, covariates, points, blocks=None):
+        """That of these records, in the frame at the footpoint."""
+        matrix = model.hessian(state, covariates, points, blocks)
+        values, vectors = np.linalg.eigh(matrix)
+        return cls(state[FOOTPOINT], np.abs(values), vectors)
+
+    def solve(self, gradient, damping):
+        """Minus the inverse, made positive and damped, applied to coordinates (*batch, D, 1)."""
+        largest = np.maximum(np.max(self.values, axis=-1)[..., None], np.finfo(float).tiny)
+        values = np.maximum(self.values, 1e-12 * largest) + damping[..., None] * largest
+        turned = np.swapaxes(self.vectors, -1, -2) @ gradient
+        return -(self.vectors @ (turned / values[..., None]))
+
+    def steps(self, manifold, state, gradient, damping):
+        """Steps at another footpoint nearby, to which all is carried in parallel."""
+        here, there = state[FOOTPOINT], self.footpoint
+        carried = {
+            block: manifold.transport_to(here, there, each) for block, each in gradient.items()
+        }
+        steps = steps_in_frame(manifold, there, carried, lambda each: self.solve(each, damping))
+        return {block: manifold.transport_to(there, here, each) for block, each in steps.items()}
 
 
 def fit(
@@ -255,13 +328,21 @@ def fit(
     _check_finite("a covariate", np.isfinite(x), x.ndim - 1)
     _check_finite("a coordinate of its point", np.isfinite(points), x.ndim - 1)
     _check_covariates(x)
-    start = starting_parameters(model, x, points)
-    found = minimise(model, start, x, points, None, tolerance, max_iterations)
+    some = _some_records(manifold, x, points)
+    (start, spread), near = starting_parameters(model, *some), None
+    if x.shape[-2] > MANY * STARTING_RECORDS:
+        # Most of the way, and the Hessian, on some of the records.
+        start = minimise(model, start, *some, tolerance=1e-3, spread=spread).parameters
+        near = HessianNearby.of(model, start, *some)
+    found = minimise(
+        model, start, x, points, None, tolerance, max_iterations, spread=spread, near=near
+    )
     if isinstance(model.loss, Distance) and not x.shape[-1]:
         found = _at_a_record(model, found, points)
-    distances = model.residual_distances(found.parameters, x, points)
-    check_cut_locus(manifold, distances, model.loss)
-    return Fit(**vars(found), largest_residual=np.max(distances, axis=-1), model=model)
+    if np.any(found.largest_residual > CUT_LOCUS_FRACTION * manifold.injectivity_radius):
+        distances = model.residual_distances(found.parameters, x, points)
+        check_cut_locus(manifold, distances, model.loss)
+    return Fit(**vars(found), model=model)
 
 
 def _check_finite(what, finite, leading):
@@ -336,43 +417,76 @@ def _at_a_record(model, found, points):
         found,
         parameters={FOOTPOINT: footpoint},
         energy=energy,
+        largest_residual=np.where(at_record, scale, found.largest_residual),
         gradient_norm=np.where(at_record, 0.0, found.gradient_norm),
         converged=found.converged | at_record,
     )
 
 
 def starting_parameters(model, covariates, points):
-    """Start of the fit: linear regression in the tangent space at a central record.
+    """Start of the fit, and its ``spread`` for `minimise`.
 
-    The central record is the one, of up to `CANDIDATES` spread over the data, with the least sum
-    of losses of the distances to the others.  For other losses than least squares the
-    regression is reweighted iteratively.  At most about `STARTING_RECORDS` records are used.
+    Linear regression in the tangent space at a central point; for other losses than least squares
+    it is reweighted iteratively.
     """
     manifold = model.manifold
+    centre, is_mean = _central_point(model, points)
+    if is_mean and not covariates.shape[-1]:
+        return model.parameters(centre), None
+    at_centre = residuals_of(manifold, {FOOTPOINT: centre}, covariates[..., :0], points)
+    spread = np.mean(model.loss.values(at_centre.squared_distances), axis=-1)
+    if isinstance(model.loss, SquaredDistance):
+        first, slopes = _linear_regression(
+            manifold, covariates, lambda weights: at_centre.adjoint_sums(FOOTPOINT, weights)
+        )
+    else:
+        first, slopes = _robust_regression(model, centre, covariates, points)
+    footpoint = manifold.exp(centre, first)
+    vectors = [manifold.log(footpoint, manifold.exp(centre, first + slope)) for slope in slopes]
+    return model.parameters(footpoint, *vectors), spread
+
+
+def _robust_regression(model, centre, covariates, points):
+    """Linear regression of logarithms, reweighted as the loss weights residuals."""
+    manifold = model.manifold
     record_axis = -manifold.point_ndim - 1
-    covariates, points = _some_records(manifold, covariates, points)
-    number = covariates.shape[-2]
-    chosen = np.unique(np.linspace(0, number - 1, min(number, CANDIDATES)).astype(int))
-    some = np.take(points, chosen, axis=record_axis)
-    pairs = np.expand_dims(some, record_axis), np.expand_dims(some, record_axis - 1)
-    losses = model.loss.values(manifold.dist(*pairs) ** 2)
-    best = np.argmin(np.sum(losses, axis=-1), axis=-1)
-    index = np.asarray(best)[(..., None) + (None,) * manifold.point_ndim]
-    centre = np.take_along_axis(some, index, axis=record_axis)
+    centre = np.expand_dims(centre, record_axis)
     logs = manifold.log(centre, points)
-    first, slopes = _linear_regression(manifold, covariates, logs)
-    for _ in range(0 if isinstance(model.loss, SquaredDistance) else 30):
+
+    def sums(weights):
+        return np.sum(manifold.expand(weights) * logs, axis=record_axis)
+
+    first, slopes = _linear_regression(manifold, covariates, sums)
+    for _ in range(30):
         line = np.expand_dims(first, record_axis) + manifold.combinations(slopes, covariates)
         apart = logs - line
         squares = np.maximum(manifold.inner(centre, apart, apart), 0.0)
         weights = model.loss.weights(squares)
         if not np.all(np.sum(weights, axis=-1) > 0.0):
             break
-        first, slopes = _linear_regression(manifold, covariates, logs, weights)
-    centre = np.squeeze(centre, axis=record_axis)
-    footpoint = manifold.exp(centre, first)
-    vectors = [manifold.log(footpoint, manifold.exp(centre, first + slope)) for slope in slopes]
-    return model.parameters(footpoint, *vectors)
+        first, slopes = _linear_regression(manifold, covariates, sums, weights)
+    return first, slopes
+
+
+def _central_point(model, points):
+    """Points (*data_sets, *point_shape) amid the data, and whether they are near means.
+
+    The record that has, of up to `CANDIDATES`, the least sum of losses of the distances to the
+    others; by least squares without a cut locus `Manifold.centre`.
+    """
+    manifold = model.manifold
+    record_axis = -manifold.point_ndim - 1
+    if np.isinf(manifold.injectivity_radius) and isinstance(model.loss, SquaredDistance):
+        return manifold.centre(points), True
+    number = points.shape[record_axis]
+    chosen = np.unique(np.linspace(0, number - 1, CANDIDATES).astype(int))
+    some = np.take(points, chosen, axis=record_axis)
+    pairs = np.expand_dims(some, record_axis), np.expand_dims(some, record_axis - 1)
+    losses = model.loss.values(manifold.dist(*pairs) ** 2)
+    best = np.argmin(np.sum(losses, axis=-1), axis=-1)
+    index = np.asarray(best)[(..., None) + (None,) * manifold.point_ndim]
+    best = np.take_along_axis(some, index, axis=record_axis)
+    return np.squeeze(best, axis=record_axis), False
 
 
 def _some_records(manifold, covariates, points):
@@ -392,13 +506,15 @@ def _some_records(manifold, covariates, points):
     )
 
 
-def _linear_regression(manifold, covariates, vectors, weights=None):
-    """Intercept and slopes (*data_sets, *point_shape) of tangent vectors at one point."""
-    record_axis = -manifold.point_ndim - 1
+def _linear_regression(manifold, covariates, sums, weights=None):
+    """Intercept and slopes (*data_sets, *point_shape) of tangent vectors at one point.
+
+    ``sums`` takes weights (*data_sets, n) to the sum of weighted vectors.
+    """
     if weights is None:
         weights = np.ones(covariates.shape[:-1])
     weights = weights / np.sum(weights, axis=-1, keepdims=True)
-    middle = np.sum(manifold.expand(weights) * vectors, axis=record_axis)
+    middle = sums(weights)
     if not covariates.shape[-1]:
         return middle, []
     mean = np.sum(weights[..., None] * covariates, axis=-2)
@@ -407,9 +523,6 @@ def _linear_regression(manifold, covariates, vectors, weights=None):
     # Covariates that the weights leave no variation in get no slope.
     inverse = np.linalg.pinv(np.swapaxes(weighted, -1, -2) @ x, hermitian=True)
     factors = weighted @ inverse
-    slopes = [
-        np.sum(manifold.expand(factors[..., j]) * vectors, axis=record_axis)
-        for j in range(x.shape[-1])
-    ]
+    slopes = [sums(factors[..., j]) for j in range(x.shape[-1])]
     shift = sum(manifold.expand(mean[..., j]) * slope for j, slope in enumerate(slopes))
     return middle - shift, slopes

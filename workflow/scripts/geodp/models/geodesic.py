@@ -19,15 +19,22 @@ from geodp.models.blocks import FOOTPOINT, block_names
 from geodp.models.chunks import CHUNK, sum_over_records
 from geodp.models.fitting import fit, minimise
 from geodp.models.losses import Loss, SquaredDistance
-from geodp.models.residuals import gauss_newton_steps, record_size, residuals_of
+from geodp.models.residuals import Residuals, kind_of, record_size
 
 
 @dataclass(frozen=True)
 class EnergyGradient:
-    """Energy (*data_sets, *chains), and gradients (*data_sets, *chains, *point_shape) by block."""
+    """Energy (*data_sets, *chains), and gradients (*data_sets, *chains, *point_shape) by block.
+
+    With a normal matrix also the largest squared residuals, shaped as the energy; and, where the
+    Hessian of the distances is known and records fit into one chunk, the residuals.
+    """
 
     energy: np.ndarray
     gradient: dict
+    normal: np.ndarray | None = None
+    largest: np.ndarray | None = None
+    residuals: Residuals | None = None
 
 
 @dataclass(frozen=True)
@@ -82,7 +89,7 @@ class GeodesicModel:
             )
         return covariates
 
-    def energy_gradient(self, parameters, covariates, points, blocks=None):
+    def energy_gradient(self, parameters, covariates, points, blocks=None, normal=False):
         """Energy, the mean loss, and its gradients (Kulkarni and Soto, eq. 3, 5 and 6).
 
         By least squares the energy is ``1/(2n) sum d^2``.
@@ -94,28 +101,49 @@ class GeodesicModel:
         points : ndarray, shape (*data_sets, n, *point_shape)
         blocks : sequence of str, optional
             Blocks of the gradient to compute: empty for the energy alone; all unless given.
+        normal : bool
+            Whether to compute what `newton_steps` needs besides.
 
         Returns
         -------
         EnergyGradient
         """
-        manifold = self.manifold
+        manifold, loss = self.manifold, self.loss
         blocks = self.blocks if blocks is None else blocks
         x = self.aligned(covariates, points)
+        kind, number = kind_of(manifold, self.number_of_covariates), x.shape[-2]
+        whole: list = []
 
         def part(some, records):
-            found = residuals_of(manifold, some, x[records], points[records])
-            losses = self.loss.values(found.squared_distances)
-            weights = self.loss.weights(found.squared_distances) if blocks else None
-            gradients = [-found.adjoint_sums(block, weights) for block in blocks]
-            return [np.sum(losses, axis=-1), *gradients]
+            if not blocks:
+                squares = kind.squares_of(manifold, some, x[records], points[records])
+                return [np.sum(loss.values(squares), axis=-1)]
+            found = kind.of(manifold, some, x[records], points[records])
+            squares = found.squared_distances
+            weights = loss.weights(squares)
+            sums = [np.sum(loss.values(squares), axis=-1)]
+            if normal:
+                sums += [np.max(squares, axis=-1), found.normal(blocks, weights)]
+                if weights is None and found.bends and squares.shape == size_of_all:
+                    whole.append(found)
+            return [*sums, *(-found.adjoint_sums(block, weights) for block in blocks)]
 
-        size = record_size(manifold, self.number_of_covariates)
-        energy, *gradients = sum_over_records(manifold, parameters, x.shape[:-1], part, size=size)
-        number = x.shape[-2]
+        batch = manifold.batch_shape(parameters[FOOTPOINT])
+        sets = x.ndim - 2
+        # As `sum_over_records` shapes them.
+        size_of_all = (*batch[:sets], int(np.prod(batch[sets:], dtype=int)), number)
+        size = record_size(manifold, self.number_of_covariates, normal)
+        merge = {1: np.maximum} if normal else {}
+        energy, *sums = sum_over_records(
+            manifold, parameters, x.shape[:-1], part, size=size, merge=merge
+        )
+        gradients = sums[2:] if normal else sums
         return EnergyGradient(
             energy / number,
             {block: total / number for block, total in zip(blocks, gradients, strict=True)},
+            normal=sums[1] / number if normal else None,
+            largest=sums[0] if normal else None,
+            residuals=whole[0] if whole else None,
         )
 
     def residual_distances(self, parameters, covariates, points):
@@ -127,10 +155,11 @@ class GeodesicModel:
         before = (slice(None),) * (x.ndim - 2)
         size = record_size(manifold, self.number_of_covariates)
         step = max(1, CHUNK // (size * max(1, distances.size // number)))
+        kind = kind_of(manifold, self.number_of_covariates)
         for start in range(0, number, step):
             some = (*before, slice(start, start + step))
-            found = residuals_of(manifold, parameters, x[some], points[some])
-            distances[..., some[-1]] = np.sqrt(found.squared_distances)
+            squares = kind.squares_of(manifold, parameters, x[some], points[some])
+            distances[..., some[-1]] = np.sqrt(squares)
         return distances
 
     def predict(self, parameters: dict, covariates: ArrayLike) -> np.ndarray:
@@ -176,14 +205,26 @@ class GeodesicModel:
         }
         return {FOOTPOINT: manifold.exp(footpoint, step), **carried}
 
-    def gauss_newton_steps(self, parameters, covariates, points, gradients, damping):
-        """`residuals.gauss_newton_steps` with records weighted as the loss weights them."""
-        x = self.aligned(covariates, points)
-        weights = None
-        if not isinstance(self.loss, SquaredDistance):
-            found = residuals_of(self.manifold, parameters, x, points)
-            weights = self.loss.weights(found.squared_distances)
-        return gauss_newton_steps(self.manifold, parameters, x, gradients, damping, weights)
+    def newton_steps(self, parameters, found, damping, slow=False):
+        """Steps (*data_sets, *chains, *point_shape) by block that lower the energy.
+
+        Minus the inverse of an approximate Hessian, applied to the gradient.  The Hessian is the
+        mean over records of ``J_i^T J_i`` (Gauss-Newton), with J_i the derivative of the prediction
+        and records weighted as the loss does.  On matrices it can be that of ``J_i^T H_i J_i``,
+        with H_i the Hessian of half the squared distance, which is no identity in curved spaces.
+
+        Parameters
+        ----------
+        parameters : dict of ndarray, shape (*data_sets, *chains, *point_shape)
+        found : EnergyGradient
+            At the parameters, with a normal matrix.
+        damping : ndarray, shape (*data_sets, *chains)
+            Levenberg-Marquardt shift, relative to the size of the Hessian.
+        slow : bool
+            Whether Gauss-Newton steps converge slowly, so that others may cost more.
+        """
+        kind = kind_of(self.manifold, self.number_of_covariates)
+        return kind.steps(self.manifold, parameters, found, damping, slow)
 
     def hessian(self, parameters, covariates, points, blocks=None, difference_step=1e-5):
         """Full Hessian (*data_sets, *chains, D, D) of the energy, by differences of the gradient.

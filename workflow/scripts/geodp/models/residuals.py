@@ -18,9 +18,12 @@ import numpy as np
 
 from geodp.manifolds.base import align_data_axes
 from geodp.manifolds.differences import DifferencedManifold
-from geodp.manifolds.symmetric import JACOBI_SOLUTIONS, SymmetricSpace, jacobi_factors
+from geodp.manifolds.symmetric import (
+    BendingLogs,
+    SymmetricSpace,
+    jacobi_factors,
+)
 from geodp.models.blocks import FOOTPOINT
-from geodp.models.chunks import sum_over_records
 
 
 class Residuals(ABC):
@@ -38,12 +41,45 @@ class Residuals(ABC):
 
     squared_distances: Any
 
+    @property
+    def bends(self):
+        """Whether Hessians of the squared distances are at hand."""
+        return False
+
     @abstractmethod
     def adjoint_sums(self, block, weights=None):
         """Sum over records of contributions to a block, (*data_sets, *chains, *point_shape).
 
         Records may have ``weights`` (*data_sets, *chains, n).
         """
+
+    @abstractmethod
+    def normal(self, blocks, weights=None):
+        """Sum over records of ``J_i^T J_i``, with J_i the derivative of the prediction in blocks.
+
+        As `steps` of the same class takes it.
+        """
+
+    @classmethod
+    @abstractmethod
+    def of(cls, manifold, parameters, covariates, points):
+        """See `residuals_of`."""
+
+    @classmethod
+    def squares_of(cls, manifold, parameters, covariates, points):
+        """Squared distances of records, without the rest."""
+        return cls.of(manifold, parameters, covariates, points).squared_distances
+
+    @staticmethod
+    def steps(manifold, parameters, found, damping, slow=False):
+        """See `GeodesicModel.newton_steps`; here ``found.normal`` is in the frame, (..., D, D)."""
+        normal = damped(found.normal, damping)
+        return steps_in_frame(
+            manifold,
+            parameters[FOOTPOINT],
+            found.gradient,
+            lambda gradient: -np.linalg.solve(normal, gradient),
+        )
 
 
 def residuals_of(manifold, parameters, covariates, points):
@@ -61,19 +97,22 @@ def residuals_of(manifold, parameters, covariates, points):
     -------
     Residuals
     """
-    kind = _kind(manifold, covariates.shape[-1])
+    kind = kind_of(manifold, covariates.shape[-1])
     return kind.of(manifold, parameters, covariates, points)
 
 
-def _kind(manifold, number_of_covariates):
+def kind_of(manifold, number_of_covariates):
+    """The class of residuals of a model."""
     if not isinstance(manifold, SymmetricSpace):
         return DifferencedResiduals
     return PerRecordGeodesicResiduals if number_of_covariates > 1 else OneGeodesicResiduals
 
 
-def record_size(manifold, number_of_covariates):
-    """About how many numbers the largest array of `residuals_of` holds for a record."""
-    return _kind(manifold, number_of_covariates).record_size(manifold)
+def record_size(manifold, number_of_covariates, normal=False):
+    """About how many numbers the largest array of `residuals_of`, or `normal`, has for a record."""
+    kind = kind_of(manifold, number_of_covariates)
+    one_geodesic = kind is OneGeodesicResiduals
+    return kind.record_size(manifold) * (manifold.dim if normal and not one_geodesic else 1)
 
 
 def _one_geodesic(parameters, covariates):
@@ -93,43 +132,122 @@ def _argument(index):
 class OneGeodesicResiduals(Residuals):
     """Residuals about predictions on one geodesic of a symmetric space: k = 0 or 1.
 
-    ``times`` broadcast to (*data_sets, *chains, n), and ``logs`` are `LogsAlong` or alike.
+    ``logs`` are `LogsAlong`.
     """
 
     manifold: SymmetricSpace
     blocks: tuple
-    times: np.ndarray
     logs: Any
 
     @classmethod
     def of(cls, manifold, parameters, covariates, points):
         start, velocity, times = _one_geodesic(parameters, covariates)
-        logs = manifold.logs_along(start, velocity, times, points)
-        aligned = align_data_axes(times, times.ndim - 1, logs.squared_distances.ndim - 1)
-        return cls(manifold, tuple(parameters), aligned, logs)
+        return cls(manifold, tuple(parameters), manifold.logs_along(start, velocity, times, points))
+
+    @classmethod
+    def squares_of(cls, manifold, parameters, covariates, points):
+        along = _one_geodesic(parameters, covariates)
+        return manifold.squared_distances_along(*along, points)
 
     @staticmethod
     def record_size(manifold):
-        return 1
+        # Matrices are best few at a time; of vectors no array of their size is made.
+        return max(1, len(manifold.curvature_signs) // 4)
 
     @property
     def squared_distances(self):
         return self.logs.squared_distances
 
+    @property
+    def bends(self):
+        return isinstance(self.logs, BendingLogs)
+
     @cached_property
     def _factors(self):
-        return {
-            block: jacobi_factors(
-                self.manifold, self.logs.frequencies, self.times, _argument(index)
-            )
-            for index, block in enumerate(self.blocks)
-        }
+        if len(self.blocks) == 1:
+            # Without a covariate nothing moves along.
+            return {FOOTPOINT: [1.0] * len(self.manifold.curvature_signs)}
+        factors = self.logs.factors()
+        return {block: factors[_argument(index)] for index, block in enumerate(self.blocks)}
 
     def adjoint_sums(self, block, weights=None):
         factors = self._factors[block]
         if weights is not None:
             factors = [weights * factor for factor in factors]
         return self.logs.combine(factors)
+
+    def _columns(self, blocks):
+        """Factors (*data_sets, *chains, K, B, n) of some blocks."""
+        batch, number = self.squared_distances.shape[:-1], self.squared_distances.shape[-1]
+        columns = np.empty((*batch, len(self.manifold.curvature_signs), len(blocks), number))
+        for place, block in enumerate(blocks):
+            for index, factor in enumerate(self._factors[block]):
+                columns[..., index, place, :] = factor
+        return columns
+
+    def normal(self, blocks, weights=None):
+        """See `Residuals.normal`: (*data_sets, *chains, K, B, B), a matrix in each eigenspace."""
+        columns = self._columns(blocks)
+        weighted = columns if weights is None else weights[..., None, None, :] * columns
+        return weighted @ np.swapaxes(columns, -1, -2)
+
+    @staticmethod
+    def steps(manifold, parameters, found, damping, slow=False):
+        """See `GeodesicModel.newton_steps`; ``found.normal`` has a matrix in each eigenspace."""
+        start, *velocities = parameters.values()
+        normal = damped(found.normal, damping[..., None])
+        if found.residuals is not None and (slow or found.residuals.logs.bends_readily):
+            return found.residuals.curved_steps(found.gradient, normal, normal - found.normal)
+        velocity = velocities[0] if velocities else np.zeros_like(start)
+        parts = [manifold.split(start, velocity, each) for each in found.gradient.values()]
+        flat = np.stack(parts, axis=-manifold.point_ndim - 1)  # (*batch, K, B, *point_shape)
+        flat = flat.reshape((*normal.shape[:-1], -1))
+        steps = -np.sum(np.linalg.inv(normal) @ flat, axis=-3)
+        return {
+            block: steps[..., index, :].reshape(start.shape)
+            for index, block in enumerate(found.gradient)
+        }
+
+    def curved_steps(self, gradients, normal, shift, tolerance=1e-6, most=30):
+        """Steps with the Hessian of each squared distance, and not of the predictions.
+
+        The system is ``sum J_i^T H_i J_i``, with H_i the Hessian of half the squared distance at a
+        prediction: without covariates the exact Hessian of the energy.  It is solved by conjugate
+        gradients, preconditioned by ``sum J_i^T J_i``, in coordinates with one in each eigenspace.
+        """
+        logs, columns = self.logs, self._columns(tuple(gradients))
+        # Chains may have been flattened into one axis.
+        batch, number = columns.shape[:-3], columns.shape[-1]
+        inverse, shift = (
+            each.reshape((*batch, *each.shape[-3:])) for each in (np.linalg.inv(normal), shift)
+        )
+
+        def product(moves):
+            places = np.einsum("...kbn,...kb->...kn", columns, moves)
+            bent = np.einsum("...kbn,...kn->...kb", columns, logs.bend(places)) / number
+            return bent + (shift @ moves[..., None])[..., 0]
+
+        def inner(first, second):
+            return np.sum(first * second, axis=(-2, -1), keepdims=True)
+
+        flat = [each.reshape((*batch, *self.manifold.point_shape)) for each in gradients.values()]
+        left = -np.stack([logs.coordinates(each) for each in flat], axis=-1)
+        steps = np.zeros_like(left)
+        direction = solved = (inverse @ left[..., None])[..., 0]
+        size = start = inner(left, solved)
+        for _ in range(most):
+            if np.all(size <= tolerance**2 * start):
+                break
+            image = product(direction)
+            ahead = size / np.maximum(inner(direction, image), np.finfo(float).tiny)
+            steps, left = steps + ahead * direction, left - ahead * image
+            solved = (inverse @ left[..., None])[..., 0]
+            before, size = size, inner(left, solved)
+            direction = solved + size / np.maximum(before, np.finfo(float).tiny) * direction
+        return {
+            block: logs.vector(steps[..., index]).reshape(each.shape)
+            for index, (block, each) in enumerate(gradients.items())
+        }
 
 
 @dataclass(frozen=True)
@@ -140,9 +258,10 @@ class PerRecordGeodesicResiduals(Residuals):
     ----------
     manifold : SymmetricSpace
     covariates : ndarray that broadcasts to (*data_sets, *chains, n, k)
-    start : ndarray, shape (*data_sets, *chains, 1, *point_shape)
+    start, vectors : ndarray, shape (*data_sets, *chains, n, *point_shape)
+        Footpoint, and ``x_1 v_1 + ... + x_k v_k`` of each record.
     frequencies : ndarray, shape (*data_sets, *chains, n, K)
-        Of each record's ``x_1 v_1 + ... + x_k v_k``.
+        Of these vectors.
     components : ndarray, shape (*data_sets, *chains, n, K, *point_shape)
         Of the residuals carried back, by curvature eigenspace.
     blocks : tuple of str
@@ -151,6 +270,7 @@ class PerRecordGeodesicResiduals(Residuals):
     manifold: SymmetricSpace
     covariates: np.ndarray
     start: np.ndarray
+    vectors: np.ndarray
     frequencies: np.ndarray
     components: np.ndarray
     blocks: tuple
@@ -166,6 +286,7 @@ class PerRecordGeodesicResiduals(Residuals):
             manifold,
             x,
             start,
+            vectors,
             manifold.frequencies(start, vectors),
             manifold.split(start, vectors, back),
             tuple(parameters),
@@ -205,30 +326,25 @@ class PerRecordGeodesicResiduals(Residuals):
             each = self.manifold.expand(weights) * each
         return np.sum(each, axis=-self.manifold.point_ndim - 1)
 
-    @staticmethod
-    def products(manifold, parameters, covariates, blocks, weights):
-        """Sum over records of weighted ``J_i^T J_i``, from projections on eigenspaces."""
-        x, start, vectors = _record_vectors(manifold, parameters, covariates)
-        before = -manifold.point_ndim - 1
-        frame = manifold.frame(start)
-        images = manifold.split(
-            np.expand_dims(start, before), np.expand_dims(vectors, before), frame
-        )  # (*batch, n, dim, K, *point_shape)
-        place = np.expand_dims(start, (before, before - 1))
+    def normal(self, blocks, weights=None):
+        """See `Residuals.normal`: (*data_sets, *chains, D, D), from projections on eigenspaces."""
+        manifold, before = self.manifold, -self.manifold.point_ndim - 1
+        frame = manifold.frame(self.start)
+        start, vectors = (np.expand_dims(each, before) for each in (self.start, self.vectors))
+        images = manifold.split(start, vectors, frame)  # (*batch, n, dim, K, *point_shape)
         # Coordinates (*batch, n, dim, K, dim): a projection matrix for each eigenspace.
         frames = np.expand_dims(frame, (before - 1, before - 2))
-        projections = manifold.coordinates(place, images, frames)
-        factors = _factors_of_records(manifold, manifold.frequencies(start, vectors))
-        names = tuple(parameters)
+        projections = manifold.coordinates(np.expand_dims(start, before), images, frames)
+        factors = _factors_of_records(manifold, self.frequencies)
+        columns = []
+        for index in (self.blocks.index(block) for block in blocks):
+            scale = self.covariates[..., index - 1, None] if index else 1.0
+            columns.append(scale * factors[_argument(index)])
+        weights = np.ones(self.frequencies.shape[:-1]) if weights is None else weights
         rows = []
-        for first in (names.index(block) for block in blocks):
-            row = []
-            for second in (names.index(block) for block in blocks):
-                scale = weights
-                for index in (first, second):
-                    scale = scale * x[..., index - 1] if index else scale
-                pair = factors[_argument(first)] * factors[_argument(second)]
-                row.append(np.einsum("...n,...nk,...nikj->...ij", scale, pair, projections))
+        for first in columns:
+            pairs = [weights[..., None] * first * second for second in columns]
+            row = [np.einsum("...nk,...nikj->...ij", pair, projections) for pair in pairs]
             rows.append(np.concatenate(row, axis=-1))
         return np.concatenate(rows, axis=-2)
 
@@ -245,12 +361,10 @@ def _record_vectors(manifold, parameters, covariates):
 def _factors_of_records(manifold, frequencies):
     """Jacobi factors (*batch, n, K) of each record at time one, by argument of Exp."""
     shape = (*frequencies.shape[:-1], 1)
-    found = {}
-    for argument in JACOBI_SOLUTIONS:
-        factors = jacobi_factors(manifold, frequencies, np.ones(1), argument)
-        parts = [np.broadcast_to(factor, shape) for factor in factors]
-        found[argument] = np.concatenate(parts, axis=-1)
-    return found
+    return {
+        argument: np.concatenate([np.broadcast_to(each, shape) for each in factors], axis=-1)
+        for argument, factors in jacobi_factors(manifold, frequencies, np.ones(1)).items()
+    }
 
 
 @dataclass(frozen=True)
@@ -306,63 +420,21 @@ class DifferencedResiduals(Residuals):
         frame = self.manifold.frame(self.parameters[FOOTPOINT])
         return self.manifold.vector(frame, np.sum(coordinates, axis=-1))
 
-    @staticmethod
-    def products(manifold, parameters, covariates, blocks, weights):
-        """Sum over records of weighted ``J_i^T J_i``, from differences of Exp."""
-        footpoint, *vectors = parameters.values()
-        names = tuple(parameters)
-        x = align_data_axes(covariates, covariates.ndim - 2, footpoint.ndim - manifold.point_ndim)
+    def normal(self, blocks, weights=None):
+        """See `Residuals.normal`: (*data_sets, *chains, D, D), from differences of Exp."""
+        manifold, names = self.manifold, tuple(self.parameters)
+        footpoint, *vectors = self.parameters.values()
         axis = -manifold.point_ndim - 2
+        moved = [names.index(block) for block in blocks]
         images = np.concatenate(
-            [manifold.exp_derivatives(footpoint, vectors, x, names.index(each)) for each in blocks],
+            [manifold.exp_derivatives(footpoint, vectors, self.covariates, m) for m in moved],
             axis=axis,
         )
-        ends = np.expand_dims(manifold.ends(footpoint, vectors, x), axis)
+        ends = np.expand_dims(self.predictions, axis)
         products = manifold.gram(ends, images, manifold.point_ndim + 1)
-        return np.sum(weights[..., None, None, :] * products, axis=-1)
-
-
-def gauss_newton_steps(manifold, parameters, covariates, gradients, damping, weights=None):
-    """Minus the inverse Gauss-Newton Hessian, damped, applied to a gradient of the energy.
-
-    That Hessian is the mean over records of ``J_i^T J_i``, with ``J_i`` the derivative of the
-    prediction in the blocks that have a gradient.
-
-    Parameters
-    ----------
-    manifold : Manifold
-    parameters : dict of ndarray, shape (*data_sets, *chains, *point_shape)
-    covariates : ndarray, shape (*data_sets, n, k)
-    gradients : dict of ndarray, shape (*data_sets, *chains, *point_shape)
-        Of the energy, by block.
-    damping : ndarray, shape (*data_sets, *chains)
-        Levenberg-Marquardt shift, relative to the size of the Hessian.
-    weights : ndarray, shape (*data_sets, *chains, n), optional
-        Factor of each record in the mean; one if not given.
-
-    Returns
-    -------
-    dict of ndarray, shape (*data_sets, *chains, *point_shape)
-        Steps, by block.
-    """
-    kind = _kind(manifold, covariates.shape[-1])
-    if kind is OneGeodesicResiduals:
-        return _steps_by_eigenspace(manifold, parameters, covariates, gradients, damping, weights)
-    footpoint, number = parameters[FOOTPOINT], covariates.shape[-2]
-    shape = (*manifold.batch_shape(footpoint), number)
-    weights = np.broadcast_to(1.0 if weights is None else weights, shape)
-
-    def part(some, records, chosen):
-        return [kind.products(manifold, some, covariates[records], tuple(gradients), chosen)]
-
-    size = manifold.dim * kind.record_size(manifold)
-    [total] = sum_over_records(
-        manifold, parameters, covariates.shape[:-1], part, per_record=[weights], size=size
-    )
-    normal = _damped(total / number, damping)
-    return steps_in_frame(
-        manifold, footpoint, gradients, lambda gradient: -np.linalg.solve(normal, gradient)
-    )
+        if weights is not None:
+            products = weights[..., None, None, :] * products
+        return np.sum(products, axis=-1)
 
 
 def steps_in_frame(manifold, footpoint, gradients, solve):
@@ -382,37 +454,9 @@ def steps_in_frame(manifold, footpoint, gradients, solve):
     }
 
 
-def _damped(normal, damping):
+def damped(normal, damping):
     """Normal matrices plus a multiple of the identity; the identity where the matrix is zero."""
     trace = np.trace(normal, axis1=-2, axis2=-1)
     # A little is always added, so that they are invertible.
     shift = np.where(trace > 0.0, (damping + 1e-14) * trace, 1.0)
     return normal + shift[..., None, None] * np.eye(normal.shape[-1])
-
-
-def _steps_by_eigenspace(manifold, parameters, covariates, gradients, damping, weights):
-    """Along one geodesic the Hessian is a matrix over blocks in each curvature eigenspace."""
-    start, velocity, times = _one_geodesic(parameters, covariates)
-    blocks = tuple(parameters)
-    frequencies = manifold.frequencies(start, velocity)
-    times = align_data_axes(times, times.ndim - 1, frequencies.ndim - 1)
-    shape = np.broadcast_shapes((*frequencies.shape[:-1], 1), times.shape)
-    factors = {
-        block: jacobi_factors(manifold, frequencies, times, _argument(blocks.index(block)))
-        for block in gradients
-    }
-    parts = {block: manifold.split(start, velocity, each) for block, each in gradients.items()}
-    axis = -manifold.point_ndim - 1
-    steps = dict.fromkeys(gradients, 0.0)
-    for index in range(len(manifold.curvature_signs)):
-        columns = np.stack(
-            [np.broadcast_to(factors[block][index], shape) for block in gradients], axis=-2
-        )
-        weighted = columns if weights is None else weights[..., None, :] * columns
-        normal = weighted @ np.swapaxes(columns, -1, -2) / shape[-1]
-        inverse = np.linalg.inv(_damped(normal, damping))
-        for row, block in enumerate(gradients):
-            for column, other in enumerate(gradients):
-                component = np.take(parts[other], index, axis=axis)
-                steps[block] -= manifold.expand(inverse[..., row, column]) * component
-    return steps

@@ -99,7 +99,7 @@ class GeomstatsDensity:
         back = self._transport(residuals, predictions, metric.log(point, predictions))
         p, v, back = (from_geomstats(manifold, each) for each in (point, velocity, back))
         components = manifold.split(p[None], v[None], back)
-        weights = jacobi_factors(manifold, manifold.frequencies(p, v), x, "point")
+        weights = jacobi_factors(manifold, manifold.frequencies(p, v), x)["point"]
         total = sum(
             np.einsum("n,n...->...", np.broadcast_to(weight, x.shape), components[:, index])
             for index, weight in enumerate(weights)
