@@ -17,6 +17,9 @@ from geodp.models.geodesic import GeodesicModel as GeodesicModel
 from geodp.models.losses import Distance as Distance
 from geodp.models.losses import Huber as Huber
 from geodp.models.losses import SquaredDistance as SquaredDistance
+from geodp.models.regression import FittedModel as FittedModel
+from geodp.models.regression import fit as fit
+from geodp.models.regression import mean as mean
 from geodp_release.accounting import PrivacyBudget as PrivacyBudget
 from geodp_release.assumptions import Assumptions as Assumptions
 from geodp_release.estimator import PrivateGeodesicRegression as PrivateGeodesicRegression

@@ -657,7 +657,9 @@ def _fits(at):
         yield "the fit is a minimum", np.maximum(0.0, excess + 1e-4 * size**2), 0.0, 0.0
     distances = model.residual_distances(found.parameters, *at.data)
     largest = np.max(distances, axis=-1)
-    yield "largest_residual is that of the fit", found.largest_residual, largest, 0.0
+    # One may come from the square of the other.
+    error = found.largest_residual**2 - largest**2
+    yield "largest_residual is that of the fit", error, 0.0, at.rounding
     singles = [model.fit(*data) for data in zip(*at.data, strict=True)]
     for block, value in found.parameters.items():
         each = np.stack([single.parameters[block] for single in singles])

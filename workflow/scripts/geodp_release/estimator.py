@@ -17,7 +17,7 @@ except ImportError as problem:
 from geodp.errors import DataError
 from geodp.manifolds.base import Manifold
 from geodp.manifolds.registry import layout_advice, parse_point
-from geodp.models.geodesic import GeodesicModel
+from geodp.models.regression import variance_explained
 from geodp.settings.sections import public_centre
 from geodp_release.accounting import CONCENTRATED, PURE, PrivacyBudget
 from geodp_release.assumptions import NONE, Assumptions
@@ -247,13 +247,7 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
         )
         if not (np.all(valid) and np.all(np.isfinite(predicted))):
             raise DataError("a score needs valid points and covariates: leave the others out")
-        mean = GeodesicModel(manifold, 0).fit(None, points).footpoint
-        left = np.sum(manifold.dist(points, predicted) ** 2)
-        whole = np.sum(manifold.dist(points, mean) ** 2)
-        if whole == 0.0:
-            # As in scikit-learn.
-            return 1.0 if left == 0.0 else 0.0
-        return float(1.0 - left / whole)
+        return variance_explained(manifold, points, predicted)
 
     def _release(self):
         check_is_fitted(self, "release_")

@@ -105,6 +105,10 @@ class Manifold(ABC):
         """Whether arrays (n, *point_shape) are points, each by itself; ndarray of bool, (n,)."""
         return np.array([self.invalid_reason(array) is None for array in arrays], dtype=bool)
 
+    def are_all_points(self, arrays):
+        """Whether all arrays (n, *point_shape) are points; may be faster than `are_points`."""
+        return bool(np.all(self.are_points(arrays)))
+
     @abstractmethod
     def exp_volume(self, point, vector):
         """Volume density of the exponential map at ``vector`` (1 at zero); shape of the batch."""

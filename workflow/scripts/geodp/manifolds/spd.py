@@ -257,6 +257,15 @@ class SPD(SymmetricSpace):
         smallest = np.linalg.eigvalsh(_symmetric(safe))[..., 0]
         return numbers & np.all(even, axis=(-2, -1)) & (smallest > 0.0)
 
+    def are_all_points(self, arrays):
+        if not np.allclose(arrays, _transposed(arrays), rtol=1e-9, atol=0.0):
+            return False
+        try:
+            np.linalg.cholesky(arrays)
+        except np.linalg.LinAlgError:
+            return super().are_all_points(arrays)
+        return True
+
     def frequencies(self, point, vector):
         values = np.linalg.eigvalsh(self._whiten(point, vector)[0])
         return 0.5 * np.abs(values[..., self._rows] - values[..., self._columns])

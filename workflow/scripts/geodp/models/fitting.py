@@ -331,9 +331,11 @@ def fit(
     some = _some_records(manifold, x, points)
     (start, spread), near = starting_parameters(model, *some), None
     if x.shape[-2] > MANY * STARTING_RECORDS:
-        # Most of the way, and the Hessian, on some of the records.
-        start = minimise(model, start, *some, tolerance=1e-3, spread=spread).parameters
-        near = HessianNearby.of(model, start, *some)
+        # Most of the way on some of the records.
+        start = minimise(model, start, some[0], some[1], tolerance=1e-3, spread=spread).parameters
+        if not x.shape[-1]:
+            # Hessians of means differ little; others as much as their covariates do.
+            near = HessianNearby.of(model, start, *some)
     found = minimise(
         model, start, x, points, None, tolerance, max_iterations, spread=spread, near=near
     )

@@ -1,0 +1,141 @@
+"""Means and geodesics in one call; fast ways of fitting against slow ones."""
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+import geodp
+from geodp.errors import DataError
+from geodp.manifolds.symmetric import SymmetricSpace
+from geodp.models import fitting
+from geodp.models.geodesic import GeodesicModel
+from geodp.testing import check_model
+
+
+def covariances(size, number, seed=1):
+    """Sample covariances of few draws, far from one another."""
+    draws = np.random.default_rng(seed).standard_normal((number, size, 2 * size))
+    return draws @ np.swapaxes(draws, -1, -2) / (2 * size)
+
+
+@pytest.mark.parametrize("size", [3, 5])
+def test_steps_on_matrices_use_hessians_of_distances(size):
+    check_model(GeodesicModel(geodp.SPD(size), 0))
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])
+@pytest.mark.parametrize("covariates", [0, 1])
+def test_fits_of_scattered_matrices_are_those_of_the_slow_way(size, covariates, monkeypatch):
+    points, model = covariances(size, 40), GeodesicModel(geodp.SPD(size), covariates)
+    x = np.linspace(-1.0, 1.0, 40) if covariates else None
+    fast = model.fit(x, points, tolerance=1e-12)
+    assert fast.converged
+    # Logarithms one by one, steps without Hessians of distances, then exact Hessians.
+    monkeypatch.setattr(geodp.SPD, "logs_along", SymmetricSpace.logs_along)
+    slow = model.fit(x, points, tolerance=1e-12)
+    assert slow.converged
+    assert slow.iterations > fast.iterations
+    for block, value in fast.parameters.items():
+        error = model.manifold.norm(fast.footpoint, value - slow.parameters[block])
+        assert error <= 1e-10
+    assert abs(fast.energy - slow.energy) <= 1e-12 * slow.energy
+
+
+@pytest.mark.parametrize("space", [geodp.Sphere(2), geodp.SPD(2), geodp.KendallPlanarShapes(5)])
+@pytest.mark.parametrize("covariates", [0, 1])
+def test_fit_that_starts_on_some_records_is_that_on_all(
+    space, covariates, make_records, monkeypatch
+):
+    data = make_records(space, seed=8, number=300, speed=0.3, noise=0.3)
+    model, x = GeodesicModel(space, covariates), data.covariates if covariates else None
+    expected = model.fit(x, data.points, tolerance=1e-12)
+    monkeypatch.setattr(fitting, "STARTING_RECORDS", 50)
+    found = model.fit(x, data.points, tolerance=1e-12)
+    assert found.converged
+    assert found.iterations <= expected.iterations + 1
+    for block, value in expected.parameters.items():
+        assert space.norm(expected.footpoint, found.parameters[block] - value) <= 1e-10
+
+
+@pytest.mark.parametrize("gap", [1.0, 1e-3, 1e-9, 0.0])
+@pytest.mark.parametrize("least", [0.5, 0.02, 1e-6])
+def test_logarithms_of_matrices_of_nearly_equal_eigenvalues(least, gap):
+    space, rng = geodp.SPD(3), np.random.default_rng(3)
+    turn = np.linalg.qr(rng.standard_normal((200, 3, 3)))[0]
+    origin = np.eye(3)
+    for values in ([1.0, least * (1.0 + gap), least], [1.0, 1.0 / (1.0 + gap), least]):
+        points = (turn * np.array(values)) @ np.swapaxes(turn, -1, -2)
+        logs = space.logs_along(origin, np.zeros((3, 3)), np.zeros(200), points)
+        expected = (turn * np.log(values)) @ np.swapaxes(turn, -1, -2)
+        # A perturbation of rounding of the matrix changes logarithms by its ratio to the least.
+        allowed = 1e-15 / least + (1e-11 if least > 0.01 else 0.0)
+        np.testing.assert_allclose(logs.entries.T, space.entries(expected), rtol=0, atol=allowed)
+
+
+# Calls with the data of other libraries
+
+
+def test_mean_of_covariance_matrices_is_where_logarithms_cancel():
+    points = covariances(4, 30)
+    found = geodp.mean(points.tolist(), geodp.SPD(4))
+    assert found.points.shape == (30, 4, 4)
+    assert np.max(abs(np.mean(found.residuals, axis=0))) <= 1e-9
+    space = found.model.manifold
+    np.testing.assert_allclose(found.distances, space.dist(found.footpoint, points), rtol=1e-9)
+    assert found.r_squared == pytest.approx(0.0, abs=1e-12)
+
+
+def test_landmarks_may_be_real_and_of_any_place_size_and_rotation(make_records):
+    space = geodp.KendallPlanarShapes(5)
+    data = make_records(space, seed=5, noise=0.05)
+    expected = geodp.fit(data.covariates, data.points, space)
+    moved = 3.0 * np.exp(0.4j) * data.points + 7.0
+    for given in (np.stack([moved.real, moved.imag], axis=-1), moved.view(float)):
+        found = geodp.fit(data.covariates, given, space)
+        apart = space.dist(*(each.predict([0.0, 1.0]) for each in (found, expected)))
+        assert np.max(apart) <= 1e-9
+
+
+def test_lines_of_numbers_are_those_of_least_squares():
+    rng = np.random.default_rng(4)
+    x, y = rng.standard_normal((50, 2)), rng.standard_normal(50)
+    found = geodp.fit(x, y, geodp.Euclidean(1))
+    design = np.column_stack([np.ones(50), x])
+    coefficients, residual, *_ = np.linalg.lstsq(design, y, rcond=None)
+    expected = 1.0 - residual[0] / np.sum((y - np.mean(y)) ** 2)
+    assert found.r_squared == pytest.approx(expected, abs=1e-12)
+    np.testing.assert_allclose(found.footpoint, coefficients[:1], atol=1e-10)
+    np.testing.assert_allclose(found.shooting_vectors[:, 0], coefficients[1:], atol=1e-10)
+    np.testing.assert_allclose(found.residuals[:, 0], y - design @ coefficients, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: geodp.mean(np.zeros((3, 2, 2)), geodp.SPD(2)), "record 1: the matrix is not pos"),
+        (lambda: geodp.mean(np.ones((3, 4)), geodp.Sphere(2)), r"points have shape \(3, 4\)"),
+        (lambda: geodp.mean(np.ones(()), geodp.SPD(2)), r"points have shape \(\)"),
+        (lambda: geodp.mean(np.eye(2)[None], "SPD"), "manifold is 'str'"),
+        (lambda: geodp.fit([1.0], np.eye(2)[None].repeat(2, 0), geodp.SPD(2)), "x has 1 records"),
+        (lambda: geodp.fit(1.0, np.eye(2)[None], geodp.SPD(2)), "x has 0 axes"),
+    ],
+)
+def test_data_that_do_not_fit_are_refused_in_a_sentence(call, message):
+    with pytest.raises(DataError, match=message):
+        call()
+
+
+def test_plot_shows_records_about_the_fitted_line():
+    mpl.use("agg")
+    rng = np.random.default_rng(6)
+    x = rng.standard_normal((30, 2))
+    y = x @ np.array([2.0, -3.0]) + 0.1 * rng.standard_normal(30)
+    found = geodp.fit(x, y, geodp.Euclidean(1))
+    first, second = found.plot()
+    for place, slope in ((first, 2.0), (second, 3.0)):
+        records, line = place.get_lines()
+        assert np.polyfit(*records.get_data(), 1)[0] == pytest.approx(slope, abs=0.1)
+        assert np.ptp(line.get_ydata()) == pytest.approx(slope * np.ptp(line.get_xdata()), rel=0.1)
+    assert geodp.mean(y, geodp.Euclidean(1)).plot()[0].get_xlabel() == "distance to the mean"
+    plt.close("all")

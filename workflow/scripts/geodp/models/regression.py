@@ -1,0 +1,231 @@
+"""Means and geodesics in one call, of data in the layouts of other libraries.
+
+Nothing here is private: for what may be published see `geodp.release_geodesic`.
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from geodp.errors import DataError
+from geodp.manifolds.base import Manifold
+from geodp.manifolds.registry import layout_advice
+from geodp.models.fitting import Fit
+from geodp.models.geodesic import GeodesicModel
+from geodp.models.losses import Loss, SquaredDistance
+
+
+def mean(points: ArrayLike, manifold: Manifold, loss: Loss | None = None) -> "FittedModel":
+    """Frechet mean of points; with `geodp.Distance` as loss their geometric median.
+
+    Parameters
+    ----------
+    points : array, shape (n, *point_shape)
+        Such as the (n, c, c) covariance matrices of pyRiemann, or points of geomstats.  Planar
+        landmarks may be real, (n, k, 2), and of any place, size and rotation.
+    manifold : Manifold
+    loss : Loss, optional
+        Least squares unless given.
+
+    Returns
+    -------
+    FittedModel
+        The mean is its ``footpoint``.
+
+    Raises
+    ------
+    DataError
+        The shape is not that of points, or a record is not a point.
+    CutLocusError
+        A record is near the cut locus of the mean; see `GeodesicModel.fit`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geodp
+    >>> matrices = np.array([np.diag([1.0, 1.0]), np.diag([4.0, 9.0])])
+    >>> geodp.mean(matrices, geodp.SPD(2)).footpoint.round(6)
+    array([[2., 0.],
+           [0., 3.]])
+    """
+    return _fitted(None, points, manifold, 0, loss)
+
+
+def fit(
+    x: ArrayLike, points: ArrayLike, manifold: Manifold, loss: Loss | None = None
+) -> "FittedModel":
+    """Geodesic regression ``y ~ Exp(p, x_1 v_1 + ... + x_k v_k)`` of points on covariates.
+
+    Parameters
+    ----------
+    x : array, shape (n, k), or (n,) for one covariate
+    points, manifold, loss
+        As for `mean`.
+
+    Returns
+    -------
+    FittedModel
+
+    Raises
+    ------
+    FitError
+        Too few records, or covariates that do not vary independently of one another.
+    DataError, CutLocusError
+        As for `mean`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geodp
+    >>> matrices = np.array([np.diag([1.0, 1.0]), np.diag([2.0, 3.0]), np.diag([4.0, 9.0])])
+    >>> found = geodp.fit([0.0, 1.0, 2.0], matrices, geodp.SPD(2))
+    >>> found.predict([3.0]).round(6)
+    array([[[ 8.,  0.],
+            [ 0., 27.]]])
+    >>> round(found.r_squared, 6)
+    1.0
+    """
+    x = np.asarray(x, dtype=float)
+    if x.ndim not in (1, 2):
+        raise DataError(f"x has {x.ndim} axes: give a row of covariates for each record")
+    return _fitted(x, points, manifold, x.shape[1] if x.ndim == 2 else 1, loss)
+
+
+def _fitted(x, points, manifold, number_of_covariates, loss):
+    if not isinstance(manifold, Manifold):
+        raise DataError(
+            f"manifold is {type(manifold).__name__!r}: give a manifold such as geodp.SPD(3)"
+        )
+    y = points_of(manifold, points)
+    if x is not None and len(x) != len(y):
+        raise DataError(f"x has {len(x)} records and there are {len(y)} points: give as many")
+    model = GeodesicModel(manifold, number_of_covariates, loss or SquaredDistance())
+    found = model.fit(x, y)
+    return FittedModel(**vars(found), covariates=model.aligned(x, y), points=y)
+
+
+def points_of(manifold: Manifold, array: ArrayLike) -> np.ndarray:
+    """Points (n, *point_shape) of an array in that shape or in a layout of the manifold.
+
+    Raises
+    ------
+    DataError
+        The shape is another, or a record is no point.
+    """
+    given: np.ndarray = np.asarray(array)
+    points: np.ndarray
+    if given.ndim and given.shape[1:] == manifold.point_shape:
+        points = given.astype(manifold.dtype, copy=False)
+    else:
+        numbers = given.reshape((len(given), -1)) if given.ndim > 1 else given[..., None]
+        if given.ndim == 0 or numbers.shape[1] not in manifold.layouts():
+            wanted = ", ".join(["n", *map(str, manifold.point_shape)])
+            raise DataError(
+                f"points have shape {given.shape}, and ({wanted}) is wanted: give points of this "
+                f"shape, or a table: {layout_advice(manifold)}"
+            )
+        points = manifold.from_layout(numbers.astype(float))
+        if manifold.dtype is complex:
+            # Landmarks have a place and a size, which shapes do not.
+            points = manifold.project(points)
+    if not manifold.are_all_points(points):
+        record = int(np.argmin(manifold.are_points(points)))
+        reason = manifold.invalid_reason(points[record])
+        raise DataError(f"record {record + 1}: {reason}: correct or remove it")
+    return points
+
+
+def variance_explained(manifold: Manifold, points: np.ndarray, predicted: np.ndarray) -> float:
+    """``1 - sum d^2 / sum d_mean^2``, with distances to predictions and to the Frechet mean."""
+    centre = GeodesicModel(manifold, 0).fit(None, points).footpoint
+    left, whole = (np.sum(manifold.dist(points, each) ** 2) for each in (predicted, centre))
+    if whole == 0.0:
+        # As in scikit-learn.
+        return 1.0 if left == 0.0 else 0.0
+    return float(1.0 - left / whole)
+
+
+@dataclass(frozen=True)
+class FittedModel(Fit):
+    """A fitted mean or geodesic with its data.
+
+    Attributes
+    ----------
+    covariates : ndarray, shape (n, k)
+    points : ndarray, shape (n, *point_shape)
+    """
+
+    covariates: np.ndarray = field(repr=False)
+    points: np.ndarray = field(repr=False)
+
+    @property
+    def shooting_vectors(self) -> np.ndarray:
+        """Shooting vectors, shape (k, *point_shape)."""
+        _, *vectors = self.parameters.values()
+        return np.reshape(vectors, (len(vectors), *self.model.manifold.point_shape))
+
+    @cached_property
+    def fitted(self) -> np.ndarray:
+        """Predictions at the data's covariates, shape (n, *point_shape)."""
+        return self.predict(self.covariates)
+
+    @cached_property
+    def residuals(self) -> np.ndarray:
+        """Tangent vectors ``Log(fitted_i, y_i)`` at ``fitted``, shape (n, *point_shape)."""
+        return self.model.manifold.log(self.fitted, self.points)
+
+    @cached_property
+    def distances(self) -> np.ndarray:
+        """Lengths of the residuals, shape (n,), in the manifold's unit of length."""
+        return self.model.residual_distances(self.parameters, self.covariates, self.points)
+
+    @cached_property
+    def r_squared(self) -> float:
+        """Share of the variance about the Frechet mean that the covariates explain."""
+        return variance_explained(self.model.manifold, self.points, self.fitted)
+
+    def plot(self, axes=None):
+        """Draw the fit: for each covariate how far records and fit are along its shooting vector.
+
+        Each record is drawn at ``x_j |v_j|`` plus the part along ``v_j`` of its residual, carried
+        to the footpoint; the line is the fit.  Of a mean a histogram of distances to it is drawn.
+
+        Parameters
+        ----------
+        axes : matplotlib Axes, or a sequence of k of them; optional
+
+        Returns
+        -------
+        ndarray of matplotlib Axes
+        """
+        manifold = self.model.manifold
+        number = len(self.shooting_vectors)
+        if axes is None:
+            import matplotlib.pyplot as plt
+
+            _, axes = plt.subplots(
+                1, max(1, number), figsize=(4.2 * max(1, number), 3.4), layout="constrained"
+            )
+        axes = np.atleast_1d(axes)
+        unit = f" ({manifold.length_unit})" if manifold.length_unit else ""
+        if not number:
+            axes[0].hist(self.distances, bins="auto", color="0.7", edgecolor="0.3")
+            axes[0].set_xlabel(f"distance to the mean{unit}")
+            axes[0].set_ylabel("records")
+            return axes
+        start = np.broadcast_to(self.footpoint, self.points.shape)
+        carried = manifold.transport_to(self.fitted, start, self.residuals)
+        for index, (vector, place) in enumerate(zip(self.shooting_vectors, axes, strict=True)):
+            x = self.covariates[:, index]
+            speed = float(manifold.norm(self.footpoint, vector))
+            along = manifold.inner(self.footpoint, carried, vector) / (speed or 1.0)
+            ends = np.array([np.min(x), np.max(x)])
+            place.plot(x, x * speed + along, "o", ms=3, color="0.45", alpha=0.6, label="records")
+            place.plot(ends, ends * speed, color="black", label="fit")
+            which = f" {index + 1}" if number > 1 else ""
+            place.set_xlabel(f"covariate{which}")
+            place.set_ylabel(f"way along shooting vector{which}{unit}")
+        axes[0].legend(frameon=False)
+        return axes
