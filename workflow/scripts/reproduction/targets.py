@@ -295,14 +295,14 @@ AUDIT = {
 # Times beside geomstats; only one job measures at a time.
 
 
-def _benchmark(part, message, writes, key, **others):
+def _benchmark(part, message, writes, *keys, **others):
     """A part of the benchmark."""
     others.setdefault("more", lambda benchmark, arguments: {"spaces": list(benchmark["spaces"])})
     return Job(
         f"benchmark.{part}",
         f"benchmark: {message}",
         {"table": writes},
-        settings=("seed", "seconds", key),
+        settings=("seed", "seconds", *keys),
         ships=RATS,
         needs="geomstats",
         alone=True,
@@ -326,13 +326,19 @@ BENCHMARK = {
         "fits",
         values={"backend": lambda benchmark: by_text(("numpy", "autograd"))},
     ),
-    "benchmark_means": _benchmark("means", "Frechet means beside geomstats", "means.csv", "means"),
+    "benchmark_means": _benchmark("means", "Frechet means beside others", "means.csv", "means"),
+    "benchmark_speed": _benchmark("speed", "the library alone", "speed.csv"),
     "benchmark_sizes": _benchmark("sizes", "times by size", "sizes.csv", "sizes"),
     "benchmark": joined(
         "benchmark.summary",
         "benchmark: write the table and the figure",
         {"csv": "benchmark.csv", "text": "benchmark.md", **pictures("benchmark")},
-        reads={"tables": ("sampling_{space}.csv", "fits_{backend}.csv", "means.csv", "sizes.csv")},
+        reads={
+            "tables": (
+                *("sampling_{space}.csv", "fits_{backend}.csv"),
+                *("means.csv", "sizes.csv", "speed.csv"),
+            )
+        },
     ),
 }
 

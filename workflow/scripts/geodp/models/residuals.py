@@ -196,7 +196,9 @@ class OneGeodesicResiduals(Residuals):
         """See `GeodesicModel.newton_steps`; ``found.normal`` has a matrix in each eigenspace."""
         start, *velocities = parameters.values()
         normal = damped(found.normal, damping[..., None])
-        if found.residuals is not None and (slow or found.residuals.logs.bends_readily):
+        # Of a mean Gauss-Newton steps know no curvature at all.
+        curved = slow or not velocities
+        if found.residuals is not None and (curved or found.residuals.logs.bends_readily):
             return found.residuals.curved_steps(found.gradient, normal, normal - found.normal)
         velocity = velocities[0] if velocities else np.zeros_like(start)
         parts = [manifold.split(start, velocity, each) for each in found.gradient.values()]
@@ -208,7 +210,7 @@ class OneGeodesicResiduals(Residuals):
             for index, block in enumerate(found.gradient)
         }
 
-    def curved_steps(self, gradients, normal, shift, tolerance=1e-6, most=30):
+    def curved_steps(self, gradients, normal, shift, tolerance=1e-5, most=30):
         """Steps with the Hessian of each squared distance, and not of the predictions.
 
         The system is ``sum J_i^T H_i J_i``, with H_i the Hessian of half the squared distance at a

@@ -28,7 +28,7 @@ class SecondsSettings(Section):
     fit: Positive
     """One fit of geomstats, which is stopped then."""
     mean: Positive
-    """One mean of geomstats, which is stopped then."""
+    """One mean of another library, which is stopped then."""
 
 
 class SizesSettings(Section):
@@ -50,7 +50,7 @@ class BenchmarkSettings(Section):
     seconds: SecondsSettings
     fits: SizesSettings
     """Fits beside those of geomstats."""
-    means: SizesSettings
-    """Frechet means on S^2 beside that of geomstats."""
+    means: named(some(Count), Literal["S^2", "SPD(3)", "SPD(8)", "SPD(20)"])
+    """Numbers of points of Frechet means beside those of geomstats, pyRiemann and Pymanopt."""
     sizes: SizesSettings
     """Time and memory of a fit and of a gradient."""

@@ -22,7 +22,8 @@ def row(what, space, n, method, value, unit, **others):
     """One line of the table; what does not apply is left empty."""
     line = dict.fromkeys(COLUMNS) | {"is_bound": False, "note": ""}
     line |= {"what": what, "space": space, "n": n, "method": method, "value": value, "unit": unit}
-    line["dimension"] = make_manifold(*SPACES[space].manifold).dim
+    if "dimension" not in others:
+        line["dimension"] = make_manifold(*SPACES[space].manifold).dim
     return line | others
 
 
