@@ -110,11 +110,15 @@ class LogsAlong(ABC):
         """
 
 
+@dataclass(frozen=True)
 class BendingLogs(LogsAlong):
     """`LogsAlong` that know Hessians of distances, of a space with eigenspaces of one dimension.
 
-    Coordinates are orthonormal, one in each of the K eigenspaces.
+    Coordinates are orthonormal, one in each of the K eigenspaces; those of the logarithms are
+    ``components`` (*batch, K, n).
     """
+
+    components: np.ndarray
 
     @property
     @abstractmethod

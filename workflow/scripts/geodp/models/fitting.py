@@ -29,7 +29,7 @@ CUT_LOCUS_FRACTION = 0.9
 
 # Most records that the start is computed from, that are tried as its centre.
 STARTING_RECORDS = 4096
-CANDIDATES = 16
+CANDIDATES = 10
 
 # With so many times `STARTING_RECORDS` records these are fitted first.
 MANY = 4
@@ -161,7 +161,7 @@ def minimise(
         active = norm > tolerance * scale
         if iterations > APPROXIMATE_STEPS:
             steps = _exact_steps(model, state, *data, current.gradient, damping)
-        elif near is not None:
+        elif near is not None and current.residuals is None:
             steps = near.steps(manifold, state, current.gradient, damping)
         else:
             steps = model.newton_steps(state, current, damping, slow)

@@ -171,23 +171,35 @@ class OneGeodesicResiduals(Residuals):
         return {block: factors[_argument(index)] for index, block in enumerate(self.blocks)}
 
     def adjoint_sums(self, block, weights=None):
+        if self.bends:
+            columns = self._columns[..., self.blocks.index(block), :]
+            if weights is not None:
+                columns = weights[..., None, :] * columns
+            return self.logs.vector(np.einsum("...kn,...kn->...k", columns, self.logs.components))
         factors = self._factors[block]
         if weights is not None:
             factors = [weights * factor for factor in factors]
         return self.logs.combine(factors)
 
-    def _columns(self, blocks):
-        """Factors (*data_sets, *chains, K, B, n) of some blocks."""
+    @cached_property
+    def _columns(self):
+        """Factors (*data_sets, *chains, K, B, n) of the blocks."""
         batch, number = self.squared_distances.shape[:-1], self.squared_distances.shape[-1]
-        columns = np.empty((*batch, len(self.manifold.curvature_signs), len(blocks), number))
-        for place, block in enumerate(blocks):
+        signs = self.manifold.curvature_signs
+        columns = np.empty((*batch, len(signs), len(self.blocks), number))
+        for place, block in enumerate(self.blocks):
             for index, factor in enumerate(self._factors[block]):
                 columns[..., index, place, :] = factor
         return columns
 
+    def _columns_of(self, blocks):
+        if len(blocks) == len(self.blocks):
+            return self._columns
+        return self._columns[..., [self.blocks.index(block) for block in blocks], :]
+
     def normal(self, blocks, weights=None):
         """See `Residuals.normal`: (*data_sets, *chains, K, B, B), a matrix in each eigenspace."""
-        columns = self._columns(blocks)
+        columns = self._columns_of(blocks)
         weighted = columns if weights is None else weights[..., None, None, :] * columns
         return weighted @ np.swapaxes(columns, -1, -2)
 
@@ -217,7 +229,7 @@ class OneGeodesicResiduals(Residuals):
         prediction: without covariates the exact Hessian of the energy.  It is solved by conjugate
         gradients, preconditioned by ``sum J_i^T J_i``, in coordinates with one in each eigenspace.
         """
-        logs, columns = self.logs, self._columns(tuple(gradients))
+        logs, columns = self.logs, self._columns_of(tuple(gradients))
         # Chains may have been flattened into one axis.
         batch, number = columns.shape[:-3], columns.shape[-1]
         inverse, shift = (
