@@ -33,13 +33,13 @@ def tabulated(rows):
 
 
 def times_of(function, seconds, fewest=3):
-    """Seconds of each of as many calls as the time allows."""
+    """Seconds of the processor of each of as many calls as the time allows."""
     times = []
     start = time.perf_counter()
     while len(times) < fewest or time.perf_counter() - start < seconds:
-        before = time.perf_counter()
+        before = time.process_time()
         function()
-        times.append(time.perf_counter() - before)
+        times.append(time.process_time() - before)
     return times
 
 
@@ -54,7 +54,10 @@ class OutOfTime(Exception):
 
 
 class Attempt(NamedTuple):
-    """What a call returned, or its ``problem``: ``stopped``, or what it failed with."""
+    """What a call returned, or its ``problem``: ``stopped``, or what it failed with.
+
+    Seconds are of the processor, but of one that was stopped the limit.
+    """
 
     found: Any
     seconds: float
@@ -73,16 +76,16 @@ def attempted(function, limit):
 
     logged, handler = logging.root.manager.disable, signal.signal(signal.SIGALRM, stop)
     logging.disable(logging.WARNING)
-    start = time.perf_counter()
+    start = time.process_time()
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             signal.setitimer(signal.ITIMER_REAL, limit)
-            return Attempt(function(), time.perf_counter() - start)
+            return Attempt(function(), time.process_time() - start)
     except OutOfTime:
         return Attempt(None, limit, "stopped")
     except Exception as problem:  # whatever it fails with is its result
-        spent = time.perf_counter() - start
+        spent = time.process_time() - start
         return Attempt(None, spent, f"fails: {type(problem).__name__}: {problem}")
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
