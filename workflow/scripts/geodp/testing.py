@@ -12,7 +12,7 @@ from unittest import mock
 
 import numpy as np
 
-from geodp.manifolds.symmetric import SymmetricSpace
+from geodp.manifolds.symmetric import SymmetricSpace, jacobi_factors
 from geodp.models import chunks
 from geodp.models.blocks import FOOTPOINT
 from geodp.models.residuals import record_size
@@ -424,6 +424,8 @@ def _logs_along(at):
         near = np.broadcast_to(near, (data, *chains, *manifold.point_shape))
         start = manifold.exp(near, 0.1 * manifold.random_direction(rng, near))
         velocity = length * manifold.random_direction(rng, start)
+        # One that is at rest beside others.
+        velocity[:, 0, 0] = 0.0
         times = rng.uniform(-0.5, 1.0, (data, number))
         times[:, 0] = 0.0
         middle = np.repeat(np.expand_dims(at.point[:data], 1), number, axis=1)
@@ -438,6 +440,14 @@ def _logs_along(at):
             found, expected = getattr(fast, key), getattr(generic, key)
             _require_shape(at, f"{key} of logs_along", found, expected.shape)
             yield f"{key} of logs_along are those of exp and log", found, expected, allowed
+        for argument, expected in jacobi_factors(
+            manifold, generic.frequencies, generic.times
+        ).items():
+            expected = np.stack(np.broadcast_arrays(*expected, fast.squared_distances)[:-1], axis=1)
+            found = fast.factors()[argument]
+            found = np.stack(np.broadcast_arrays(*found, fast.squared_distances)[:-1], axis=1)
+            what = f"factors of logs_along are Jacobi's in the {argument}"
+            yield what, found, expected, at.rounding
         for given_weights in (weights, [2.0, *weights[1:]], [*weights[:-1], 2.0]):
             found, expected = (each.combine(given_weights) for each in (fast, generic))
             yield "combine of logs_along is the sum of split", found, expected, 7.0 * allowed, start

@@ -124,11 +124,14 @@ class RankOneSpace(SymmetricSpace):
         unit = velocity / np.where(speed > 0, speed, 1.0)[..., None]
         # Coordinates of each point along p and v: products over the square of each.
         overlap = _products(self.point_square * self.form(start), points, data_ndim)
-        cosine, sine, turned = 1.0, 0.0, None
+        seen: tuple = (overlap,)
+        turns = turned = None
         if np.any(speed):
-            along_start, along_unit = overlap, _products(self.form(unit), points, data_ndim)
-            angle = speed[..., None] * x
-            cosine, sine = self.cosine(angle), self.sine(angle)
+            seen = along_start, along_unit = overlap, _products(self.form(unit), points, data_ndim)
+            # A geodesic at rest moves a little, so that sines over it are times.
+            moved = np.maximum(speed, SMALLEST)[..., None]
+            cosine, sine = self.cosine(moved * x), self.sine(moved * x)
+            turns = cosine, sine, moved
             # The coordinate along the prediction, which turns with it, and along its velocity.
             overlap = cosine * along_start + (self.point_square * sine) * along_unit
             turned = cosine * along_unit - sine * along_start
@@ -142,11 +145,12 @@ class RankOneSpace(SymmetricSpace):
             times=x,
             frequencies=speed[..., None] * np.array(self.rates),
             squared_distances=distance * distance,
-            turns=(cosine, sine, speed[..., None]),
+            turns=turns,
             factor=factor,
             along=None if turned is None else factor * turned,
             phase=phase,
-            axes=(start, unit),
+            seen=seen,
+            axes=(start, unit)[: len(seen)],
             points=points,
         )
 
@@ -242,21 +246,26 @@ class RankOneLogs(LogsAlong):
     """`LogsAlong` on a `RankOneSpace`, without forming the logarithm of any record.
 
     ``turns`` are the cosine and sine of the angles of the predictions, and the speed.  ``factor``,
-    ``along``, the coordinates of logarithms along the velocity (None where that is zero), and
-    ``phase``, which is None for real points, have shape (*data_sets, *chains, n).
+    ``along``, the coordinates of logarithms along the velocity, and ``phase``, which is None for
+    real points, have shape (*data_sets, *chains, n), as have the coordinates of points that are
+    ``seen`` along the ``axes``, the footpoint and the unit velocity.  If no geodesic moves there
+    are no ``turns``, and nothing is ``along``.
     """
 
-    turns: tuple
+    turns: tuple | None
     factor: np.ndarray
     along: np.ndarray | None
     phase: np.ndarray | None
+    seen: tuple
     axes: tuple
     points: np.ndarray
 
     def factors(self):
         """`jacobi_factors` of the times, from the sines and cosines that are known."""
+        if self.turns is None:
+            return super().factors()
         cosine, sine, speed = self.turns
-        across = sine * (1.0 / np.maximum(speed, SMALLEST))
+        across = sine * (1.0 / speed)
         pairs = [(1.0, self.times), (cosine, across)]
         if 2.0 in self.manifold.rates:
             # Of the double angle.
@@ -271,17 +280,14 @@ class RankOneLogs(LogsAlong):
         if self.phase is not None:
             across = across * self.phase
         total = _weighted_sums(across, self.points)
-        start, unit = self.axes
-        # What is across both axes.
-        for axis, square in ((start, self.manifold.point_square), (unit, 1.0)):
-            part = np.sum(square * self.manifold.form(axis) * total, axis=-1)
-            total = total - part[..., None] * axis
+        for along, axis in zip(self.seen, self.axes, strict=True):
+            total = total - np.einsum("...n,...n->...", across, along)[..., None] * axis
         if self.along is None:
             return total
         along = np.sum(weights[0] * self.along.real, axis=-1)
         if self.phase is not None:
             along = along + 1j * np.sum(weights[1] * self.along.imag, axis=-1)
-        return total + along[..., None] * unit
+        return total + along[..., None] * self.axes[-1]
 
 
 def _products(forms, points, data_ndim):
