@@ -237,6 +237,8 @@ def by_rejection(shape, propose, rounds=np.inf):
     drawn, left = np.empty(shape), np.arange(shape[0])
     while len(left) and rounds > 0:
         accepted, proposed = propose(left)
+        # Of complex spaces complex.
+        drawn = drawn.astype(np.result_type(drawn, proposed), copy=False)
         drawn[left[accepted]] = proposed[accepted]
         left, rounds = left[~accepted], rounds - 1
     return drawn, left
