@@ -250,7 +250,9 @@ def test_wrapping_about_a_public_centre_keeps_within_its_budget(rng):
     # Draws have that density.
     form = int(np.argmin(losses))
     first, second = (one.mean[form] for one in pair)
-    nearer = manifold.dist(first, places) < manifold.dist(second, places)
+    # Places on the line between both halves count half.
+    apart = manifold.dist(second, places) - manifold.dist(first, places)
+    nearer = np.heaviside(np.where(np.abs(apart) < 1e-9, 0.0, apart), 0.5)
     share = np.sum(density(first) * area * nearer)
     drawn = private("wrapped_laplace_at_centre", rng, repeated(pair[0], 20_000, form), budget)
     near = int(np.sum(manifold.dist(first, drawn) < manifold.dist(second, drawn)))

