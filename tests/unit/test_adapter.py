@@ -78,7 +78,8 @@ def test_gradients_and_fits_agree(pair, make_records, loss):
     own, data = pair.own, make_records(pair.own, seed=1, number=9, noise=0.3, data_shape=(2,))
     data.covariates[..., 0], data.covariates[..., 1] = 0.0, -0.5
     models = [GeodesicModel(space, 1, loss) for space in (own, pair.other)]
-    expected, found = (model.fit(data.covariates, data.points) for model in models)
+    # Their ways are not the same: each well within what is asked of both.
+    expected, found = (model.fit(data.covariates, data.points, 1e-11) for model in models)
     assert np.all(found.converged)
     assert np.max(own.dist(found.footpoint, expected.footpoint)) <= 1e-9
     pairs = found.shooting_vector, expected.shooting_vector
