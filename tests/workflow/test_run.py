@@ -97,6 +97,9 @@ class Checkout:
         found = shutil.which("uv") or pytest.skip("uv is not on this machine")
         self.use_pip()
         (self.tools / "uv").symlink_to(found)
+        # One that needs other programs to start it is none to `run`.
+        if self.run("--version", program=self.tools / "uv").returncode:
+            pytest.skip("uv does not run by itself on this machine")
 
     def use_quick_python(self, version, name="python3"):
         """Put an interpreter on PATH that says it has this version.
