@@ -386,16 +386,6 @@ def test_fits_of_higher_energy_do_not_count():
     assert fits(table)["is_bound"].tolist() == [False, True]
 
 
-def test_ends_of_plain_starts_are_counted():
-    notes = ["same energy", "the mean and a slope of zero", "fails: LinAlgError: no", "stopped"]
-    notes += ["excess energy 0.1 times the least", "excess energy 3 times the least"]
-    what = "excess energy of a fit from a plain start"
-    lines = [{"what": what, "space": "S", "n": 20, "note": note} for note in notes]
-    text = page(pd.concat([planted(), pd.DataFrame(lines)]), {})
-    for words, count in (("same energy", 1), ("fails", 1), ("excess energy", 2)):
-        assert f"| {words} | {count} |" in text
-
-
 @pytest.mark.parametrize(
     ("value", "text"),
     [(12345.0, "12,000"), (104.0, "100"), (9.96, "10.0"), (1.23, "1.2"), (0.0456, "0.046")],

@@ -291,7 +291,6 @@ def page(table, machine):
         "",
         *_beside_others(table),
         *_without_equal(fits(table)),
-        *_plain_starts(table),
     ]
     return "\n".join(lines)
 
@@ -308,18 +307,6 @@ def _without_equal(fitted):
             "No solver of geomstats reached the energy of the fit, and none was stopped by the "
             f"time limit: {'; '.join(_data_sets(alone))}. The ratios of fits leave these out."
         )
-        yield ""
-
-
-def _plain_starts(table):
-    """What geomstats does when it is left to itself."""
-    part = table[table["what"] == "excess energy of a fit from a plain start"]
-    if len(part):
-        # Without the number or the error's words.
-        ends = part["note"].str.replace(r"^(excess energy|fails).*", r"\1", regex=True)
-        yield "Fits of geomstats from its own starts (random, and the mean):"
-        yield ""
-        yield from markdown(["how they end", "fits"], ends.value_counts().items())
         yield ""
 
 
