@@ -112,15 +112,16 @@ class KendallPlanarShapes(ComplexProjectiveSpace):
     norm_word = "size"
 
     def __init__(self, landmarks: int):
-        # As long to import as all manifolds together.
-        from scipy.linalg import helmert
-
         # Centred configurations have one complex dimension less.
         super().__init__(landmarks - 1)
         self.name = f"planar shapes of {landmarks} landmarks"
         self.size = self.landmarks = landmarks
         self.point_shape = (landmarks,)
-        self._helmert = helmert(landmarks)
+        # Helmert's contrasts, an orthonormal basis of centred configurations: scipy.linalg has them
+        # too, and takes as long to import as all manifolds together.
+        counts = np.arange(1.0, landmarks)[:, None]
+        contrasts = np.tri(landmarks - 1, landmarks) - np.eye(landmarks - 1, landmarks, 1) * counts
+        self._helmert = contrasts / np.sqrt(counts * (counts + 1.0))
 
     def from_landmarks(self, landmarks):
         """Shapes of complex configurations (..., k), as points (..., k)."""
