@@ -46,9 +46,18 @@ def _finite(matrix):
     return np.where(finite, matrix, np.eye(matrix.shape[-1])), np.where(finite[..., 0], 0.0, np.nan)
 
 
-def _eigenvalues(matrix):
+def symmetric_eigenvalues(matrix):
+    """Eigenvalues (..., m) of symmetric matrices, ascending; NaN of those that are not finite."""
     safe, wrong = _finite(matrix)
-    return np.linalg.eigvalsh(safe) + wrong
+    if safe.shape[-1] != 2:
+        return np.linalg.eigvalsh(safe) + wrong
+    upper, off, lower = safe[..., 0, 0], safe[..., 1, 0], safe[..., 1, 1]
+    mean, spread = 0.5 * (upper + lower), np.hypot(0.5 * (upper - lower), off)
+    # The one of larger size first, since the difference would lose digits of the other.
+    first = mean + np.copysign(spread, mean)
+    size = np.where(first == 0.0, 1.0, first)
+    second = (upper / size) * lower - (off / size) * off
+    return np.stack([np.minimum(first, second), np.maximum(first, second)], axis=-1) + wrong
 
 
 def _eigen(matrix):
@@ -186,7 +195,7 @@ class SPD(SymmetricSpace):
         # From the difference, so that nearby matrices lose no digits; and from themselves where
         # they are far.  Both are computed for all, so that time does not tell which are far.
         white, factor = self._whiten(point, other - point)
-        far = _eigenvalues(white)[..., 0] < -0.5
+        far = symmetric_eigenvalues(white)[..., 0] < -0.5
         return np.where(far[..., None, None], self._whiten(point, other)[0], white), far, factor
 
     def _logarithms(self, values, far):
@@ -201,7 +210,7 @@ class SPD(SymmetricSpace):
     def dist(self, point, other):
         # As in `log`, without eigenvectors.
         compared, far, _ = self._compared(point, other)
-        return np.linalg.norm(self._logarithms(_eigenvalues(compared), far), axis=-1)
+        return np.linalg.norm(self._logarithms(symmetric_eigenvalues(compared), far), axis=-1)
 
     def transport(self, point, direction, vector):
         white, factor = self._whiten(point, direction)
@@ -258,7 +267,7 @@ class SPD(SymmetricSpace):
         numbers = np.all(np.abs(arrays) < 1e150, axis=(-2, -1))
         safe = np.where(self.expand(numbers), arrays, np.eye(self.size))
         even = np.isclose(safe, _transposed(safe), rtol=1e-9, atol=0.0)
-        smallest = np.linalg.eigvalsh(_symmetric(safe))[..., 0]
+        smallest = symmetric_eigenvalues(_symmetric(safe))[..., 0]
         return numbers & np.all(even, axis=(-2, -1)) & (smallest > 0.0)
 
     def are_all_points(self, arrays):
@@ -271,7 +280,7 @@ class SPD(SymmetricSpace):
         return True
 
     def frequencies(self, point, vector):
-        values = np.linalg.eigvalsh(self._whiten(point, vector)[0])
+        values = symmetric_eigenvalues(self._whiten(point, vector)[0])
         return 0.5 * np.abs(values[..., self._rows] - values[..., self._columns])
 
     def _eigenframe(self, point, vector):
@@ -318,7 +327,7 @@ class SPD(SymmetricSpace):
         x, y, values, basis = self._aligned(start, velocity, times, points)
         shrink = np.exp(-0.5 * x[..., None] * values[..., None, :])
         moved = self._moved(np.linalg.inv(basis), y, shrink)
-        return np.sum(np.log(_eigenvalues(moved)) ** 2, axis=-1)
+        return np.sum(np.log(symmetric_eigenvalues(moved)) ** 2, axis=-1)
 
     def distances_along(self, start, velocity, times, points):
         """See `SymmetricSpace.distances_along`."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from geodp.manifolds.spd import SPD
+from geodp.manifolds.spd import SPD, symmetric_eigenvalues
 from geodp.manifolds.sphere import Sphere
 
 
@@ -17,7 +17,7 @@ def wishart_in_ball(rng, manifold, radius, shape):
         factors = rng.standard_normal((2 * wanted, size, size))
         # The smallest may be zero or less in rounding, and such a matrix is outside of any ball.
         matrices = factors @ np.swapaxes(factors, -1, -2) / size
-        values = np.linalg.eigvalsh(matrices)
+        values = symmetric_eigenvalues(matrices)
         safe = np.maximum(values, np.finfo(float).tiny)
         distance = np.linalg.norm(np.log(safe), axis=-1)
         kept.append(matrices[distance < radius])
