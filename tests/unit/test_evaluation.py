@@ -55,7 +55,11 @@ def test_rows_of_errors_hold_means_and_quantiles_over_draws(make_records):
     draws = dict(zip(model.blocks, (footpoints, vectors), strict=True))
     given = {"covariates": data.covariates[..., None], "points": data.points}
     squares = mean_squared_errors(model, draws, **given)
-    for row, each in zip(_errors(model, draws, given, found, ()), squares, strict=True):
+    for k, row in enumerate(_errors(model, draws, given, found, ())):
+        each = squares[k]
+        assert row["mean_squared_error"] == pytest.approx(np.mean(each))
+        assert row["non_private_mean_squared_error"] == pytest.approx(2.0 * found.energy[k])
+        assert row["tau"] == found.largest_residual[k]
         levels = [row[f"{name}_squared_error"] for name in ("low", "median", "high")]
         np.testing.assert_allclose(levels, np.quantile(each, (0.1, 0.5, 0.9)))
         by_footpoint = np.mean(each, axis=1)

@@ -10,7 +10,8 @@ from geodp_release.subjects import ONE_EACH, subject_records
 from reproduction.measurements.audit import releases
 from reproduction.measurements.audit.releases import cases, released_columns
 
-STATED, DRAWS = 2.0, 4000
+# Mistakes have to be found in fewer draws than those that find none where there is none.
+STATED, DRAWS, FEW = 2.0, 4000, 2000
 NAMES = ["first", "second", "third"]
 
 
@@ -71,7 +72,8 @@ def test_what_is_tested_are_releases(space):
 def test_releases_keep_their_budget_and_mistakes_are_refuted():
     for k, case in enumerate(cases("sphere", STATED)):
         streams = [np.random.default_rng([4, k, which]) for which in (0, 1)]
-        names, columns = released_columns(case, streams, DRAWS)
+        is_right = case.name == "release"
+        names, columns = released_columns(case, streams, DRAWS if is_right else FEW)
         for learn in TESTERS.values():
             found = property_test(columns, names, learn, 0.99).bound
-            assert (found > STATED) == (case.name != "release"), (case.name, case.stages, found)
+            assert (found <= STATED) == is_right, (case.name, case.stages, found)

@@ -28,7 +28,7 @@ PATIENCE = 1800
 SMALL = Path(__file__).with_name("small.yaml").read_text()
 
 # Fixtures of tests that start the workflow, or make an environment.
-SLOW_FIXTURES = {"apart", "checkout", "finished", "finished_copy"}
+SLOW_FIXTURES = {"checkout", "finished", "finished_copy"}
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -158,25 +158,6 @@ def source(tmp_path_factory):
 def copied():
     """What copies a folder as a checkout, for fixtures that outlive a test."""
     return Checkout.copied
-
-
-@pytest.fixture(scope="session")
-def apart(source, tmp_path_factory):
-    """What makes a checkout for a stage with settings of its own, and changes those.
-
-    It has another configuration, on which such a stage must not depend.
-    """
-
-    def make(stage, change):
-        checkout = Checkout.copied(source, tmp_path_factory.mktemp(stage))
-        settings = checkout.root / "config" / f"{stage}.yaml"
-        settings.write_text(yaml.safe_dump(change(yaml.safe_load(settings.read_text()))))
-        smoke = yaml.safe_load((checkout.root / "config" / "smoke.yaml").read_text())
-        studies = {"rats": smoke["studies"]["rats"]}
-        checkout.configure({"name": "other", "seed": 1, "studies": studies})
-        return checkout
-
-    return make
 
 
 @pytest.fixture

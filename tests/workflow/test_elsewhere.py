@@ -16,6 +16,7 @@ from reproduction.papers import PAPERS
 SNAKEFILE = "workflow/Snakefile"
 RATS = "resources/vilmann_rats.csv"
 PUBLISHED = "resources/published/kulkarni_soto_claims.csv"
+FIT = "results/tiny/rats/groups/observed/fit.json"
 TABLE = "results/tiny/rats/tables/data.csv"
 
 # Its own data, a prefix for results, and another memory for a rule.
@@ -134,11 +135,11 @@ def test_own_data_come_first_and_results_go_to_a_directory_whatever_its_name(
     (folder / "resources").mkdir(parents=True)
     (folder / RATS).write_text("".join(lines[: 1 + 3 * 8]))
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump(tiny()))
-    arguments = ("--configfile", "mine.yaml", "--directory", folder, "--", TABLE)
+    arguments = ("--configfile", "mine.yaml", "--directory", folder, "--", FIT)
     snakefile = checkout.root / SNAKEFILE
     printed = checkout.run("-s", snakefile, *arguments, python=python, folder=tmp_path)
     assert "rats: 24 records of 3 subjects" in printed
-    assert (folder / TABLE).is_file()
+    assert (folder / FIT).is_file()
     assert not (tmp_path / "results").exists()
 
 

@@ -60,8 +60,6 @@ def test_a_killed_or_interrupted_run_goes_on_by_the_same_command(finished, check
     assert "Interrupted: start the run again to go on." in output
     assert checkout.temporaries() == left
 
-    end(stalled(checkout, table), signal.SIGKILL)
-    checkout.run("--unlock")
     checkout.run(f"results/small/{table}")
     undisturbed, made = finished.files(), checkout.files()
     for name in STAGES:

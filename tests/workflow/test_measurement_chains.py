@@ -11,20 +11,32 @@ PAPER = "kulkarni_soto_first_version"
 FIGURE = ("csv", "pdf", "svg", "png")
 
 
-def cut_down(settings):
-    cell = {"n": 20, "noise_variance": 0.001, "budget": 1.0}
-    settings["geodesic_vs_notebook"] |= {
-        **{"data_sets": 3, "footpoints": 6, "shooting_vectors": 4},
-        "cells": [cell, cell | {"n": 50}],
-        "neighbours": {"pairs": 30, "n": 20},
-    }
-    return settings
+CELL = {"n": 20, "noise_variance": 0.001, "budget": 1.0}
+FEWER = {
+    "linear": {
+        "geodesic_vs_notebook": {
+            **{"data_sets": 3, "footpoints": 6, "shooting_vectors": 4},
+            "cells": [CELL, CELL | {"n": 50}],
+            "neighbours": {"pairs": 30, "n": 20},
+        }
+    },
+    "tools": {"comparison": {"draws": 3, "published_draws": 3}},
+}
 
 
 @pytest.fixture(scope="module")
-def measured(apart):
-    """A checkout with the paper's results, and their folder."""
-    checkout = apart("linear", cut_down)
+def measured(source, copied, tmp_path_factory):
+    """A checkout with the paper's results from small settings, and their folder."""
+    checkout = copied(source, tmp_path_factory.mktemp("linear"))
+    for stage, sections in FEWER.items():
+        place = checkout.root / "config" / f"{stage}.yaml"
+        settings = yaml.safe_load(place.read_text())
+        for name, values in sections.items():
+            settings[name] |= values
+        place.write_text(yaml.safe_dump(settings))
+    # A configuration on which no stage depends.
+    smoke = yaml.safe_load((checkout.root / "config" / "smoke.yaml").read_text())
+    checkout.configure(smoke | {"name": "other", "studies": {"rats": smoke["studies"]["rats"]}})
     checkout.run(PAPER)
     return checkout, checkout.root / "results" / "linear"
 

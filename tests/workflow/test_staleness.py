@@ -71,7 +71,6 @@ for study, (source_of_data, groups, blocks) in SOURCES.items():
 # ... and what one of them has, or all together.
 RULES |= {
     ("sphere", "neighbour_ratios"): Rule("neighbour_ratios.py", 1, chosen=(MECHANISM,)),
-    ("spd", "neighbour_ratios"): Rule("neighbour_ratios.py", 1, chosen=(MECHANISM,)),
     ("sphere", "privacy_losses"): Rule(
         "table.py", 1, chosen=("reproduction.tables.losses", MECHANISM)
     ),
@@ -83,16 +82,14 @@ RULES |= {
             ("sphere", "privacy_losses"),
             ("corpus_callosum", CONVERGE),
             ("sphere", "neighbour_ratios"),
-            ("spd", "neighbour_ratios"),
         ),
     ),
 }
 
 
-ERRORS = ("figures.error", "figures.samplers")
 PREDICTED = ("tables.predictions", "figures.shapes")
 RULES |= {
-    ("sphere", "figures_sphere"): figures(ERRORS, "evaluate"),
+    ("sphere", "figures_sphere"): figures(("figures.error", "figures.samplers"), "evaluate"),
     ("sphere", "figure_sphere_figure_4"): figures(("tables.transport", "figures.transport")),
     ("sphere", "figure_sphere_figure_5"): figures(
         ("tables.curves", "figures.curves"), "fit", "sample n5"
@@ -101,8 +98,6 @@ RULES |= {
     ("spd", "figure_spd_figure_8"): figures(
         ("tables.predictions", "figures.ellipses"), "fit", "sample"
     ),
-    ("spd", "figure_spd_figure_10"): figures(("figures.ratios",), "neighbour_ratios"),
-    ("corpus_callosum", "figures_corpus_callosum"): figures(ERRORS[:1], "evaluate"),
     ("corpus_callosum", "figure_corpus_callosum_figure_3"): figures(
         PREDICTED, "fit", "sample", "sample walk"
     ),
@@ -202,8 +197,7 @@ CHANGES = {
         {"seed": 8},
         [
             *((study, "fit") for study, (name, _, _) in SOURCES.items() if name != "table"),
-            *(("sphere", "neighbour_ratios"), ("spd", "neighbour_ratios")),
-            ("sphere", "privacy_losses"),
+            *(("sphere", "neighbour_ratios"), ("sphere", "privacy_losses")),
             *SAMPLED,
         ],
     ),
