@@ -41,14 +41,14 @@ def residuals(manifold, p, v, x, y):
     return manifold.transport(q, p, manifold.log(q, y))
 
 
-def gradients(manifold, p, v, x, y):
+def gradients(manifold, v, x, e):
     """Gradients of the energy by footpoint and shooting vector (001, equations 5 and 6).
 
-    Residuals along the last direction of the frame are multiplied with Jacobi fields.
+    From residuals, of which those along the last direction of the frame are multiplied with Jacobi fields.
     """
     frame, bend = manifold.frame(v)
     t = x * np.emath.sqrt(bend)[..., None]
-    e = residuals(manifold, p, v, x, y) @ np.swapaxes(frame, -1, -2)
+    e = e @ np.swapaxes(frame, -1, -2)
     found = []
     for weight, field in ((1, np.cos(t)), (x[:, None], np.sinc(t / np.pi))):
         one = weight * e
@@ -62,7 +62,8 @@ def fit(manifold, x, y):
     p, v = y[0], manifold.log(y[0], y[-1])
     hessian = np.array([[1, x.mean()], [x.mean(), (x**2).mean()]])
     for _ in range(60):
-        step = np.linalg.solve(hessian, np.stack(gradients(manifold, p, v, x, y)))
+        e = residuals(manifold, p, v, x, y)
+        step = np.linalg.solve(hessian, np.stack(gradients(manifold, v, x, e)))
         q = manifold.exp(p, -step[0])
         p, v = q, manifold.transport(p, q, v - step[1])
         if np.abs(step).max() < 1e-11:
@@ -83,10 +84,10 @@ def neighbour_ratios(manifold, x, y):
 
     n + 1 records without the first and without the last; gradients at the fit of the former.
     """
-    sides = ((x[1:], y[1:]), (x[:-1], y[:-1]))
-    at = fit(manifold, *sides[0])
-    tau, n = norm(residuals(manifold, *at, x, y)).max(), len(x) - 1
-    a, b = (gradients(manifold, *at, *side) for side in sides)
+    p, v = fit(manifold, x[1:], y[1:])
+    e = residuals(manifold, p, v, x, y)
+    tau, n = norm(e).max(), len(x) - 1
+    a, b = (gradients(manifold, v, x[side], e[side]) for side in (slice(1, None), slice(-1)))
     realised = np.array([norm(a[0] - b[0]), norm(a[1] - b[1])])
     printed = 2 * tau / n * np.sinh(tau / np.sqrt(2)) * np.sqrt(2)
     return [*(sensitivities(manifold, tau, n) / realised), printed / realised[1]]
@@ -149,21 +150,24 @@ class Release:
         sigma = self.delta[0] / budget
         p, weight = self.footpoint_nodes(sigma)
         v = self.manifold.transport(self.p, p, self.v)
-        g = gradients(self.manifold, p, v, self.x, self.y)[0]
+        e = residuals(self.manifold, p, v, self.x, self.y)
+        g = gradients(self.manifold, v, self.x, e)[0]
         return p, v, normalised(weight - norm(g) / sigma)
 
     def vectors(self, p, v, budget):
-        """Shooting vectors at a footpoint and their probabilities."""
+        """Shooting vectors at a footpoint, their probabilities and lengths of residuals."""
         m, sigma = self.manifold, self.delta[1] / budget
         second = (self.x**2).mean()
         for _ in range(8):
-            v = v - gradients(m, p, v, self.x, self.y)[1] / second
+            e = residuals(m, p, v, self.x, self.y)
+            v = v - gradients(m, v, self.x, e)[1] / second
             v *= min(1, self.longest / norm(v))
         u, weight = polar(m, sigma / second, 2 * self.longest)
         w = v + u
         p = np.broadcast_to(p, (len(w), *p.shape))
-        weight = weight - norm(gradients(m, p, w, self.x, self.y)[1]) / sigma
-        return w, normalised(np.where(norm(w) <= self.longest, weight, -np.inf))
+        e = residuals(m, p, w, self.x, self.y)
+        weight = weight - norm(gradients(m, w, self.x, e)[1]) / sigma
+        return w, normalised(np.where(norm(w) <= self.longest, weight, -np.inf)), norm(e)
 
     def expectations(self, budgets, rng, count=30):
         """A release's mean distance of footpoints to the fit, by quadrature; and for drawn ones
@@ -171,9 +175,7 @@ class Release:
         p, v, chance = self.footpoints(budgets[0])
         found = []
         for i in rng.choice(len(p), count, p=chance):
-            w, weight = self.vectors(p[i], v[i], budgets[1])
-            at = np.broadcast_to(p[i], (len(w), *p[i].shape))
-            e = norm(residuals(self.manifold, at, w, self.x, self.y))
+            w, weight, e = self.vectors(p[i], v[i], budgets[1])
             found.append(
                 weight @ np.stack([norm(w - v[i]), np.log((e**2).mean(-1)), e.mean(-1)], -1)
             )
@@ -192,6 +194,7 @@ def footpoint_loss(x, y, other, budget, place):
     v = sphere.transport(first.p, p, first.v)
     logs = []
     for data in (y, other):
-        exponent = -norm(gradients(sphere, p, v, x, data)[0]) / sigma
+        e = residuals(sphere, p, v, x, data)
+        exponent = -norm(gradients(sphere, v, x, e)[0]) / sigma
         logs.append(exponent[-1] - np.log(np.exp(exponent[:-1] + weight).sum()))
     return abs(logs[0] - logs[1])
