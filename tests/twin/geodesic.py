@@ -44,7 +44,7 @@ def residuals(manifold, p, v, x, y):
 def gradients(manifold, v, x, e):
     """Gradients of the energy by footpoint and shooting vector (001, equations 5 and 6).
 
-    From residuals, of which those along the last direction of the frame are multiplied with Jacobi fields.
+    Residuals along the last direction of the frame are multiplied with Jacobi fields.
     """
     frame, bend = manifold.frame(v)
     t = x * np.emath.sqrt(bend)[..., None]
@@ -62,8 +62,8 @@ def fit(manifold, x, y):
     p, v = y[0], manifold.log(y[0], y[-1])
     hessian = np.array([[1, x.mean()], [x.mean(), (x**2).mean()]])
     for _ in range(60):
-        e = residuals(manifold, p, v, x, y)
-        step = np.linalg.solve(hessian, np.stack(gradients(manifold, v, x, e)))
+        found = gradients(manifold, v, x, residuals(manifold, p, v, x, y))
+        step = np.linalg.solve(hessian, np.stack(found))
         q = manifold.exp(p, -step[0])
         p, v = q, manifold.transport(p, q, v - step[1])
         if np.abs(step).max() < 1e-11:

@@ -65,10 +65,6 @@ PUBLIC, PRIVATE = TABLE["constants"]["public"], TABLE["constants"]["private"]
 LONGEST = 260
 
 
-def test_small_configuration_is_valid(small):
-    assert list(studies_of(small)) == ["sphere", "spd", "corpus_callosum", "reduced", "rats"]
-
-
 @pytest.mark.parametrize(("changes", "sentence"), REFUSED, ids=[case[1] for case in REFUSED])
 def test_bad_configuration_is_refused_in_one_sentence(small, changes, sentence):
     for place, value in copy.deepcopy(changes).items():
@@ -115,15 +111,6 @@ def test_a_list_of_studies_names_the_files():
         validate({"name": "mine", "seed": 1, "studies": ["sphere"]}, files=["a.yaml", "b.yaml"])
     with pytest.raises(ConfigurationError, match=r"^configuration key studies is missing"):
         validate({})
-
-
-def test_command_line_says_the_same(checkout, small):
-    change(small, "sphere.figures.figure_1.grid", ["equal"])
-    checkout.configure(small)
-    [error] = [line for line in checkout.refused().splitlines() if line.startswith("Error:")]
-    said = "small.yaml: configuration key studies.sphere.figures.figure_1.grid is unknown: did"
-    assert said in error
-    assert not (checkout.root / "results").exists()
 
 
 STUDIES = ["sphere", "spd", "corpus_callosum", "corpus_callosum_reduced", "rats"]

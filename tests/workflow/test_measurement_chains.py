@@ -62,6 +62,8 @@ def test_files_are_those_promised_and_nothing_is_left_to_do(measured, rewritten)
     assert all((folder / name).stat().st_size for name in files)
     # Lines of red wine are those of the comparison of tools.
     assert sorted(path.name for path in folder.parent.iterdir()) == ["linear", "tools"]
+    # Nor are those of another paper of this stage made.
+    assert not (folder / "kng_linear").exists()
     assert not any(log.read_text() for log in (folder / "logs").iterdir())
     # No other configuration matters.
     other = yaml.safe_load(checkout.configuration.read_text()) | {"name": "another", "seed": 2}
@@ -101,4 +103,3 @@ def test_wrong_settings_are_refused_in_a_sentence_by_the_targets_that_read_them(
     for stage in ("audit", "benchmark", "linear", "means", "utility"):
         rewritten(checkout.root / "config" / f"{stage}.yaml", "seed: [")
     assert "fit" in checkout.planned()
-    checkout.run("--lint")

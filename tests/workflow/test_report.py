@@ -183,15 +183,14 @@ def test_results_of_other_targets_are_shown_once_they_are_there(finished_copy):
 
 def test_papers_are_targets_that_make_their_own_figures_alone(checkout):
     shutil.copy(checkout.root / "config" / "smoke.yaml", checkout.configuration)
-    rules = {paper: set(checkout.planned("--", paper)) for paper in PAPERS}
-    for paper in PAPERS:
-        rules[paper].discard(paper)
+    # The other one is run by test_measurement_chains.py.
+    papers = PAPERS.keys() - {"kulkarni_soto_first_version"}
+    rules = {paper: checkout.planned("--", paper).keys() - {paper} for paper in papers}
     for stage in ("means", "linear"):
         stages = {name for name, rule in PAPERS.items() if rule.stage == stage}
         for paper, jobs in rules.items():
             assert any(job.startswith(stage) for job in jobs) == (paper in stages)
     assert "linear_geodesics" not in rules["reimherr_awan"]
-    assert "linear_moments" not in rules["kulkarni_soto_first_version"]
     assert not {"means_shapes", "means_walks", "means_medians"} & rules["reimherr_bharath_soto"]
     # A configuration makes the papers it asks for, and the report shows them.
     small = yaml.safe_load(checkout.configuration.read_text())
