@@ -111,11 +111,6 @@ def test_verdicts_of_the_page_are_read_back():
     assert verdicts_in(text.split("\n## ")[-1], stated) == verdicts
 
 
-def test_every_paper_has_a_file_of_claims():
-    files = {path.stem for path in (ROOT / "resources" / "published").glob("*_claims.csv")}
-    assert files >= {f"{name}_claims" for name in (*PAPERS, "releases_beside")}
-
-
 @pytest.mark.parametrize("paper", PAPERS)
 def test_the_guide_counts_sentences_as_the_claims_do(paper):
     rows = [line.strip("| ").split(" | ") for line in lines(GUIDE) if line.startswith("|")]

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from test_report import captions, text_of
 
 from geodp.manifolds.registry import make_manifold
 from geodp.manifolds.spd import SPD
@@ -21,6 +22,7 @@ from reproduction.jobs import load_cells
 
 pytestmark = pytest.mark.slow
 
+NOTE = "Too little to conclude from."
 STUDIES = Path(__file__).with_name("other_studies.yaml").read_text()
 
 # On a geodesic, but for the entries off the diagonal.
@@ -35,7 +37,7 @@ def ran(copied, source, tmp_path_factory):
     run = copied(source, tmp_path_factory.mktemp("others"))
     # No part in two places.
     studies = json.loads(json.dumps(yaml.safe_load(STUDIES)))
-    run.configure({"name": "others", "seed": 5, "studies": studies})
+    run.configure({"name": "others", "seed": 5, "note": NOTE, "studies": studies})
     columns = ["a11", "a12", "a21", "a22"]
     table = pd.DataFrame(MATRICES, columns=columns).assign(x=X)
     table.to_csv(run.root / "matrices.csv", index=False)
@@ -230,3 +232,13 @@ def test_a_table_may_be_cut_down_and_its_landmarks_mapped(source, monkeypatch, t
 def test_a_run_without_claims_makes_no_files_of_them_and_is_done(ran):
     assert [name for name in ran.files() if "claims" in name] == []
     assert ran.planned() == {}
+    text = text_of(ran)
+    assert text.index("Results of others") < text.index(NOTE)
+    assert text.index(NOTE) < text.index("No claim of a paper is about a study of this run")
+    assert set(captions(text)) == {
+        f"results/others/{name}" for name in ran.files("*/figures/*.csv")
+    }
+    # Other targets make nothing of a study of one's own.
+    assert [
+        words for words in ("companions", "Not made yet", "snakemake audit") if words in text
+    ] == []

@@ -150,21 +150,6 @@ def test_what_is_not_made_is_named_with_its_command(finished):
     assert shown == text.count("Not made yet") == 5
 
 
-def test_without_claims_the_report_has_figures_alone(finished, finished_copy, small):
-    note = "Too little to conclude from."
-    finished_copy.configure(small | {"papers": [], "note": note})
-    finished_copy.run("report")
-    text = text_of(finished_copy)
-    assert "No claim of a paper is about a study of this run" in text
-    assert set(captions(text)) == set(captions(text_of(finished)))
-    assert "Results of small" in text
-    assert text.index(note) < text.index("No claim of a paper")
-    # Other targets make nothing of a study of one's own.
-    assert "companions" not in text
-    assert "Not made yet" not in text
-    assert "snakemake audit" not in text
-
-
 def test_results_of_other_targets_are_shown_once_they_are_there(finished_copy):
     root = finished_copy.root / "results"
     (root / "utility").mkdir()
