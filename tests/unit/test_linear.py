@@ -275,6 +275,17 @@ def plane_scores(rng, number):
     }
 
 
+@pytest.mark.parametrize("number", [12, 150])
+def test_scores_of_a_grid_are_those_of_its_places(number, rng):
+    fit, scores = plane_scores(rng, number)
+    # Not at the fit, where rounding decides which records count.
+    grid = fit[:, None] + np.linspace(-0.5, 0.5, 24)
+    places = np.stack(np.meshgrid(*grid, indexing="ij"), axis=-1)
+    for score in scores.values():
+        expected = score(places.reshape((-1, 2))).reshape((24, 24))
+        np.testing.assert_allclose(score(*grid), expected, atol=1e-9)
+
+
 def test_density_of_proposals_in_the_plane_integrates_to_one():
     grid = plane.Grid(np.array([0.1, -0.05]), 0.3, np.log(np.full((7, 7), 1.0 / 49.0)))
     # Middles of cells of the ball, whose area is 2 bound^2, in the coordinates x + y and x - y.

@@ -7,16 +7,27 @@ import pytest
 
 import geodp
 from geodp.errors import DataError
-from geodp.manifolds.symmetric import SymmetricSpace
+from geodp.manifolds.spd import symmetric_eigenvalues
+from geodp.manifolds.symmetric import SymmetricSpace, jacobi_factors
 from geodp.models import fitting
 from geodp.models.geodesic import GeodesicModel
 from geodp.testing import check_model
 
 
+def transposed(matrices):
+    return np.swapaxes(matrices, -1, -2)
+
+
+def line(number):
+    """A geodesic of SPD(3) from the identity, of length about one."""
+    vectors = np.linspace(0.0, 1.0, number)[:, None, None] * np.diag([0.8, -0.5, 0.2])
+    return geodp.SPD(3).exp(np.broadcast_to(np.eye(3), vectors.shape), vectors)
+
+
 def covariances(size, number, seed=1):
     """Sample covariances of few draws, far from one another."""
     draws = np.random.default_rng(seed).standard_normal((number, size, 2 * size))
-    return draws @ np.swapaxes(draws, -1, -2) / (2 * size)
+    return draws @ transposed(draws) / (2 * size)
 
 
 @pytest.mark.parametrize("size", [3, 5])
@@ -60,6 +71,24 @@ def test_fit_that_starts_on_some_records_is_that_on_all(
     assert np.max(space.dist(*lines)) <= 1e-10
 
 
+def test_jacobi_factors_keep_their_digits_far_before_the_start():
+    times = np.array([-40.0, -10.0, -1e-9, 0.0, 20.0])
+    factors = jacobi_factors(geodp.Hyperbolic(2), np.array([0.0, 2.0]), times)
+    for argument, expected in (("point", np.cosh(2 * times)), ("vector", np.sinh(2 * times) / 2)):
+        np.testing.assert_allclose(factors[argument][1], expected, rtol=1e-14)
+
+
+def test_eigenvalues_of_small_matrices_are_those_of_lapack():
+    rng = np.random.default_rng(2)
+    matrices = rng.standard_normal((300, 2, 2)) * 10.0 ** rng.uniform(-9, 9, (300, 1, 1))
+    given = np.stack([np.zeros((2, 2)), np.eye(2), np.diag([1.0, -1.0]), np.diag([1e-150, 1e149])])
+    matrices = np.concatenate([matrices + transposed(matrices), given])
+    expected = np.linalg.eigvalsh(matrices)
+    error = np.abs(symmetric_eigenvalues(matrices) - expected)
+    assert np.all(error <= 4e-16 * np.max(np.abs(expected), axis=-1, keepdims=True))
+    assert np.all(np.isnan(symmetric_eigenvalues(np.diag([np.inf, 1.0]))))
+
+
 @pytest.mark.parametrize("gap", [1.0, 1e-3, 1e-9, 0.0])
 @pytest.mark.parametrize("least", [0.5, 0.02, 1e-6])
 def test_logarithms_of_matrices_of_nearly_equal_eigenvalues(least, gap):
@@ -67,9 +96,9 @@ def test_logarithms_of_matrices_of_nearly_equal_eigenvalues(least, gap):
     turn = np.linalg.qr(rng.standard_normal((200, 3, 3)))[0]
     origin = np.eye(3)
     for values in ([1.0, least * (1.0 + gap), least], [1.0, 1.0 / (1.0 + gap), least]):
-        points = (turn * np.array(values)) @ np.swapaxes(turn, -1, -2)
+        points = (turn * np.array(values)) @ transposed(turn)
         logs = space.logs_along(origin, np.zeros((3, 3)), np.zeros(200), points)
-        expected = (turn * np.log(values)) @ np.swapaxes(turn, -1, -2)
+        expected = (turn * np.log(values)) @ transposed(turn)
         # A perturbation of rounding of the matrix changes logarithms by its ratio to the least.
         allowed = 1e-15 / least + (1e-11 if least > 0.01 else 0.0)
         np.testing.assert_allclose(
@@ -91,6 +120,23 @@ def test_mean_of_covariance_matrices_is_where_logarithms_cancel():
     space = found.model.manifold
     np.testing.assert_allclose(found.distances, space.dist(found.footpoint, points), rtol=1e-9)
     assert found.r_squared == pytest.approx(0.0, abs=1e-12)
+
+
+def test_matrices_may_be_asymmetric_by_rounding_and_a_fit_that_does_not_converge_warns():
+    points = covariances(3, 20)
+    nearly = points.copy()
+    nearly[:, 0, 1] *= 1.0 + 1e-8
+    nearly *= np.where(np.eye(3) == 1.0, 1.0, 1e-3)
+    apart = geodp.SPD(3).dist(
+        *(
+            geodp.mean(each, geodp.SPD(3)).footpoint
+            for each in (nearly, 0.5 * (nearly + transposed(nearly)))
+        )
+    )
+    assert apart < 1e-10
+    turn = np.linalg.qr(np.random.default_rng(1).standard_normal((50, 2, 2)))[0]
+    with pytest.warns(RuntimeWarning, match="did not converge: its gradient is"):
+        geodp.mean((turn * [1.0, 1e-14]) @ transposed(turn), geodp.SPD(2))
 
 
 def test_landmarks_may_be_real_and_of_any_place_size_and_rotation(make_records):
@@ -126,6 +172,23 @@ def test_lines_of_numbers_are_those_of_least_squares():
         (lambda: geodp.mean(np.eye(2)[None], "SPD"), "manifold is 'str'"),
         (lambda: geodp.fit([1.0], np.eye(2)[None].repeat(2, 0), geodp.SPD(2)), "x has 1 records"),
         (lambda: geodp.fit(1.0, np.eye(2)[None], geodp.SPD(2)), "x has 0 axes"),
+        (lambda: geodp.fit(["a"], np.eye(2)[None], geodp.SPD(2)), "x is no array of numbers"),
+        (
+            lambda: geodp.mean(1j * np.eye(2)[None], geodp.SPD(2)),
+            "points are complex, and those of",
+        ),
+        # Not the upper triangles of two matrices.
+        (lambda: geodp.mean(np.ones((3, 2, 3)), geodp.SPD(3)), r"points have shape \(3, 2, 3\)"),
+        (lambda: geodp.mean(np.ones((3, 2, 5)), geodp.KendallPlanarShapes(5)), "points have shape"),
+        (lambda: geodp.mean(np.ones((0, 4)), geodp.SPD(3)), r"points have shape \(0, 4\)"),
+        (
+            lambda: geodp.mean(np.diag([np.inf, 1.0])[None], geodp.SPD(2)),
+            "record 1: an entry is not",
+        ),
+        (
+            lambda: geodp.fit(2000.0 + np.arange(9.0), line(9), geodp.SPD(3)),
+            "at x = 0 is too far from the data: subtract a value near the middle of x",
+        ),
     ],
 )
 def test_data_that_do_not_fit_are_refused_in_a_sentence(call, message):

@@ -78,7 +78,8 @@ wildcard_constraints:
 
 def share(wildcards):
     """Threads that a job of one thread takes: no more jobs run at a time than there are processors."""
-    return max(1, workflow.cores // PROCESSORS)
+    # Of a call without --cores, as a cluster allows it, there is no number.
+    return max(1, (workflow.resource_settings.cores or 1) // PROCESSORS)
 
 
 def settings(key, *chosen):

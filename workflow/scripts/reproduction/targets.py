@@ -297,13 +297,13 @@ AUDIT = {
 
 def _benchmark(part, message, writes, *keys, **others):
     """A part of the benchmark."""
+    others.setdefault("ships", RATS)
     others.setdefault("more", lambda benchmark, arguments: {"spaces": list(benchmark["spaces"])})
     return Job(
         f"benchmark.{part}",
         f"benchmark: {message}",
         {"table": writes},
         settings=("seed", "seconds", *keys),
-        ships=RATS,
         needs="geomstats",
         alone=True,
         **others,
@@ -327,7 +327,10 @@ BENCHMARK = {
         values={"backend": lambda benchmark: by_text(("numpy", "autograd"))},
     ),
     "benchmark_means": _benchmark("means", "Frechet means beside others", "means.csv", "means"),
-    "benchmark_speed": _benchmark("speed", "the library alone", "speed.csv"),
+    "benchmark_speed": _benchmark(
+        *("speed", "the library alone", "speed.csv"),
+        ships=RATS | {"release": "config/release.example.yaml"},
+    ),
     "benchmark_sizes": _benchmark("sizes", "times by size", "sizes.csv", "sizes"),
     "benchmark": joined(
         "benchmark.summary",

@@ -60,7 +60,9 @@ class Pinball:
         ``x_1 theta_1 - y + shift`` (g, n) to k arrays that broadcast to it.
         """
         found, (x, slope) = [], self.covariates.T
-        rising, count = slope >= 0.0, len(second)
+        # Zero has a sign.
+        slope, count = slope + 0.0, len(second)
+        rising = slope >= 0.0
         size = max(1, AT_ONCE // max(1, len(x)))
         for start in range(0, len(first), size):
             level = np.multiply.outer(first[start : start + size], x) + (shift - self.responses)

@@ -90,6 +90,9 @@ def _log_2x2(upper, off, lower):
     return np.stack([scale + stretch * half, stretch * off, scale - stretch * half], axis=-2)
 
 
+# Eigenvalues of larger entries overflow.
+GREATEST = 1e150
+
 # Ratio of the smallest to the greatest eigenvalue below which the closed form for 3 x 3 matrices
 # would lose more than four of sixteen digits.
 CLOSED_FORM = 0.01
@@ -253,24 +256,25 @@ class SPD(SymmetricSpace):
         return self.symmetric(numbers)
 
     def invalid_reason(self, array):
-        if not np.all(np.isfinite(array)):
-            return "an entry is not a finite number"
+        if not np.all(np.abs(array) < GREATEST):
+            return f"an entry is not a number of size below {GREATEST:g}"
         if not np.allclose(array, _transposed(array), rtol=1e-9, atol=0.0):
             return "the matrix is not symmetric"
-        smallest = float(np.linalg.eigvalsh(array)[0])
+        smallest = float(symmetric_eigenvalues(_symmetric(array))[0])
         if smallest <= 0.0:
             return f"the matrix is not positive definite (smallest eigenvalue {smallest:.4g})"
         return None
 
     def are_points(self, arrays):
-        # Eigenvalues of larger numbers overflow; those of one matrix spoil those of no other.
-        numbers = np.all(np.abs(arrays) < 1e150, axis=(-2, -1))
+        numbers = np.all(np.abs(arrays) < GREATEST, axis=(-2, -1))
         safe = np.where(self.expand(numbers), arrays, np.eye(self.size))
         even = np.isclose(safe, _transposed(safe), rtol=1e-9, atol=0.0)
         smallest = symmetric_eigenvalues(_symmetric(safe))[..., 0]
         return numbers & np.all(even, axis=(-2, -1)) & (smallest > 0.0)
 
     def are_all_points(self, arrays):
+        if not np.all(np.abs(arrays) < GREATEST):
+            return False
         if not np.allclose(arrays, _transposed(arrays), rtol=1e-9, atol=0.0):
             return False
         try:

@@ -67,14 +67,14 @@ def jacobi_factors(manifold, frequencies, times):
             pairs.append((1.0, times))
             continue
         frequency = np.maximum(frequencies[..., index, None], SMALLEST)
-        angle = frequency * times
         if sign > 0:
+            angle = frequency * times
             cosine, sine = np.cos(angle), np.sin(angle)
         else:
             # Both from one exponential, exact to rounding for small angles too.
-            growth = np.expm1(angle)
+            growth = np.expm1(frequency * np.abs(times))
             decay = growth / (1.0 + growth)
-            cosine, sine = 1.0 + 0.5 * growth * decay, 0.5 * (growth + decay)
+            cosine, sine = 1.0 + 0.5 * growth * decay, 0.5 * (growth + decay) * np.sign(times)
         pairs.append((cosine, sine * (1.0 / frequency)))
     point, vector = zip(*pairs, strict=True)
     return {"point": list(point), "vector": list(vector)}

@@ -333,7 +333,7 @@ def fit(
     if x.shape[-2] > MANY * STARTING_RECORDS:
         # Most of the way on some of the records.
         start = minimise(model, start, some[0], some[1], tolerance=1e-3, spread=spread).parameters
-        if not x.shape[-1]:
+        if not x.shape[-1] and manifold.dim * STARTING_RECORDS <= x.shape[-2]:
             # Hessians of means differ little; others as much as their covariates do.
             near = HessianNearby.of(model, start, *some)
     found = minimise(
@@ -445,7 +445,7 @@ def starting_parameters(model, covariates, points):
         first, slopes = _robust_regression(model, centre, covariates, points)
     footpoint = manifold.exp(centre, first)
     vectors = [manifold.log(footpoint, manifold.exp(centre, first + slope)) for slope in slopes]
-    return model.parameters(footpoint, *vectors), spread
+    return model.parameters(footpoint, *vectors), spread if vectors else None
 
 
 def _robust_regression(model, centre, covariates, points):

@@ -3,6 +3,7 @@
 Nothing here is private: for what may be published see `geodp.release_geodesic`.
 """
 
+import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike
 from geodp.errors import DataError
 from geodp.manifolds.base import Manifold
 from geodp.manifolds.registry import layout_advice
-from geodp.models.fitting import Fit
+from geodp.models.fitting import Fit, FitError
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import Loss, SquaredDistance
 
@@ -71,9 +72,15 @@ def fit(
     Raises
     ------
     FitError
-        Too few records, or covariates that do not vary independently of one another.
+        Too few records, covariates that do not vary independently of one another, or a footpoint,
+        which is the geodesic's point at ``x = 0``, too far from the data for double precision.
     DataError, CutLocusError
         As for `mean`.
+
+    Warns
+    -----
+    RuntimeWarning
+        The gradient did not get small: with matrices nearly singular rounding may be in its way.
 
     Examples
     --------
@@ -87,7 +94,10 @@ def fit(
     >>> round(found.r_squared, 6)
     1.0
     """
-    x = np.asarray(x, dtype=float)
+    try:
+        x = np.asarray(x, dtype=float)
+    except (TypeError, ValueError):
+        raise DataError("x is no array of numbers: give a row of covariates a record") from None
     if x.ndim not in (1, 2):
         raise DataError(f"x has {x.ndim} axes: give a row of covariates for each record")
     return _fitted(x, points, manifold, x.shape[1] if x.ndim == 2 else 1, loss)
@@ -102,7 +112,21 @@ def _fitted(x, points, manifold, number_of_covariates, loss):
     if x is not None and len(x) != len(y):
         raise DataError(f"x has {len(x)} records and there are {len(y)} points: give as many")
     model = GeodesicModel(manifold, number_of_covariates, loss or SquaredDistance())
-    found = model.fit(x, y)
+    # What comes of it is said below.
+    with np.errstate(all="ignore"):
+        try:
+            found = model.fit(x, y)
+        except np.linalg.LinAlgError:
+            found = None
+    if found is None or not np.isfinite(found.energy):
+        raise FitError(
+            "the geodesic's point at x = 0 is too far from the data: subtract a value near the "
+            "middle of x"
+        )
+    if not found.converged:
+        gradient = f"{found.gradient_norm:.1g} of the data's scale"
+        message = f"the fit did not converge: its gradient is {gradient}"
+        warnings.warn(message, RuntimeWarning, stacklevel=3)
     return FittedModel(**vars(found), covariates=model.aligned(x, y), points=y)
 
 
@@ -116,24 +140,39 @@ def points_of(manifold: Manifold, array: ArrayLike) -> np.ndarray:
     """
     given: np.ndarray = np.asarray(array)
     points: np.ndarray
+    is_complex = manifold.dtype is complex
+    if np.iscomplexobj(given) and not is_complex:
+        raise DataError(f"points are complex, and those of {manifold.name} are real: give these")
     if given.ndim and given.shape[1:] == manifold.point_shape:
         points = given.astype(manifold.dtype, copy=False)
     else:
-        numbers = given.reshape((len(given), -1)) if given.ndim > 1 else given[..., None]
-        if given.ndim == 0 or numbers.shape[1] not in manifold.layouts():
+        # Real and imaginary parts may be an axis of their own.
+        pairs = is_complex and given.ndim == 3 and given.shape[2] == 2
+        numbers = given.reshape((len(given), 2 * given.shape[1])) if pairs else given
+        numbers = numbers[:, None] if given.ndim == 1 else numbers
+        if numbers.ndim != 2 or numbers.shape[1] not in manifold.layouts():
             wanted = ", ".join(["n", *map(str, manifold.point_shape)])
             raise DataError(
                 f"points have shape {given.shape}, and ({wanted}) is wanted: give points of this "
                 f"shape, or a table: {layout_advice(manifold)}"
             )
         points = manifold.from_layout(numbers.astype(float))
-        if manifold.dtype is complex:
-            # Landmarks have a place and a size, which shapes do not.
-            points = manifold.project(points)
+    if is_complex:
+        # Landmarks have a place and a size, which shapes do not.
+        points = manifold.project(points)
     if not manifold.are_all_points(points):
-        record = int(np.argmin(manifold.are_points(points)))
-        reason = manifold.invalid_reason(points[record])
-        raise DataError(f"record {record + 1}: {reason}: correct or remove it")
+        # By rounding alone a matrix may be asymmetric.
+        axes = tuple(range(1, points.ndim))
+        with np.errstate(over="ignore", invalid="ignore"):
+            moved = manifold.project(points)
+            size = np.max(np.abs(points), axis=axes, keepdims=True)
+            near = np.all(np.abs(moved - points) <= 1e-9 * size, axis=axes)
+        points = np.where(manifold.expand(near), moved, points)
+        valid = manifold.are_points(points)
+        if not np.all(valid):
+            record = int(np.argmin(valid))
+            reason = manifold.invalid_reason(points[record])
+            raise DataError(f"record {record + 1}: {reason}: correct or remove it")
     return points
 
 

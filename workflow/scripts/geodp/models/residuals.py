@@ -193,7 +193,7 @@ class OneGeodesicResiduals(Residuals):
         return columns
 
     def _columns_of(self, blocks):
-        if len(blocks) == len(self.blocks):
+        if blocks == self.blocks:
             return self._columns
         return self._columns[..., [self.blocks.index(block) for block in blocks], :]
 

@@ -56,7 +56,7 @@ class OutOfTime(Exception):
 class Attempt(NamedTuple):
     """What a call returned, or its ``problem``: ``stopped``, or what it failed with.
 
-    Seconds are of the processor, but of one that was stopped the limit.
+    Seconds are of the processor.
     """
 
     found: Any
@@ -69,18 +69,18 @@ class Attempt(NamedTuple):
 
 
 def attempted(function, limit):
-    """A call stopped at a time limit, seconds, and without the warnings of geomstats and NumPy."""
+    """A call without warnings of geomstats and NumPy, stopped at a limit of processor seconds."""
 
     def stop(number, frame):
         raise OutOfTime
 
-    logged, handler = logging.root.manager.disable, signal.signal(signal.SIGALRM, stop)
+    logged, handler = logging.root.manager.disable, signal.signal(signal.SIGPROF, stop)
     logging.disable(logging.WARNING)
     start = time.process_time()
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            signal.setitimer(signal.ITIMER_REAL, limit)
+            signal.setitimer(signal.ITIMER_PROF, limit)
             return Attempt(function(), time.process_time() - start)
     except OutOfTime:
         return Attempt(None, limit, "stopped")
@@ -88,6 +88,6 @@ def attempted(function, limit):
         spent = time.process_time() - start
         return Attempt(None, spent, f"fails: {type(problem).__name__}: {problem}")
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, handler)
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        signal.signal(signal.SIGPROF, handler)
         logging.disable(logged)

@@ -100,7 +100,8 @@ def paired(first, second, pairs, limit):
     seconds = np.empty((pairs, 2))
     for pair in range(pairs):
         for index in (0, 1) if pair % 2 else (1, 0):
-            seconds[pair, index] = attempted((first, second)[index], limit).seconds
+            tried = attempted((first, second)[index], limit)
+            seconds[pair, index] = tried.seconds if tried.found is not None else np.nan
     return seconds
 
 

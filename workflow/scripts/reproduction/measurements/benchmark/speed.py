@@ -21,22 +21,16 @@ SCATTER = 0.05
 
 RECORDS, CHAINS = 1000, 16
 
-# Commands of Python, by name; the first is taken off the others'.
-START = "start of Python"
-COMMANDS = {
-    START: ["-c", ""],
-    "import geodp": ["-c", "import geodp"],
-    "geodp plan config/release.example.yaml": [
-        *("-m", "geodp_release.cli", "plan", "config/release.example.yaml"),
-    ],
-}
+# Commands of Python; the first is taken off the second.
+START, IMPORT = "start of Python", "import of geodp.mean, geodp.fit and geodp.SPD"
+PLAN = "geodp plan config/release.example.yaml"
 
 
-def measure(settings, rats, **_):
+def measure(settings, rats, release, **_):
     """Table of times."""
     fits = [_fit(settings["seed"], *each) for each in ((8, 1000), (20, 200))]
     gradients = [_gradient(settings["seed"], name, rats) for name in ("S^2", "SPD(3)")]
-    return tabulated([*fits, *gradients, *_processes()])
+    return tabulated([*fits, *gradients, *_processes(release)])
 
 
 def _fit(seed, size, number):
@@ -66,11 +60,18 @@ def _gradient(seed, name, rats):
     return row(GRADIENT, *place, 1e9 * spent / (RECORDS * CHAINS), "ns")
 
 
-def _processes(repeats=5):
+def _processes(release, repeats=5):
     """Rows of processor seconds of commands, start of Python included."""
+    from geodp_release import cli
+
+    commands = {
+        START: ["-c", ""],
+        IMPORT: ["-c", "import geodp; geodp.mean, geodp.fit, geodp.SPD"],
+        PLAN: ["-m", cli.__name__, "plan", release],
+    }
     scripts = str(CHECKOUT / "workflow" / "scripts")
     environment = os.environ | {"PYTHONPATH": scripts, "OMP_NUM_THREADS": "1"}
-    for name, arguments in COMMANDS.items():
+    for name, arguments in commands.items():
         spent = []
         for _ in range(repeats):
             before = os.times()
