@@ -160,7 +160,8 @@ def minimise(
         iterations += 1
         active = norm > tolerance * scale
         if iterations > APPROXIMATE_STEPS:
-            steps = _exact_steps(model, state, *data, current.gradient, damping)
+            exact = HessianNearby.of(model, state, *data, tuple(current.gradient))
+            steps = exact.steps(manifold, state, current.gradient, damping)
         elif near is not None and current.residuals is None:
             steps = near.steps(manifold, state, current.gradient, damping)
         else:
@@ -246,14 +247,6 @@ def _shorten(manifold, footpoint, steps):
     return {block: factor * step for block, step in steps.items()}
 
 
-def _exact_steps(model, state, covariates, points, gradient, damping):
-    """Steps from the exact Hessian, made positive where it is not."""
-    exact = HessianNearby.of(model, state, covariates, points, tuple(gradient))
-    return steps_in_frame(
-        model.manifold, state[FOOTPOINT], gradient, lambda each: exact.solve(each, damping)
-    )
-
-
 @dataclass(frozen=True)
 class HessianNearby:
     """Hessian of the energy at a footpoint, as absolute eigenvalues and eigenvectors."""
@@ -269,20 +262,20 @@ class HessianNearby:
         values, vectors = np.linalg.eigh(matrix)
         return cls(state[FOOTPOINT], np.abs(values), vectors)
 
-    def solve(self, gradient, damping):
-        """Minus the inverse, made positive and damped, applied to coordinates (*batch, D, 1)."""
+    def steps(self, manifold, state, gradient, damping):
+        """Steps, damped, at another footpoint nearby, to which all is carried in parallel."""
         largest = np.maximum(np.max(self.values, axis=-1)[..., None], np.finfo(float).tiny)
         values = np.maximum(self.values, 1e-12 * largest) + damping[..., None] * largest
-        turned = np.swapaxes(self.vectors, -1, -2) @ gradient
-        return -(self.vectors @ (turned / values[..., None]))
 
-    def steps(self, manifold, state, gradient, damping):
-        """Steps at another footpoint nearby, to which all is carried in parallel."""
+        def solve(each):
+            turned = np.swapaxes(self.vectors, -1, -2) @ each
+            return -(self.vectors @ (turned / values[..., None]))
+
         here, there = state[FOOTPOINT], self.footpoint
         carried = {
             block: manifold.transport_to(here, there, each) for block, each in gradient.items()
         }
-        steps = steps_in_frame(manifold, there, carried, lambda each: self.solve(each, damping))
+        steps = steps_in_frame(manifold, there, carried, solve)
         return {block: manifold.transport_to(there, here, each) for block, each in steps.items()}
 
 
