@@ -1,15 +1,12 @@
-"""Exact samplers of OpenDP have the probabilities that `test_exact_noise` compares ours with.
-
-OpenDP is an extra of its own: pip install ".[opendp]".
-"""
+"""Exact samplers of OpenDP have the probabilities that `test_exact_noise` compares ours with."""
 
 import numpy as np
 import pytest
 from test_exact_noise import INTEGERS, agree
 
-dp = pytest.importorskip(
-    "opendp.prelude", reason='OpenDP is not installed: pip install ".[opendp]"'
-)
+pytestmark = pytest.mark.competitors
+
+dp = pytest.importorskip("opendp.prelude")
 dp.enable_features("contrib")
 
 DRAWS = 4_000
