@@ -8,12 +8,7 @@ import pandas as pd
 
 from geodp.randomness import random_stream
 from reproduction.claims.rows import read_paper
-from reproduction.claims.verdicts import (
-    FAILS,
-    HOLDS,
-    IN_PART,
-    judge,
-)
+from reproduction.claims.verdicts import FAILS, HOLDS, IN_PART, judge
 from reproduction.places import CHECKOUT
 
 FILES = sorted((CHECKOUT / "resources" / "published").glob("*_claims.csv"))

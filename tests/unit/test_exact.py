@@ -12,13 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from quadrature import (
-    beside_the_fit,
-    laplace_target,
-    origin,
-    published_mechanism,
-    target_in_a_ball,
-)
+from quadrature import beside_the_fit, laplace_target, origin, published_mechanism, target_in_a_ball
 from scipy import stats
 
 from geodp.errors import DataError

@@ -14,13 +14,7 @@ import numpy as np
 from geodp.errors import DataError
 from geodp_release.accounting import PrivacyBudget, choice_cost, choice_epsilon
 from geodp_release.assumptions import REPLACE, Assumptions
-from geodp_release.simulation import (
-    EVENLY,
-    UNKNOWN,
-    Covariates,
-    FlatReleases,
-    length_grid,
-)
+from geodp_release.simulation import EVENLY, UNKNOWN, Covariates, FlatReleases, length_grid
 from geodp_release.stages import (
     CountStage,
     FarStage,

@@ -13,20 +13,9 @@ from geodp.errors import DataError
 from geodp.mechanisms.budgets import parse_budget
 from geodp.settings.reading import LONGEST_NUMBER, PlainLoader, check, load_keys
 from geodp.settings.section import Count, FileName, Section, Text, refused
-from geodp.settings.sections import (
-    CentreName,
-    ManifoldSettings,
-    TableSection,
-    public_centre,
-)
+from geodp.settings.sections import CentreName, ManifoldSettings, TableSection, public_centre
 from geodp_release.accounting import CONCENTRATED, PURE, PrivacyBudget
-from geodp_release.assumptions import (
-    NEIGHBOURS,
-    NONE,
-    REPLACE,
-    TRANSFORMATIONS,
-    Assumptions,
-)
+from geodp_release.assumptions import NEIGHBOURS, NONE, REPLACE, TRANSFORMATIONS, Assumptions
 from geodp_release.files import plan_document
 from geodp_release.simulation import SQUARES, TWO_GROUPS, UNKNOWN
 from geodp_release.subjects import ONE_EACH

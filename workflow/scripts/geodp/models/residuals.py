@@ -18,11 +18,7 @@ import numpy as np
 
 from geodp.manifolds.base import align_data_axes
 from geodp.manifolds.differences import DifferencedManifold
-from geodp.manifolds.symmetric import (
-    BendingLogs,
-    SymmetricSpace,
-    jacobi_factors,
-)
+from geodp.manifolds.symmetric import BendingLogs, SymmetricSpace, jacobi_factors
 from geodp.models.blocks import FOOTPOINT
 
 

@@ -16,14 +16,7 @@ from reproduction.measurements.benchmark.sampling import (
     RECORDS_OF_LONG_CHAINS,
     WALK,
 )
-from reproduction.measurements.benchmark.speed import (
-    FIT,
-    GRADIENT,
-    IMPORT,
-    PLAN,
-    PROCESS,
-    START,
-)
+from reproduction.measurements.benchmark.speed import FIT, GRADIENT, IMPORT, PLAN, PROCESS, START
 from reproduction.measurements.words import cell, markdown, number, space_title
 
 CELL = ["space", "dimension", "n", "budget"]
