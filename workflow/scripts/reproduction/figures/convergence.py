@@ -42,12 +42,9 @@ def draw(numbers, params):
     handles.append(Line2D([], [], **dotted, label="a record's distance from the fit"))
     walked.set_xscale("log")
     walked.xaxis.set_major_formatter("{x:,.0f}")
-    walked.set_ylim(bottom=0.0)
-    walked.set_xlabel("steps of a random walk from the estimate")
+    walked.set(ylim=(0.0, None), xlabel="steps of a random walk from the estimate")
     walked.set_ylabel(f"distance from the estimate{unit}\nmedian, 10 to 90 %")
-    drawn.set_xlim(-0.7, len(names) - 0.3)
-    drawn.set_xticks([])
-    drawn.set_xlabel("independent\ndraws")
+    drawn.set(xlim=(-0.7, len(names) - 0.3), xticks=[], xlabel="independent\ndraws")
     budget = numbers["budget_footpoint"].iloc[0]
     number = numbers["n"].iloc[0]
     walked.set_title(f"footpoint, {SYMBOLS['footpoint']} = {budget:g}, n = {number}")

@@ -51,8 +51,7 @@ def draw(numbers, params):
                 shape.fill(*ring, **band)
                 ends = (100.0 * (end / fitted - 1.0) for end in (inner, outer))
                 difference.fill_between(np.rad2deg(angles), *ends, **band)
-        shape.set_title(f"{params.covariate_label} = {value:g}")
-        shape.set_aspect("equal")
+        shape.set(title=f"{params.covariate_label} = {value:g}", aspect="equal")
         difference.xaxis.set_major_locator(MultipleLocator(180))
     letter_panels(axes)
     middle = len(values) // 2

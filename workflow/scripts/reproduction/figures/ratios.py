@@ -27,8 +27,7 @@ def draw(numbers, params):
             flierprops={"marker": "o", "markersize": 3.5, "markerfacecolor": "none"},
         )
         panel.axhline(1.0, color="0.3", linestyle=":", linewidth=1.2)
-        panel.set_title(title)
-        panel.set_xlabel("records n")
+        panel.set(title=title, xlabel="records n")
         # Ratios spread over orders of magnitude when a neighbour hardly moves the gradient.
         panel.set_yscale("log")
         panel.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))

@@ -41,8 +41,7 @@ def draw(numbers, params):
                 some = part[part["passed"] == passed]
                 marks = style.keywords | {"linestyle": "", "markerfacecolor": face}
                 panel.plot(some[budget], some["effective_draws_per_state"], **marks)
-        panel.set_xscale("log")
-        panel.set_yscale("log")
+        panel.set(xscale="log", yscale="log")
         # Budgets may lie within a decade.
         label_few_steps(panel.xaxis)
         panel.yaxis.set_major_formatter("{x:g}")

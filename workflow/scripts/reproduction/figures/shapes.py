@@ -51,9 +51,7 @@ def draw(numbers, params):
         panel.plot(*closed_outline(fitted), **fit)
         if row == 0:
             panel.set_title(f"{params.covariate_label}: {value:g}")
-        panel.set_aspect("equal")
-        panel.set_xticks([])
-        panel.set_yticks([])
+        panel.set(aspect="equal", xticks=[], yticks=[])
         for side in panel.spines.values():
             side.set_visible(False)
     letter_panels(axes)

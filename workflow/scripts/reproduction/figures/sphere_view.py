@@ -62,8 +62,7 @@ class SphereView:
         low, high = seen.min(axis=0), seen.max(axis=0)
         half = min(1.05, 0.54 * np.max(high - low))
         corner = 0.5 * (low + high) - half
-        axes.set_xlim(corner[0], corner[0] + 2.0 * half)
-        axes.set_ylim(corner[1], corner[1] + 2.0 * half)
+        axes.set(xlim=(corner[0], corner[0] + 2.0 * half), ylim=(corner[1], corner[1] + 2.0 * half))
         frame = {"fill": False, "edgecolor": "0.3", "linewidth": 0.8, "zorder": 6}
         for each in (axes, whole):
             each.add_patch(Rectangle(corner, 2.0 * half, 2.0 * half, **frame))

@@ -69,14 +69,12 @@ def _row(release):
 
 def _needs(table, wanted):
     """Rows of the subjects that each budget needs, and of the budget that each number needs."""
-    for budget, part in table.groupby("budget"):
-        found, how = _first_within(part, "n", wanted)
-        # Of a whole number no more than rounding is cut off.
-        number = np.ceil(found * (1.0 - 1e-9))
-        yield {"budget": budget, "n": number, "found": "n", "needed": how}
-    for number, part in table.groupby("n"):
-        found, how = _first_within(part, "budget", wanted)
-        yield {"budget": found, "n": number, "found": "budget", "needed": how}
+    for given, key in (("budget", "n"), ("n", "budget")):
+        for value, part in table.groupby(given):
+            found, how = _first_within(part, key, wanted)
+            # Of a whole number no more than rounding is cut off.
+            found = np.ceil(found * (1.0 - 1e-9)) if key == "n" else found
+            yield {given: value, key: found, "found": key, "needed": how}
 
 
 def _first_within(part, key, wanted):
@@ -125,9 +123,7 @@ def draw(table, wanted):
             fontsize=7,
             color="0.35",
         )
-    panel.set_xscale("log")
-    panel.set_yscale("log")
-    panel.set_xlabel("number of subjects $n$")
+    panel.set(xscale="log", yscale="log", xlabel="number of subjects $n$")
     panel.set_ylabel("predicted error of the geodesic\n(root mean square, unit of length)")
     figure.legend(
         *panel.get_legend_handles_labels(),

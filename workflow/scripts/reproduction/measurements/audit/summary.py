@@ -134,8 +134,7 @@ def draw(table, main_number, middle_budget):
         panel.set_xlabel(r"stated budget $\varepsilon$ (nats)")
     right.axhline(middle_budget, color="0.45", linewidth=1.0, zorder=1)
     right.set_xlabel("number of records n")
-    left.set_ylabel("realised privacy loss (nats)")
-    left.set_title(f"footpoint, n = {main_number}")
+    left.set(ylabel="realised privacy loss (nats)", title=f"footpoint, n = {main_number}")
     middle.set_title(f"shooting vector, n = {main_number}")
     right.set_title(rf"footpoint, $\varepsilon$ = {middle_budget:g}")
     letter_panels(axes)
@@ -144,9 +143,7 @@ def draw(table, main_number, middle_budget):
     values = table.loc[table["mechanism"].isin(shown), "realised"]
     values = values[np.isfinite(values)]
     for panel in (left, middle, right):
-        panel.set_xscale("log")
-        panel.set_yscale("log")
-        panel.set_ylim(0.6 * values.min(), 1.6 * values.max())
+        panel.set(xscale="log", yscale="log", ylim=(0.6 * values.min(), 1.6 * values.max()))
         for axis in (panel.xaxis, panel.yaxis):
             axis.set_major_formatter("{x:g}")
             axis.set_minor_formatter(NullFormatter())

@@ -63,10 +63,6 @@ class Attempt(NamedTuple):
     seconds: float
     problem: str = ""
 
-    @property
-    def is_stopped(self):
-        return self.problem == "stopped"
-
 
 def attempted(function, limit):
     """A call without warnings of geomstats and NumPy, stopped at a limit of processor seconds."""

@@ -164,42 +164,34 @@ def _ratios(table):
     )
 
 
+def _values(table, **chosen):
+    """Values of the rows that have given entries of columns, by their space and n in words."""
+    part = table[np.logical_and.reduce([table[key] == each for key, each in chosen.items()])]
+    return part["value"].set_axis(_data_sets(part))
+
+
 def _growth(table):
     """How time grows with n, and how much memory is needed."""
     for method in ("fit", "gradient"):
         aim = f"power of n that the time of a {method} grows as, from {FEWEST_RECORDS:,} records on"
         yield _judged(aim, 1.15, slopes(table, method), at_most=True)
-    memory = table[table["what"] == "memory beyond the data"]
-    values = memory["value"].set_axis(_data_sets(memory))
+    values = _values(table, what="memory beyond the data")
     yield _judged("MB of working memory beyond the data", 1000, values, at_most=True)
 
 
 def _means(table):
     """Frechet means: of the most points, of few on the sphere, and beside those of others."""
-    times = table[table["what"] == "Frechet mean"]
-    sphere = times[times["space"] == "S^2"]
-    if sphere.empty:
-        return
-    gradients = table[(table["what"] == "gradient at a Frechet mean")]
-    own = gradients[gradients["method"] == OUR_MEAN]
-    yield _judged(
-        "gradient at a Frechet mean, over the root mean squared distance",
-        *(1e-10, own["value"].set_axis(_data_sets(own))),
-        at_most=True,
-    )
+    values = _values(table, what="gradient at a Frechet mean", method=OUR_MEAN)
+    aim = "gradient at a Frechet mean, over the root mean squared distance"
+    yield _judged(aim, 1e-10, values, at_most=True)
     for n, wanted in ((1000000, 0.25), (1000, 0.002)):
-        part = sphere[(sphere["n"] == n) & (sphere["method"] == OUR_MEAN)]
-        values = part["value"].set_axis(_data_sets(part))
+        values = _values(table, what="Frechet mean", space="S^2", n=n, method=OUR_MEAN)
         yield _judged(f"seconds of a Frechet mean of {n:,} points", wanted, values, at_most=True)
-    ratios = table[table["what"] == RATIO]
-    part = ratios[ratios["method"] == PYRIEMANN]
-    values = part["value"].set_axis(_data_sets(part))
+    values = _values(table, what=RATIO, method=PYRIEMANN)
     yield _judged("time of a mean over that of pyRiemann", 0.7, values, at_most=True)
-    part = ratios[(ratios["method"] == TO_THE_END) & (ratios["n"] == 1000000)]
-    values = (1.0 / part["value"]).set_axis(_data_sets(part))
-    yield _judged(
-        "times as fast as geomstats' mean of a million points, told to go on to the end", 20, values
-    )
+    values = 1.0 / _values(table, what=RATIO, method=TO_THE_END, n=1000000)
+    aim = "times as fast as geomstats' mean of a million points, told to go on to the end"
+    yield _judged(aim, 20, values)
 
 
 # What is measured of the library alone: rows of the table, the aim in words, and the most wanted.
@@ -215,9 +207,7 @@ PROCESSES = {IMPORT: 0.15, PLAN: 3.0}
 def _speed(table):
     """The library alone."""
     for what, space, aim, wanted in ALONE:
-        part = table[(table["what"] == what) & (table["space"] == space)]
-        values = part["value"].set_axis(_data_sets(part))
-        yield _judged(aim, wanted, values, at_most=True)
+        yield _judged(aim, wanted, _values(table, what=what, space=space), at_most=True)
     spent = table[table["what"] == PROCESS].set_index("method")["value"]
     for name, wanted in PROCESSES.items():
         if name in spent:
@@ -228,28 +218,21 @@ def _speed(table):
 
 def _beside_others(table):
     """Frechet means of others: their times, and ours over theirs in pairs."""
-    keys = ["space", "n", "method"]
-    parts = {
-        name: table[table["what"] == what].set_index(keys)
-        for name, what in (
-            ("time", "Frechet mean"),
-            ("ratio", RATIO),
-            ("gradient", "gradient at a Frechet mean"),
-        )
-    }
-    rows = []
-    for place, line in parts["time"].iterrows():
-        ratio = parts["ratio"].loc[[place]] if place in parts["ratio"].index else None
-        gradient = parts["gradient"]["value"].get(place)
-        rows.append(
-            [
-                *(f"{place[0]}, n = {place[1]:,}", place[2]),
-                line["note"] if line["is_bound"] else f"{1e3 * line['value']:,.3g}",
-                "" if ratio is None else f"{ratio['value'].iloc[0]:.3g}",
-                "" if ratio is None else ratio["note"].iloc[0],
-                "" if gradient is None else f"{gradient:.1g}",
-            ]
-        )
+    times, ratios, gradients = (
+        table[table["what"] == what].set_index(["space", "n", "method"])
+        for what in ("Frechet mean", RATIO, "gradient at a Frechet mean")
+    )
+    texts = {"ratio": ratios["value"].map("{:.3g}".format), "range": ratios["note"]}
+    texts["gradient"] = gradients["value"].map("{:.1g}".format)
+    found = times.assign(**texts).fillna(dict.fromkeys(texts, ""))
+    rows = [
+        [
+            *(f"{space}, n = {n:,}", method),
+            line["note"] if line["is_bound"] else f"{1e3 * line['value']:,.3g}",
+            *line[list(texts)],
+        ]
+        for (space, n, method), line in found.iterrows()
+    ]
     if rows:
         yield "Frechet means, each method in turn with the library's on the same points:"
         yield ""
@@ -360,9 +343,7 @@ def _draw_samplers(panel, name, part):
             is_bound = sampler != "ours" and bool(middle[f"{sampler}_is_bound"])
             _mark(panel, places[-1], middle[sampler], style, is_bound, zorder=4)
         panel.plot(places, middles, color=style.colour, linestyle=style.line, linewidth=0.8)
-    panel.set_xscale("log")
-    panel.set_yscale("log")
-    panel.set_xlabel("number of records n")
+    panel.set(xscale="log", yscale="log", xlabel="number of records n")
     panel.set_title(f"{space_title(name)} (dimension {part['dimension'].iloc[0]:.0f})")
 
 
@@ -382,8 +363,7 @@ def _draw_fits(panel, fitted, names):
             for method in ("ours", "geomstats"):
                 is_bound = method != "ours" and case["is_bound"]
                 _mark(panel, index + offset, case[method], STYLES[method], is_bound)
-    panel.set_yscale("log")
-    panel.set_ylabel("time of a fit (s)")
+    panel.set(yscale="log", ylabel="time of a fit (s)")
     titles = [space_title(name) for name in names]
     panel.set_xticks(range(len(names)), titles, rotation=30, ha="right")
     panel.set_title("fits, n = " + ", ".join(f"{n:,}" for n in sorted(set(fitted["n"]))))
@@ -395,7 +375,4 @@ def _draw_growth(panel, table, names, what, label):
     for name, style in zip(names, SPACE_STYLES, strict=False):
         some = part[part["space"] == name].sort_values("n")
         panel.plot(some["n"], some["value"], **style.keywords)
-    panel.set_xscale("log")
-    panel.set_yscale("log")
-    panel.set_xlabel("number of records n")
-    panel.set_ylabel(label)
+    panel.set(xscale="log", yscale="log", xlabel="number of records n", ylabel=label)

@@ -59,9 +59,7 @@ def _curve(panel, rows, divisor=1.0):
     """A curve of means over n with a band of two standard errors, on logarithmic axes."""
     label, curve = ESTIMATES[rows["estimate"].iloc[0]]
     plot_errors(panel, rows, "n", curve, divisor, label=label, markersize=3.5)
-    panel.set_xscale("log")
-    panel.set_yscale("log")
-    panel.set_xlabel("number of records n")
+    panel.set(xscale="log", yscale="log", xlabel="number of records n")
 
 
 def draw_errors(settings, errors):
@@ -101,8 +99,7 @@ def draw_location(settings, errors, losses):
         rows = losses[losses["mechanism"] == name]
         panels[1].plot(rows["tau"], rows["loss_over_stated"], label=label, **curve.keywords)
     panels[1].axhline(1.0, color="0.3", linewidth=0.8)
-    panels[1].set_ylim(bottom=0.0)
-    panels[1].set_xlabel(r"quantile $\tau$")
+    panels[1].set(ylim=(0.0, None), xlabel=r"quantile $\tau$")
     panels[1].set_ylabel("realised over stated privacy loss")
     for panel in panels:
         panel.legend(fontsize=7)
@@ -130,8 +127,7 @@ def draw_notebook(settings, shown, neighbours):
     for panel, (column, label) in zip(of_draws, labels.items(), strict=True):
         panel.hist(shown[column], **bars)
         panel.axvline(shown[column].mean(), color=CURVES[0].colour, label="mean of the draws")
-        panel.set_xlabel(label)
-        panel.set_ylabel("footpoints")
+        panel.set(xlabel=label, ylabel="footpoints")
     first = shown.iloc[0]
     dashed = {"color": CURVES[1].colour, "linestyle": "--", "label": "fit without privacy"}
     axes[1, 0].axvline(first["non_private_absolute_error"], **dashed)
@@ -142,8 +138,7 @@ def draw_notebook(settings, shown, neighbours):
         bins = np.linspace(1.0, widest, 60)
         of_pairs.hist(neighbours[column], bins=bins, histtype="step", **style)
     of_pairs.axvline(1.0, color="0.3", linewidth=0.8)
-    of_pairs.set_xlabel("published over realised sensitivity")
-    of_pairs.set_ylabel("pairs of neighbours")
+    of_pairs.set(xlabel="published over realised sensitivity", ylabel="pairs of neighbours")
     for panel in (axes[0, 0], axes[1, 0], of_pairs):
         panel.legend(fontsize=7)
     letter_panels(axes)
@@ -218,8 +213,7 @@ def draw_notebook_sizes(settings, errors):
         each.xaxis.set_minor_locator(NullLocator())
         each.xaxis.set_major_formatter("{x:g}")
         each.set_xlabel("number of records n")
-    panel.set_ylabel("mean absolute error (rad)")
-    panel.set_ylim(bottom=0.0)
+    panel.set(ylabel="mean absolute error (rad)", ylim=(0.0, None))
     panel.legend(fontsize=7)
     above.set_ylabel("mean absolute error of private\ngeodesics above the fit's (rad)")
     letter_panels([panel, above])

@@ -54,8 +54,7 @@ def draw(chosen, numbers, frame):
             method = METHODS[name]
             label = f"private, covariate {method.covariate}" if method.neighbours else method.title
             plot_band(panel, *line.to_numpy().T, curve, marker="", label=label)
-        panel.set_xlabel(labels[chosen["covariate"]])
-        panel.set_ylabel(labels[response])
+        panel.set(xlabel=labels[chosen["covariate"]], ylabel=labels[response])
     share_legend(figure, axes[0, 0], 4)
     letter_panels(axes)
     about = (

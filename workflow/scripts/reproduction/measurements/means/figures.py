@@ -123,8 +123,7 @@ def draw_laplace_means(settings, errors, neighbours):
             plot_errors(panel, rows, "n", curve, label=NAMES[name], markersize=3)
         panel.set_ylabel("distance of draw and mean\n(ambient space)")
         for each in (pairs_panel, panel):
-            each.set_yscale("log")
-            each.set_title(space_title(space))
+            each.set(yscale="log", title=space_title(space))
     for panel in axes[-1]:
         panel.set_xlabel("number of records n")
     for panel in axes[0]:
@@ -169,8 +168,7 @@ def draw_sensitivities(settings):
     panel.annotate(
         "radius of Figure 1", (space["radius"], 0.0), (3, 2), textcoords="offset points", fontsize=7
     )
-    panel.set_ylim(bottom=0.0)
-    panel.set_xlabel("radius of the ball, rad")
+    panel.set(ylim=(0.0, None), xlabel="radius of the ball, rad")
     panel.set_ylabel("change of the logarithm of one record, rad")
     panel.legend(fontsize=7)
     return figure, numbers
@@ -187,8 +185,7 @@ def draw_kng_means(settings, errors):
             mine = rows[rows["mechanism"] == name]
             if len(mine):
                 plot_errors(panel, mine, "n", curve, base, label=NAMES[name], markersize=3)
-        panel.set_xlabel("number of records n")
-        panel.set_ylim(bottom=0.0)
+        panel.set(xlabel="number of records n", ylim=(0.0, None))
     axes[0].set_ylabel(
         "mean distance to the mean (ambient),\nover that of Laplace at its proved scale"
     )
@@ -255,8 +252,7 @@ def draw_walks(settings, walks):
             plot_errors(panel, rows, "scale", curve, label=name, **hollow)
         panel.set_xscale("log")
         label_few_steps(panel.xaxis)
-        panel.set_xlabel("scale of the distribution\n(unit of length)")
-        panel.set_ylim(bottom=0.0)
+        panel.set(xlabel="scale of the distribution\n(unit of length)", ylim=(0.0, None))
         panel.legend(fontsize=7)
     axes[0].set_ylabel("mean distance of draws,\nover the scale")
     steps = walks.groupby("space", sort=False)["steps"].max()
@@ -318,8 +314,7 @@ def draw_medians(settings, medians):
         for (name, rows), curve in zip(named, CURVES, strict=True):
             numbers = (100.0 * rows["outliers"], rows["over_radius"], rows["low"], rows["high"])
             plot_band(panel, *numbers, curve, label=name, markersize=3)
-        panel.set_xlabel("outliers (%)")
-        panel.set_ylim(bottom=0.0)
+        panel.set(xlabel="outliers (%)", ylim=(0.0, None))
     axes[0].set_ylabel("distance from the centre,\nin radii of the ball")
     share_legend(figure, axes[0], 4)
     number, budget = medians["n"].iloc[0], medians["budget"].max()

@@ -107,9 +107,7 @@ def _draw_shares(panel, medians, styles):
             linewidth=0,
         )
     panel.axhline(0.0, color="0.6", linewidth=0.8)
-    panel.set_xscale("log")
-    panel.set_ylim(WORST_SHOWN - 0.05, 1.05)
-    panel.set_xlabel("budget $\\epsilon$")
+    panel.set(xscale="log", ylim=(WORST_SHOWN - 0.05, 1.05), xlabel="budget $\\epsilon$")
 
 
 def page(sets, shares, medians, against, comparison):

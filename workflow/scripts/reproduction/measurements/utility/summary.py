@@ -135,7 +135,6 @@ def _draw_space(panel, table, styles):
     panel.plot(part["n"], part["curve_error"], **STYLES[NOT_PRIVATE][1])
     blind = np.sqrt(np.mean(parts[WITHOUT_DATA]["curve_error"] ** 2))
     panel.axhline(blind, **STYLES[WITHOUT_DATA][1])
-    panel.set_xscale("log")
-    panel.set_yscale("log")
+    panel.set(xscale="log", yscale="log")
     first = table.iloc[0]
     panel.set_title(f"{space_title(first['space'])}, {first['dimension']} dimensions")
