@@ -253,13 +253,10 @@ def plan_document(plan):
             for stage in plan.stages
         ],
         "predicted": {
-            name: _number(getattr(plan, name)) for name in PredictedDocument.model_fields
+            name: None if (value := getattr(plan, name)) is None else float(value)
+            for name in PredictedDocument.model_fields
         },
     }
-
-
-def _number(value):
-    return None if value is None else float(value)
 
 
 def _as_lists(value):
@@ -271,13 +268,14 @@ def _as_lists(value):
 
 def _release(found, given):
     """Attributes of the release in a checked document, which was given as a dict."""
-    plan = _plan(found.plan)
+    document, assumptions = found.plan, _assumptions(found.plan.assumptions)
+    predicted = document.predicted.model_dump()
+    plan = ReleasePlan(assumptions, document.budget, tuple(document.stages), **predicted)
     if found.guarantee.get("hypotheses") != [vars(each) for each in HYPOTHESES]:
         raise _refused("guarantee.hypotheses", "they are not those of the theorem")
     if not all(check_stages(plan).values()):
         raise _refused("plan.stages", "they are not those of its guarantee")
     _refuse_others(plan_document(plan), given["plan"], "plan")
-    assumptions = plan.assumptions
     footpoint = _array(found.footpoint, "footpoint", assumptions.manifold)
     vectors = _vectors(found, footpoint, assumptions)
     return {
@@ -308,14 +306,6 @@ def _refuse_others(expected, given, place):
             _refuse_others(*pair, f"{place}[{index}]")
     elif expected != given or isinstance(given, bool) != isinstance(expected, bool):
         raise _refused(place, "it does not agree with the rest of the file")
-
-
-def _plan(found):
-    """The `ReleasePlan` of a document."""
-    assumptions = _assumptions(found.assumptions)
-    return ReleasePlan(
-        assumptions, found.budget, tuple(found.stages), **found.predicted.model_dump()
-    )
 
 
 def _assumptions(found):

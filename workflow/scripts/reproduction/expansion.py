@@ -98,20 +98,30 @@ def _expand_study(name, settings, cells_per_job):
             f"{key}.cells: all entries give n, which is of stand-ins, and there "
             f"is a file {table}: add an entry without n"
         )
-    _check_draws(study, key)
-    _check_support(study, key)
-    _check_comparison(study, key)
+    _check_sections(study, key)
     _check_figures(study, key)
     return study
 
 
-def _check_draws(study, key):
+def _check_sections(study, key):
+    """Refuse draws, a support or walks that the study does not have."""
     unknown = set(study.settings["draws"]) - set(study.budgets)
     if unknown:
         raise _refused(
             f"{key}.draws.{min(unknown)}: the mechanism {study.mechanism} draws "
             f"{', '.join(study.budgets)}: name one of these"
         )
+    if study.settings["support"]["footpoint_centre"] == "truth" and study.source == "table":
+        raise _refused(
+            f"{key}.support.footpoint_centre: there is no truth for observed "
+            "data: give coordinates, or fit"
+        )
+    for index, (group, cell) in enumerate(study.walked):
+        if cell not in study.cells.get(group, {}):
+            raise _refused(
+                f"{key}.random_walk.cells[{index}]: there is no cell "
+                f"{cell} in group {group} (groups: {', '.join(study.groups)})"
+            )
 
 
 def _divided(part, names, key):
@@ -180,23 +190,6 @@ def _groups(source, has_stand_in, entry, place):
         for noise in map(str, entry["noise_variance"])
         for n in entry["n"]
     ]
-
-
-def _check_support(study, key):
-    if study.settings["support"]["footpoint_centre"] == "truth" and study.source == "table":
-        raise _refused(
-            f"{key}.support.footpoint_centre: there is no truth for observed "
-            "data: give coordinates, or fit"
-        )
-
-
-def _check_comparison(study, key):
-    for index, (group, cell) in enumerate(study.walked):
-        if cell not in study.cells.get(group, {}):
-            raise _refused(
-                f"{key}.random_walk.cells[{index}]: there is no cell "
-                f"{cell} in group {group} (groups: {', '.join(study.groups)})"
-            )
 
 
 def _check_figures(study, key):

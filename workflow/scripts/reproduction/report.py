@@ -65,7 +65,7 @@ def report(files, params, made_by):
         warned="kng_as_published" in set(found["mechanism"]),
         unjudged=[each for each in figures if each["paper"] not in named],
         about=_about(found, figures),
-        studies=[_study(path) for path in files.errors],
+        studies=[described(pd.read_csv(path)) for path in files.errors],
         diagnostics=[row for path in files.diagnostics for row in _diagnosed(path)],
         losses=[row for path in files.losses for row in pd.read_csv(path).to_dict("records")],
         audit=_audit(params.audit),
@@ -141,11 +141,6 @@ def _about(found, figures):
         numbers = re.findall(r"\d+", figure["number"])
         about[figure["csv"]] = rows[rows["figure"].isin(numbers)].to_dict("records")
     return about
-
-
-def _study(path):
-    table = pd.read_csv(path)
-    return {"study": table["study"].iloc[0], **described(table)}
 
 
 def _diagnosed(path):

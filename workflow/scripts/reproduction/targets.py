@@ -577,12 +577,6 @@ PAPER_TABLES = (
     ),
     _paper("linear.neighbours", (NOTEBOOK,), (f"{NOTEBOOK}/neighbours", f"{NOTEBOOK}/bounds")),
 )
-GEODESIC_ERRORS = joined(
-    "linear.geodesics",
-    "linear: join the tables of geodesics",
-    {"csv": f"{NOTEBOOK}/errors.csv"},
-    reads={"tables": f"{NOTEBOOK}/parts/{{part}}.csv"},
-)
 MEANS_FIGURES = {
     "laplace_means": {"errors": "{space}/errors", "neighbours": "{space}/neighbours"},
     "sensitivities": {},
@@ -607,7 +601,12 @@ JOBS = {
     **UTILITY,
     **TOOLS,
     **{job.module.replace(".", "_"): job for job in PAPER_TABLES},
-    "linear_geodesic_errors": GEODESIC_ERRORS,
+    "linear_geodesic_errors": joined(
+        "linear.geodesics",
+        "linear: join the tables of geodesics",
+        {"csv": f"{NOTEBOOK}/errors.csv"},
+        reads={"tables": f"{NOTEBOOK}/parts/{{part}}.csv"},
+    ),
     **{
         f"means_figure_{name}": _figure("means", name, SHOWN, **reads)
         for name, reads in MEANS_FIGURES.items()

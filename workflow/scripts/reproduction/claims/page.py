@@ -55,6 +55,6 @@ def described(table):
     """What a table of errors says of a study: each value of some columns, once."""
     return {
         name: ", ".join(dict.fromkeys(map(str, table[name].dropna())))
-        for name in ("data", "manifold", "n", "support", "mechanism")
+        for name in ("study", "data", "manifold", "n", "support", "mechanism")
         if name in table
     }

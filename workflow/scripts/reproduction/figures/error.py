@@ -33,14 +33,9 @@ def draw(table, params):
     several = numbers["data_sets"].max() > 1
 
     unit = f" ({params.length_unit}$^2$)" if params.length_unit else ""
-    figure, axes = new_figure(
-        len(samplers),
-        len(settings["grids"]),
-        width=3.2 * len(settings["grids"]) + 1.3,
-        height=3.0 * len(samplers) + 0.4,
-        sharex="col",
-        sharey=True,
-    )
+    rows, columns = len(samplers), len(settings["grids"])
+    size = {"width": 3.2 * columns + 1.3, "height": 3.0 * rows + 0.4}
+    figure, axes = new_figure(rows, columns, **size, sharex="col", sharey=True)
     handles = []
     for curve, group in zip(CURVES, groups, strict=False):
         row = numbers[numbers["group"] == group].iloc[0]
@@ -110,7 +105,7 @@ def notes(numbers):
 
 def _draw_curve(panel, part, column, curve):
     """One curve with its band; a level, if nothing changes along the axis."""
-    from reproduction.figures.style import HOLLOW, plot_curve
+    from reproduction.figures.style import HOLLOW, plot_band, plot_markers
 
     if part[column].isna().all():
         low, middle, high = part[["band_low", "middle", "band_high"]].iloc[0]
@@ -123,19 +118,25 @@ def _draw_curve(panel, part, column, curve):
         return
     part = part.sort_values(column)
     x, low, middle, high = part[[column, "band_low", "middle", "band_high"]].to_numpy().T
-    plot_curve(panel, x, middle, curve, part["flagged"] | part["refused"], low, high)
+    plot_band(panel, x, middle, low, high, curve, marker="", zorder=3)
+    hollow = (part["flagged"] | part["refused"]).to_numpy()
+    plot_markers(panel, x, middle, hollow, curve.colour, curve.marker)
     if part["data_sets"].max() > 1:
         panel.plot(x, part["log_error"], color=curve.colour, linewidth=0.7, zorder=2)
 
 
 def _budget_label(numbers, params, grid, split):
     """Label of the axis of a grid's budgets."""
-    from reproduction.figures.style import SYMBOLS, total_budget_label
+    from reproduction.figures.style import SYMBOLS
 
+    names = params.budgets
+    if not split and len(names) < 2:
+        return r"budget $\epsilon$"
     if not split:
-        return total_budget_label(params.budgets)
+        equal = " = ".join(SYMBOLS[name].strip("$") for name in names)
+        return rf"total budget $\epsilon$ (${equal} = \epsilon/{len(names)}$)"
     total = numbers.loc[numbers["grid"] == grid, "budget"].iloc[0]
-    [other] = set(params.budgets) - {split}
+    [other] = set(names) - {split}
     word, symbol = split.replace("_", " "), SYMBOLS[split]
     return rf"{word} budget {symbol} ({SYMBOLS[other]} = {total:g} $-$ {symbol})"
 

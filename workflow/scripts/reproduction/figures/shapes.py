@@ -24,14 +24,8 @@ def draw(numbers, params):
     values = list(dict.fromkeys(numbers["covariate"]))
     private = numbers[numbers["kind"] == "private"]
     rows = [part for _, part in private.groupby(["cell", "sampler"], sort=False)]
-    figure, axes = new_figure(
-        len(rows),
-        len(values),
-        width=1.5 * len(values) + 0.6,
-        height=0.8 + 1.15 * len(rows),
-        sharex=True,
-        sharey=True,
-    )
+    size = {"width": 1.5 * len(values) + 0.6, "height": 0.8 + 1.15 * len(rows)}
+    figure, axes = new_figure(len(rows), len(values), **size, sharex=True, sharey=True)
     marked = numbers["landmark"].max() <= MARKED
     size = {"markersize": 3.5}
     first = {"color": RELEASED.colour, "linewidth": 1.5, "zorder": 3, **size}

@@ -69,14 +69,6 @@ def mechanism_label(name):
     return words.get(name, name.replace("_", " "))
 
 
-def total_budget_label(names):
-    """Label of an axis with budgets that are divided equally among names."""
-    if len(names) < 2:
-        return r"budget $\epsilon$"
-    equal = " = ".join(SYMBOLS[name].strip("$") for name in names)
-    return rf"total budget $\epsilon$ (${equal} = \epsilon/{len(names)}$)"
-
-
 def cell_in_words(row):
     """Budgets of a row of a table, in symbols: equal ones as one equation."""
     blocks = [name for name in SYMBOLS if np.isfinite(row.get(f"budget_{name}", np.nan))]
@@ -146,6 +138,8 @@ def legend_of_draws(figure, numbers, fit, first, others):
 
 def label_levels(panel, levels, colours, labels):
     """Write labels at the right of horizontal lines, moved apart where they would overlap."""
+    from matplotlib.colors import to_rgb
+
     height = panel.figure.get_figheight() * 72.0
     low, high = panel.get_ylim()
     # As tall as a line of the text, in units of the axis, if the panels of a column take 2/3 of the
@@ -164,18 +158,12 @@ def label_levels(panel, levels, colours, labels):
             xy=(1.0, levels[k]),
             xytext=(1.05, place),
             xycoords=("axes fraction", "data"),
-            color=darker(colours[k]),
+            # Dark enough for small letters on white.
+            color=0.62 * np.array(to_rgb(colours[k])),
             fontsize=7.5,
             verticalalignment="center",
             arrowprops={"arrowstyle": "-", "color": colours[k], "linewidth": 0.6, "shrinkB": 0},
         )
-
-
-def darker(colour):
-    """A colour dark enough for small letters on white."""
-    from matplotlib.colors import to_rgb
-
-    return tuple(0.62 * np.array(to_rgb(colour)))
 
 
 def plot_band(axes, x, y, low, high, curve, **keywords):
@@ -217,9 +205,3 @@ def plot_markers(axes, x, y, hollow, colour, marker):
     style = {"linestyle": "", "marker": marker, "color": colour, "zorder": 4}
     for some, face in ((hollow, "white"), (~hollow, colour)):
         axes.plot(x[some], y[some], markerfacecolor=face, **style)
-
-
-def plot_curve(axes, x, y, curve, flagged, low, high):
-    """A curve with markers, hollow where ``flagged``, over a band from ``low`` to ``high``."""
-    plot_band(axes, x, y, low, high, curve, marker="", zorder=3)
-    plot_markers(axes, x, y, np.asarray(flagged), curve.colour, curve.marker)

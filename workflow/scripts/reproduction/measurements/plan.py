@@ -112,25 +112,14 @@ def draw(table, wanted):
         (first["curve_error_without_data"], "-", "the geodesic that stays at the centre"),
         *([(wanted, "-.", "wanted")] if wanted is not None else []),
     ]
+    above = {"textcoords": "offset points", "xytext": (0, 3), "ha": "right"}
     for level, style, words in levels:
         panel.axhline(level, color="0.6", linewidth=0.8, linestyle=style)
-        panel.annotate(
-            words,
-            (table["n"].max(), level),
-            textcoords="offset points",
-            xytext=(0, 3),
-            horizontalalignment="right",
-            fontsize=7,
-            color="0.35",
-        )
+        panel.annotate(words, (table["n"].max(), level), **above, fontsize=7, color="0.35")
     panel.set(xscale="log", yscale="log", xlabel="number of subjects $n$")
     panel.set_ylabel("predicted error of the geodesic\n(root mean square, unit of length)")
-    figure.legend(
-        *panel.get_legend_handles_labels(),
-        loc="outside right upper",
-        title=r"budget $\epsilon$",
-        fontsize=8,
-    )
+    handles = panel.get_legend_handles_labels()
+    figure.legend(*handles, loc="outside right upper", title=r"budget $\epsilon$", fontsize=8)
     annotate(
         figure,
         [

@@ -117,14 +117,11 @@ def audit_row(name, block, number, budget, found, tau):
 
 def neighbour_rows(name, pair):
     """The records of a pair: those of both data sets once, and the two that differ."""
-    rows = []
     for record in range(pair.covariates.shape[1]):
-        differs = record == pair.record
-        for which in (0, 1) if differs else (0,):
+        data_sets = ("first", "second") if record == pair.record else ("both",)
+        for which, data_set in enumerate(data_sets):
             x, y = pair.covariates[which, record], pair.points[which, record]
-            data_set = "both" if not differs else ("first", "second")[which]
-            rows.append(dict(zip(NEIGHBOUR_COLUMNS, (name, record, data_set, x, *y), strict=True)))
-    return rows
+            yield dict(zip(NEIGHBOUR_COLUMNS, (name, record, data_set, x, *y), strict=True))
 
 
 def measure(settings, number, budgets):
@@ -132,10 +129,12 @@ def measure(settings, number, budgets):
 
     They are of every mechanism on the sphere; at n = 2 of the worst case.
     """
-    if number == 2:
-        rows, neighbours = measure_two_points(settings, budgets)
-    else:
-        rows, neighbours = measure_searched(settings, number, budgets)
+    measured = two_point_losses if number == 2 else searched_losses
+    rows, neighbours = [], []
+    for budget in budgets:
+        for name, block, found, tau, pair in measured(settings, number, budget):
+            rows.append(audit_row(name, block, number, budget, found, tau))
+            neighbours.extend(neighbour_rows(rows[-1]["pair"], pair))
     return pd.DataFrame(rows), pd.DataFrame(neighbours, columns=NEIGHBOUR_COLUMNS)
 
 
@@ -152,36 +151,25 @@ def search_published(settings, seed, number, budget, variant, candidates, rounds
     return pair_loss(rng, variant, setting, budget, pair), pair
 
 
-def measure_searched(settings, number, budgets):
-    """Rows of every mechanism at one n, for the worst neighbours that a search finds."""
+def searched_losses(settings, number, budget):
+    """Name, block, loss, tau and `Pair` of every mechanism, for the worst that a search finds."""
     sphere, seed = settings["sphere"], settings["seed"]
     search = sphere["search"]
-    effort = {
-        "candidates": max(8, min(search["candidates"], search["work"] // number)),
-        "rounds": search["rounds"],
-    }
-    rows, neighbours = [], []
-    for budget in budgets:
-        for variant in VARIANTS.values():
-            found, pair = search_published(sphere, seed, number, budget, variant, **effort)
-            tau = float(np.max(found.scale)) * number * budget / (2.0 * variant.factor)
-            rows.append(audit_row(variant.name, variant.block, number, budget, found, tau))
-            neighbours.extend(neighbour_rows(rows[-1]["pair"], pair))
-    return rows, neighbours
+    effort = max(8, min(search["candidates"], search["work"] // number)), search["rounds"]
+    for variant in VARIANTS.values():
+        found, pair = search_published(sphere, seed, number, budget, variant, *effort)
+        tau = float(np.max(found.scale)) * number * budget / (2.0 * variant.factor)
+        yield variant.name, variant.block, found, tau, pair
 
 
-def measure_two_points(settings, budgets):
-    """Realised losses for the two records of the worst case, at every budget."""
+def two_point_losses(settings, number, budget):
+    """The same for the two records of the worst case."""
     chosen, seed = settings["two_points"], settings["seed"]
     pair = two_points(chosen["angle"])
-    rows, neighbours = [], []
-    for budget in budgets:
-        for factor, name in TWO_POINTS.items():
-            rng = random_stream(seed, "audit", name, f"{budget:g}")
-            found = realised_loss(rng, two_point_densities(pair, chosen["tau"], budget, factor))
-            rows.append(audit_row(name, "footpoint", 2, budget, found, chosen["tau"]))
-            neighbours.extend(neighbour_rows(rows[-1]["pair"], pair))
-    return rows, neighbours
+    for factor, name in TWO_POINTS.items():
+        rng = random_stream(seed, "audit", name, f"{budget:g}")
+        found = realised_loss(rng, two_point_densities(pair, chosen["tau"], budget, factor))
+        yield name, "footpoint", found, chosen["tau"], pair
 
 
 def read_pair(neighbours, name):

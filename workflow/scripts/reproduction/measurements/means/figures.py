@@ -214,15 +214,8 @@ def draw_mean_shapes(settings, landmarks):
             panel.axis("off")
             if space == spaces[0]:
                 panel.set_title(SHAPE_NAMES[name], fontsize=8)
-        row[0].text(
-            -0.05,
-            0.5,
-            f"{space}, n = {of_space['n'].iloc[0]}",
-            rotation=90,
-            transform=row[0].transAxes,
-            horizontalalignment="right",
-            verticalalignment="center",
-        )
+        beside = {"rotation": 90, "transform": row[0].transAxes, "ha": "right", "va": "center"}
+        row[0].text(-0.05, 0.5, f"{space}, n = {of_space['n'].iloc[0]}", **beside)
         # A tenth of the centroid size of every shape.
         low = float(np.min(mean[1])) - 0.12
         row[0].plot([-0.05, 0.05], [low, low], color="0.2", linewidth=2.0)

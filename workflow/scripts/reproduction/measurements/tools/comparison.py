@@ -155,13 +155,10 @@ def errors_by_setting(grid):
     """Mean, and 5 and 95 per cent points, of the errors of DP-SGD: a row a setting and budget."""
     numbers = [name for name in grid if name.isdigit()]
     errors = grid[numbers].to_numpy()
-    # A number between these has 5 to 95 per cent of the draws at or below it.
-    ends = [
-        np.quantile(errors, share, axis=1, method=method)
-        for share, method in ((0.05, "lower"), (0.95, "higher"))
-    ]
     found = grid.drop(columns=numbers).assign(draws=len(numbers), mean=errors.mean(axis=1))
-    found["low"], found["high"] = ends
+    # A number between these has 5 to 95 per cent of the draws at or below it.
+    found["low"] = np.quantile(errors, 0.05, axis=1, method="lower")
+    found["high"] = np.quantile(errors, 0.95, axis=1, method="higher")
     return found.assign(setting=found.groupby("budget", sort=False).cumcount())
 
 

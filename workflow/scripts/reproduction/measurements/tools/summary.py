@@ -98,14 +98,8 @@ def _draw_shares(panel, medians, styles):
         hollow = {"markerfacecolor": "white"} if place >= len(CURVES) else {}
         shown = rows[["median", "lower_quartile", "upper_quartile"]].clip(lower=WORST_SHOWN)
         panel.plot(rows["budget"], shown["median"], label=name, **styles[name].keywords, **hollow)
-        panel.fill_between(
-            rows["budget"],
-            shown["lower_quartile"],
-            shown["upper_quartile"],
-            color=styles[name].colour,
-            alpha=0.12,
-            linewidth=0,
-        )
+        ends, shade = (shown["lower_quartile"], shown["upper_quartile"]), styles[name].colour
+        panel.fill_between(rows["budget"], *ends, color=shade, alpha=0.12, linewidth=0)
     panel.axhline(0.0, color="0.6", linewidth=0.8)
     panel.set(xscale="log", ylim=(WORST_SHOWN - 0.05, 1.05), xlabel="budget $\\epsilon$")
 
