@@ -33,6 +33,4 @@ def test_plan_of_ten_thousand_cells_takes_seconds(checkout):
     spent = after.children_user + after.children_system
     assert spent - before.children_user - before.children_system < LIMIT
     # Each job takes cells enough to be worth its start.
-    assert planned == {
-        **{"fit": 100, "sample": 200, "evaluate": 1, "report": 1},
-    }
+    assert planned == {"fit": 100, "sample": 200, "evaluate": 1, "report": 1}

@@ -32,11 +32,7 @@ RELEASE, PAGE, TABLE = "release.json", "index.html", "predictions.csv"
 NOTE = "note"
 
 # Of what the error is, without a covariate, with one, and with more.
-ERROR_OF = (
-    "the mean",
-    "the geodesic where subjects are",
-    "predictions where subjects are",
-)
+ERROR_OF = ("the mean", "the geodesic where subjects are", "predictions where subjects are")
 
 # Digits of a number on the page; the files have all.
 DIGITS = 5

@@ -146,19 +146,15 @@ def _about(found, figures):
 def _diagnosed(path):
     """A row for each sampler and parameter of a study: the worst over its cells."""
     table = pd.read_csv(path)
-    keys = ["study", "sampler", "parameter"]
-    for (study, sampler, parameter), rows in table.groupby(keys, sort=False):
-        yield {
-            "study": study,
-            "sampler": sampler,
-            "parameter": parameter,
-            "cells": len(rows),
-            "drawn_by": ", ".join(dict.fromkeys(rows["drawn_by"])),
-            "least": rows["ess_bulk"].min(),
-            "rhat": rows["rhat"].max(),
-            "distance": rows["estimated_total_variation"].max(),
-            "flagged": int((~rows["passed"]).sum()),
-        }
+    found = table.groupby(["study", "sampler", "parameter"], sort=False).agg(
+        cells=("passed", "size"),
+        drawn_by=("drawn_by", lambda names: ", ".join(dict.fromkeys(names))),
+        least=("ess_bulk", "min"),
+        rhat=("rhat", "max"),
+        distance=("estimated_total_variation", "max"),
+        flagged=("passed", lambda passed: (~passed).sum()),
+    )
+    return found.reset_index().to_dict("records")
 
 
 def _audit(made):

@@ -9,12 +9,13 @@ def joined(paths):
     return pd.concat(map(pd.read_csv, paths), ignore_index=True)
 
 
-def figure_of_tables(draw, settings, inputs):
-    """A figure and its numbers, by their output.
+def figure_of_tables(figures, name, settings, made_by, threads, **inputs):
+    """The figure of a name, and its numbers, by their output.
 
-    ``draw`` takes settings, and tables by name, each joined from the files of ``inputs``.
+    Functions of ``figures`` take settings, and tables by name, each joined from some ``inputs``.
     """
-    figure, numbers = draw(settings, **{name: joined(paths) for name, paths in inputs.items()})
+    tables = {table: joined(paths) for table, paths in inputs.items()}
+    figure, numbers = figures[name](settings, **tables)
     return {"csv": numbers, "figure": figure}
 
 

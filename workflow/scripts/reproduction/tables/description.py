@@ -30,7 +30,5 @@ def describe(job):
             "seed": params.seed,
             "lock": params.lock,
         }
-        rows += [{**common, "note": note} for note in data.get("notes", [])] or [
-            {**common, "note": ""}
-        ]
+        rows += [{**common, "note": note} for note in list(data.get("notes", [])) or [""]]
     return pd.DataFrame(rows)

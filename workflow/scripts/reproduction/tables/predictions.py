@@ -27,12 +27,15 @@ def needs(study, figure, studies):
 
 def tabulate(job):
     """Coordinates or landmarks of every prediction, a row each."""
+    from types import SimpleNamespace
+
     import numpy as np
     import pandas as pd
 
     from geodp.mechanisms.base import sampled_by
     from reproduction.fits import load_fit
     from reproduction.jobs import load_arrays, load_cells
+    from reproduction.mechanism import load_mechanism
     from reproduction.models import study_model
     from reproduction.tables.evaluation import budget_columns, stated
 
@@ -60,8 +63,12 @@ def tabulate(job):
         }
         band = None
         if sampler == "release":
-            first = model.parameters(footpoints[0], vectors[0, 0])
-            band = _band(params, model, data_file, fit, budgets, first, scaled)
+            first, public = model.parameters(footpoints[0], vectors[0, 0]), params.released
+            # The radii of its band follow from its public inputs.
+            mechanism = load_mechanism(
+                model, SimpleNamespace(**public), params.study, data_file, fit
+            )
+            band = mechanism.band(budgets, first, scaled, BAND_LEVEL)
         predicted.append((columns, private, band))
 
     tables = []
@@ -94,17 +101,6 @@ def tabulate(job):
             }
             tables.append(pd.DataFrame(row))
     return pd.concat(tables)
-
-
-def _band(params, model, data, fit, budgets, parameters, covariates):
-    """Radii of a release's confidence band, from its public inputs."""
-    from types import SimpleNamespace
-
-    from reproduction.mechanism import load_mechanism
-
-    settings = SimpleNamespace(**params.released)
-    mechanism = load_mechanism(model, settings, params.study, data, fit)
-    return mechanism.band(budgets, parameters, covariates, BAND_LEVEL)
 
 
 def _radii(kind, manifold, points, band):

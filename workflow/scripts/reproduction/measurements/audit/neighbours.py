@@ -208,12 +208,10 @@ def pairs(draw, space, formats=FORMATS):
 
 def _reordered(rows, random):
     """Rows in another order, those of each subject in the same."""
-    order = list(range(len(rows)))
-    random.shuffle(order)
-    left = {
-        label: [row for row in rows if row[LABEL] == label] for label in {r[LABEL] for r in rows}
-    }
-    return [left[rows[place][LABEL]].pop(0) for place in order]
+    labels = [row[LABEL] for row in rows]
+    random.shuffle(labels)
+    left = {label: [row for row in rows if row[LABEL] == label] for label in labels}
+    return [left[label].pop(0) for label in labels]
 
 
 def written(suffix):

@@ -22,10 +22,7 @@ TO_THE_END, PYMANOPT = f"{GEOMSTATS} to the end", "Pymanopt: conjugate gradients
 # Rows of ratios of times, ours over another's.
 RATIO = "time of a mean over that of another"
 
-MANIFOLDS = {
-    "S^2": ("sphere", 2),
-    **{f"SPD({size})": ("spd", size) for size in (3, 8, 20)},
-}
+MANIFOLDS = {"S^2": ("sphere", 2), **{f"SPD({size})": ("spd", size) for size in (3, 8, 20)}}
 
 # On the sphere points are within so many radians of a pole.
 RADIUS = np.pi / 8

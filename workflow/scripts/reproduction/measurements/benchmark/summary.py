@@ -73,20 +73,17 @@ def fits(table):
     part = table[table["what"] == "fit"].set_index([*keys, "method"])
     excess = table[table["what"] == "excess energy of a fit"].set_index([*keys, "method"])["value"]
     part = part.assign(excess=excess).reset_index()
-    rows = []
-    for place, some in part.groupby(keys, sort=False):
-        theirs = some[some["method"] != OUR_FIT].sort_values("value")
-        same = theirs.loc[theirs["excess"] <= SAME_ENERGY, "value"]
-        stopped = theirs.loc[theirs["is_bound"].astype(bool), "value"]
-        rows.append(
-            {
-                **dict(zip(keys, place, strict=True)),
-                "ours": some.loc[some["method"] == OUR_FIT, "value"].min(),
-                "geomstats": same.min() if len(same) else stopped.max(),
-                "is_bound": not len(same),
-            }
-        )
-    return pd.DataFrame(rows, columns=[*keys, "ours", "geomstats", "is_bound"])
+    values, ours = part["value"], part["method"] == OUR_FIT
+    part = part.assign(
+        ours=values.where(ours),
+        same=values.where(~ours & (part["excess"] <= SAME_ENERGY)),
+        stopped=values.where(~ours & part["is_bound"].astype(bool)),
+    )
+    least = {"ours": "min", "same": "min", "stopped": "max"}
+    found = part.groupby(keys, sort=False).agg(least).reset_index()
+    found["is_bound"] = found["same"].isna()
+    found["geomstats"] = found["same"].fillna(found["stopped"])
+    return found[[*keys, "ours", "geomstats", "is_bound"]]
 
 
 def slopes(table, method):

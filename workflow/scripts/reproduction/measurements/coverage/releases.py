@@ -129,18 +129,16 @@ def _mean(found, rng):
 
 def _ratios(found, rng):
     again = found[rng.integers(len(found), size=(RESAMPLED, len(found)))]
+    averages = {"root mean square": np.mean, "median": np.median}
     return {
-        name: (ratio(found), np.std(ratio(again)))
-        for name, ratio in (("root mean square", _ratio(np.mean)), ("median", _ratio(np.median)))
+        name: (_ratio(average, found), np.std(_ratio(average, again)))
+        for name, average in averages.items()
     }
 
 
-def _ratio(average):
-    def ratio(squares):
-        first, second = np.moveaxis(average(squares, axis=-2), -1, 0)
-        return np.sqrt(first / second)
-
-    return ratio
+def _ratio(average, squares):
+    first, second = np.moveaxis(average(squares, axis=-2), -1, 0)
+    return np.sqrt(first / second)
 
 
 MEASURES = {

@@ -1,5 +1,7 @@
 """Figures of linear and quantile regression, of location, and of geodesics on the sphere."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 from matplotlib.ticker import FixedLocator, NullLocator
@@ -34,11 +36,6 @@ ESTIMATES = {
 READ_OFF = (
     "Responses are divided by their largest, read off the data, so that no stated budget holds."
 )
-
-
-def summarise(name, settings, made_by, threads, **inputs):
-    """The figure of a name, and its numbers, by their output."""
-    return figure_of_tables(FIGURES[name], settings, inputs)
 
 
 def errors_by_size(errors, column):
@@ -235,3 +232,4 @@ FIGURES = {
     "notebook_data": draw_notebook_data,
     "notebook_sizes": draw_notebook_sizes,
 }
+summarise = partial(figure_of_tables, FIGURES)

@@ -1,5 +1,7 @@
 """Figures of private means: what the papers show, and mechanisms beside one another."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
@@ -55,11 +57,6 @@ BESIDE = dict(
 )
 UNITS = {"SPD(2)": "unit of the affine-invariant metric"}
 HOLLOW = {"markerfacecolor": "white"}
-
-
-def summarise(name, settings, made_by, threads, **inputs):
-    """The figure of a name, and its numbers, by their output."""
-    return figure_of_tables(FIGURES[name], settings, inputs)
 
 
 def means_by_size(errors):
@@ -325,3 +322,4 @@ FIGURES = {
     "walks": draw_walks,
     "medians": draw_medians,
 }
+summarise = partial(figure_of_tables, FIGURES)

@@ -1,6 +1,7 @@
 """Errors of simulated releases in one table, one page and one figure."""
 
 import numpy as np
+import pandas as pd
 from matplotlib.lines import Line2D
 
 from reproduction.figures.style import CURVES, new_figure
@@ -36,13 +37,8 @@ LINE = {"linestyle": "-", "linewidth": 0.6, "zorder": 5}
 def summarise(tables, shown, **_):
     """The table, figure and text by their output; the figure shows some of the budgets."""
     table = joined(tables)
-    order = {name: place for place, name in enumerate(dict.fromkeys(table["space"]))}
-    table = table.sort_values(
-        ["space", "n"],
-        key=lambda column: column.map(order) if column.name == "space" else column,
-        kind="stable",
-        ignore_index=True,
-    )
+    parts = [part.sort_values("n", kind="stable") for _, part in table.groupby("space", sort=False)]
+    table = pd.concat(parts, ignore_index=True)
     return {"csv": table, "figure": draw(table, shown), "text": page(table)}
 
 
