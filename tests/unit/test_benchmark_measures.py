@@ -241,7 +241,7 @@ def test_attempts_end_in_time(function, problem):
     tried = harness.attempted(function, 0.05)
     assert tried.problem == problem
     assert tried.found == (None if problem else 7)
-    assert tried.seconds == 0.05 or tried.problem != "stopped"
+    assert tried.seconds > 0.0 or tried.problem != "stopped"
     time.sleep(0.1)
 
 
