@@ -41,6 +41,13 @@ def mean(points: ArrayLike, manifold: Manifold, loss: Loss | None = None) -> "Fi
         The shape is not that of points, or a record is not a point.
     CutLocusError
         A record is near the cut locus of the mean; see `GeodesicModel.fit`.
+    FitError
+        There are no records, or the mean is beyond double precision.
+
+    Warns
+    -----
+    RuntimeWarning
+        As for `fit`.
 
     Examples
     --------
@@ -119,6 +126,8 @@ def _fitted(x, points, manifold, number_of_covariates, loss):
         except np.linalg.LinAlgError:
             found = None
     if found is None or not np.isfinite(found.energy):
+        if x is None:
+            raise FitError("the mean is beyond double precision: rescale the points")
         raise FitError(
             "the geodesic's point at x = 0 is too far from the data: subtract a value near the "
             "middle of x"

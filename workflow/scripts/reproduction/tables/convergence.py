@@ -83,7 +83,7 @@ def tabulate(job):
         """Distances of states from the estimate; how their distribution differs from that drawn."""
         away = mechanism.manifold.dist(mechanism.fit.footpoint[:, None], state.position)[0]
         low, middle, high = np.quantile(away, [0.1, 0.5, 0.9])
-        # Only the statistic is of interest: the quick way to a p-value.
+        # Its p-value is not used, so that the quickest one does.
         test = None if drawn is None else ks_2samp(away, drawn, method="asymp")
         return away, {
             "states": len(away),
