@@ -47,5 +47,5 @@ def write_cohort(folder, allowed):
         writer = csv.writer(file)
         writer.writerow(["who", "age", *COLUMNS])
         for index, (age, point) in enumerate(zip(ages, points, strict=True)):
-            writer.writerow([f"patient{index:05d}", f"{age:.8f}", *(f"{x:.9f}" for x in point)])
+            writer.writerow([f"patient{index:05d}", f"{age:.12f}", *(f"{x:.12f}" for x in point)])
     Ledger.create(folder / "mine.ledger", allowed, "epsilon")

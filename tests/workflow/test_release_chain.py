@@ -20,9 +20,9 @@ def released(source, copied, tmp_path_factory):
     return checkout, checkout.run("release")
 
 
-def numbers(text):
-    """Numbers of eight decimals or more in a text, with eight."""
-    return set(re.findall(r"\d+\.\d{8}", text))
+def numbers(text, decimals):
+    """Numbers of so many decimals or more in a text, with so many."""
+    return set(re.findall(rf"\d+\.\d{{{decimals}}}", text))
 
 
 def spent(checkout):
@@ -38,13 +38,17 @@ def test_the_target_makes_the_release_once(released):
     assert (folder / "index.html").is_file()
     assert set(checkout.files()) == {"logs/release.log"}
     assert checkout.files()["logs/release.log"].read_text() == ""
-    # Nothing of the data is in what the run leaves.
-    cells = numbers((checkout.root / "mine.csv").read_text())
+    # Nothing of the data is in what the run leaves: no number in full and, since one of eight
+    # decimals is met by chance among thousands, no two of a record that are cut to eight.
+    table = (checkout.root / "mine.csv").read_text()
+    records = [numbers(line, 8) for line in table.splitlines()]
     folders = [checkout.root / name for name in ("out", "results", ".snakemake")]
     files = [path for each in folders for path in each.rglob("*") if path.is_file()]
     assert any("log" in path.name for path in files)
     for text in [shown, *(path.read_text(errors="ignore") for path in files)]:
-        assert not cells & numbers(text)
+        assert not numbers(table, 12) & numbers(text, 12)
+        met = numbers(text, 8)
+        assert max(len(record & met) for record in records) < 2
     # It is the default target of its configuration.
     before = (folder / "release.json").read_bytes()
     assert "Released before, and nothing was spent" in checkout.run()
