@@ -25,7 +25,7 @@ from geodp.mechanisms.density import FootpointDensity
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import Huber
 from geodp.randomness import random_directions
-from geodp.samplers import choice, exact, matched
+from geodp.samplers import choice, envelopes, exact, matched
 from geodp.samplers.base import Info, Kernel, State, run
 from geodp.samplers.choice import NoCertificateError
 from geodp.samplers.envelopes import CellEnvelope, EllipticalEnvelope, RadialEnvelope
@@ -161,6 +161,17 @@ def test_small_cells_certify_most_of_what_is_accepted(name, least):
     assert certified >= least
     assert not is_refuted(accepted, certified)
     assert is_refuted(accepted, min(1.8 * certified, 1.0))
+
+
+def test_corners_of_flat_cells_are_no_farther_than_is_said_and_nearly_as_far():
+    rng = np.random.default_rng(3)
+    length, angle = rng.uniform(0.1, 2.0, 10_000), rng.uniform(0.0, 1.6, 10_000)
+    along = length * rng.uniform(0.0, 1.0, 10_000)
+    said = envelopes._way_to_corner(Euclidean(2), length, along, length * angle)
+    for end in (length - along, length + along):
+        corner = np.hypot(end * np.cos(angle) - length, end * np.sin(angle))
+        assert np.all(corner <= said * (1.0 + 1e-12))
+    assert np.all(corner >= 0.8 * said)
 
 
 @pytest.mark.parametrize("name", ["H2 ball", "Kendall3"])

@@ -183,7 +183,8 @@ def _change(by_footpoint, distances, covariates, length, moved, turned):
             most = distance + farthest
         else:
             geodesic = x * (length + moved)
-            change = moved * x * x * (bend + 5.0 / 6.0 * farthest * geodesic)
+            turning = min(2.0 / 3.0 * geodesic, 2.0 / math.pi)
+            change = moved * x * x * (bend + farthest * turning)
             most = x * (distance + farthest)
         # Zero times an infinite bend is not a number, and then ``most`` is taken.
         total += change if change <= most else most

@@ -350,7 +350,7 @@ class Cells:
         unit = space.tangent(centre, _directions(cells.face, cells.middle))
         across = angle * space.arc_stretch(centre, unit, length)
         states = space.exp(centre, space.expand(length) * unit)
-        ball = along + across
+        ball = _way_to_corner(space, length, along, across)
         away = space.dist(target.centre.reshape((-1, *space.point_shape))[cells.member], states)
         inner = near_radius[cells.member]
         kept = away + ball > inner * (1.0 - ROUNDING)
@@ -523,6 +523,16 @@ def _directions(face, place):
     other = np.take_along_axis(place, np.maximum(turn - 1, 0), axis=-1)
     vectors = np.where(turn == 0, along, other)
     return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+
+
+def _way_to_corner(space, length, along, across):
+    """Length of the way from a cell's middle, at a distance ``length`` from the pole, to its corner.
+
+    It goes along an arc and then along a radius, or straight in flat spaces.
+    """
+    if is_flat(space):
+        return np.sqrt(along**2 + across**2 * (1.0 + along / length))
+    return along + across
 
 
 def _rows(member, records, at_once=1 << 18):
