@@ -5,6 +5,7 @@ import pytest
 from quadrature import footpoint_density, shooting_vector_density
 
 from geodp.manifolds.kendall import KendallPlanarShapes
+from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.mechanisms import compiled, density, gradient_bounds
 from geodp.models.geodesic import GeodesicModel
@@ -21,11 +22,11 @@ def configurations(space):
     rng = np.random.default_rng(space.dim)
     batch = (DATA_SETS, *CHAINS)
     p = space.random_point(rng, batch)
-    v = rng.choice([0.0, 0.1, 1.0, 3.0], batch)[..., None] * space.random_tangent(rng, p)
+    v = space.expand(rng.choice([0.0, 0.1, 1.0, 3.0], batch)) * space.random_tangent(rng, p)
     x = rng.uniform(-1.0, 2.0, (DATA_SETS, RECORDS))
     x[:, 3] = 0.0
     y = space.random_point(rng, (DATA_SETS, RECORDS))
-    near = space.exp(p[2, 0, :1], x[2, :, None] * v[2, 0, :1])
+    near = space.exp(p[2, 0, :1], space.expand(x[2]) * v[2, 0, :1])
     y[2] = space.exp(near, 1e-5 * space.random_tangent(rng, near))
     return p, v, x, y, rng
 
@@ -62,11 +63,18 @@ def test_compiled_sums_are_those_of_numpy(dimension, block, reach):
 
 
 @pytest.mark.parametrize("block", ["footpoint", "shooting_vector"])
-@pytest.mark.parametrize("landmarks", [3, 9])
-def test_compiled_sums_of_shapes_are_those_of_numpy(landmarks, block):
-    space = KendallPlanarShapes(landmarks)
+@pytest.mark.parametrize(
+    ("space", "summed"),
+    [
+        (KendallPlanarShapes(3), compiled.shape_sums),
+        (KendallPlanarShapes(9), compiled.shape_sums),
+        (SPD(2), compiled.matrix_sums),
+    ],
+    ids=["three landmarks", "nine landmarks", "matrices"],
+)
+def test_compiled_sums_without_bounds_are_those_of_numpy(space, summed, block):
     p, v, x, y, _ = configurations(space)
-    (sums,) = compiled.shape_sums(block, p, v, x, y)
+    (sums,) = summed(block, p, v, x, y)
     model = GeodesicModel(space)
     found = model.energy_gradient(model.parameters(p, v), x[..., None], y, (block,))
     right = -RECORDS * found.gradient[block]

@@ -75,18 +75,21 @@ def _spectral(values, vectors):
     return (vectors * values[..., None, :]) @ _transposed(vectors)
 
 
-def _log_2x2(upper, off, lower):
-    """Entries of logarithms of 2 x 2 matrices, from those of the matrices, in closed form.
+def _half_gap_2x2(upper, off, lower, log_determinant):
+    """Half the gap of eigenvalues of logarithms of 2 x 2 matrices, and that of the matrices.
 
-    With ``M = mean I + N`` and N of trace zero and eigenvalues ``+-spread``, the logarithm is
-    ``log(det M) / 2 I + atanh(spread / mean) / spread N``.
+    The determinant is known to more digits than there are in the difference of products of entries.
     """
-    mean, half = 0.5 * (upper + lower), 0.5 * (upper - lower)
-    ratio = np.sqrt(half**2 + off**2) / mean
-    small = ratio < 1e-4
-    safe = np.where(small, 0.5, ratio)
-    stretch = np.where(small, 1.0 + ratio**2 / 3.0, np.arctanh(safe) / safe) / mean
-    scale = 0.5 * np.log(upper * lower - off**2)
+    gap = np.sqrt((0.5 * (upper - lower)) ** 2 + off**2)
+    return np.log(0.5 * (upper + lower) + gap) - 0.5 * log_determinant, gap
+
+
+def _log_2x2(upper, off, lower, log_determinant):
+    """Entries of logarithms of 2 x 2 matrices, from those of the matrices, in closed form."""
+    of_log, gap = _half_gap_2x2(upper, off, lower, log_determinant)
+    apart = gap > 0.0
+    stretch = np.where(apart, of_log / np.where(apart, gap, 1.0), 2.0 / (upper + lower))
+    scale, half = 0.5 * log_determinant, 0.5 * (upper - lower)
     return np.stack([scale + stretch * half, stretch * off, scale - stretch * half], axis=-2)
 
 
@@ -223,6 +226,16 @@ class SPD(SymmetricSpace):
         return _symmetric(factor @ carried @ _transposed(factor))
 
     def inner(self, point, first, second):
+        if self.size == 2:
+            a, b, d = point[..., 0, 0], point[..., 0, 1], point[..., 1, 1]
+            # Twice the products with the adjugate of the point, and their trace.
+            parts = []
+            for k, m, n in (
+                (each[..., 0, 0], each[..., 0, 1], each[..., 1, 1]) for each in (first, second)
+            ):
+                parts.append((d * k - b * m, d * m - b * n, a * m - b * k, a * n - b * m))
+            (e, f, g, h), (i, j, k, m) = parts
+            return (e * i + f * k + g * j + h * m) / (a * d - b * b) ** 2
         left = np.linalg.solve(point, first)
         right = np.linalg.solve(point, second)
         return np.einsum("...ab,...ba->...", left, right)
@@ -322,24 +335,24 @@ class SPD(SymmetricSpace):
 
     def squared_distances_along(self, start, velocity, times, points):
         """See `SymmetricSpace.squared_distances_along`; without eigenvectors."""
-        if self.size <= 3:
+        if self.size == 3:
             return self.logs_along(start, velocity, times, points).squared_distances
         return self._squares(start, velocity, times, points)
 
     def _squares(self, start, velocity, times, points):
         """The same from eigenvalues, so that time does not tell of the points."""
         x, y, values, basis = self._aligned(start, velocity, times, points)
-        shrink = np.exp(-0.5 * x[..., None] * values[..., None, :])
-        moved = self._moved(np.linalg.inv(basis), y, shrink)
+        given = np.linalg.inv(basis), y, np.exp(-0.5 * x[..., None] * values[..., None, :])
+        if self.size == 2:
+            determinants = self._log_determinants(x, y, values, given[0])
+            rows = np.moveaxis(self._moved_entries(*given), -2, 0)
+            return 0.5 * determinants**2 + 2.0 * _half_gap_2x2(*rows, determinants)[0] ** 2
+        moved = self._moved(*given)
         return np.sum(np.log(symmetric_eigenvalues(moved)) ** 2, axis=-1)
 
     def distances_along(self, start, velocity, times, points):
         """See `SymmetricSpace.distances_along`."""
-        if self.size == 2:
-            squares = self.logs_along(start, velocity, times, points).squared_distances
-        else:
-            squares = self._squares(start, velocity, times, points)
-        return np.sqrt(squares)
+        return np.sqrt(self._squares(start, velocity, times, points))
 
     def _aligned(self, start, velocity, times, points):
         axes = times.ndim - 1, start.ndim - 2
@@ -362,7 +375,9 @@ class SPD(SymmetricSpace):
             entries = np.moveaxis(self.entries(_spectral(*eigen)), -1, -2)
         else:
             moved = self._moved_entries(*given)
-            entries = self._log_entries(moved)
+            entries = self._log_entries(
+                moved, lambda: self._log_determinants(x, y, values, given[0])
+            )
         components = self.roots[:, None] * entries
         return SPDLogs(
             manifold=self,
@@ -375,13 +390,20 @@ class SPD(SymmetricSpace):
             eigen=eigen,
         )
 
-    def _log_entries(self, moved):
+    def _log_determinants(self, times, points, values, inverse):
+        """Of `_moved` 2 x 2 matrices (*batch, n), without their entries."""
+        rows = points[..., 0, 0], points[..., 1, 1], points[..., 0, 1]
+        of_inverse = np.log(np.abs(np.linalg.det(inverse))) * 2.0
+        moved = of_inverse[..., None] - times * np.sum(values, axis=-1)[..., None]
+        return np.log(rows[0] * rows[1] - rows[2] ** 2) + moved
+
+    def _log_entries(self, moved, log_determinants):
         """Entries (*batch, K, n) of logarithms of small matrices, from those of the matrices."""
         if self.size == 1:
             return np.log(moved)
         rows = np.moveaxis(moved, -2, 0)
         if self.size == 2:
-            return _log_2x2(*rows)
+            return _log_2x2(*rows, log_determinants())
         entries, far = _log_3x3(*rows)
         if np.any(far):
             some = self.symmetric(np.moveaxis(moved, -2, -1)[far])

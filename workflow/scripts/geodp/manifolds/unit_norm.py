@@ -24,14 +24,22 @@ LENGTH_TOLERANCE = 1e-6
 LARGEST_COSINE = 1.0 - 2.0**-53
 
 
+# Most coordinates of vectors whose products are summed one coordinate after another: sums along so
+# short an axis take several times as long.
+SHORT = 4
+
+
 def hermitian(first, second):
     """Sum of ``conj(first) * second`` over the last axis."""
-    return np.sum(np.conj(first) * second, axis=-1)
+    if first.shape[-1] > SHORT:
+        return np.vecdot(first, second)
+    first = np.conj(first)
+    return sum(first[..., k] * second[..., k] for k in range(first.shape[-1]))
 
 
 def squared_length(vector):
     """Squared norm over the last axis, real for complex vectors too."""
-    return np.sum((np.conj(vector) * vector).real, axis=-1)
+    return hermitian(vector, vector).real
 
 
 def orthonormal_complement(unit):
@@ -50,6 +58,10 @@ def in_complement(unit, coordinates):
     vector = -along[..., None] * mirror
     vector[..., 1:] += coordinates
     return vector
+
+
+def _below_one(cosine):
+    return np.minimum(np.maximum(cosine, -LARGEST_COSINE), LARGEST_COSINE)
 
 
 def _one_tangent(unit):
@@ -198,7 +210,7 @@ class UnitNormSpace(RankOneSpace):
         return vector + along * ((np.cos(length) - 1.0) * unit - np.sin(length) * point)
 
     def inner(self, point, first, second):
-        return np.sum((np.conj(first) * second).real, axis=-1)
+        return hermitian(first, second).real
 
     def frame(self, point):
         return orthonormal_complement(point)
@@ -227,7 +239,7 @@ class UnitNormSpace(RankOneSpace):
         return np.conj(vector)
 
     def measure_overlap(self, overlap):
-        overlap = np.minimum(np.maximum(overlap, -LARGEST_COSINE), LARGEST_COSINE)
+        overlap = _below_one(overlap)
         distance = np.arccos(overlap)
         return distance, distance / np.sqrt((1.0 - overlap) * (1.0 + overlap))
 
@@ -238,7 +250,7 @@ class UnitNormSpace(RankOneSpace):
         angle = speed[:, None] * times
         overlap = np.cos(angle) * hermitian(start[:, None], points)
         overlap = overlap + np.sin(angle) * hermitian(unit[:, None], points)
-        return self.measure_overlap(self.align_overlap(overlap)[0])[0]
+        return np.arccos(_below_one(self.align_overlap(overlap)[0]))
 
 
 @dataclass(frozen=True)

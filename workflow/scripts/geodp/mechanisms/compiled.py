@@ -1,4 +1,4 @@
-"""Sums over records on spheres and shape spaces, compiled by Numba where it is installed.
+"""Sums over records on spheres, shapes and 2 x 2 matrices, compiled by Numba where it is installed.
 
 They equal those of `geodp.mechanisms.gradient_bounds.record_means`, which works on arrays of the
 size of states times records.  Here the records of one state stay in the processor's nearest cache.
@@ -261,6 +261,75 @@ def _product(first_real, first_imaginary, second_real, second_imaginary):
         _dot(first_real, second_real) - _dot(first_imaginary, second_imaginary),
         _dot(first_real, second_imaginary) + _dot(first_imaginary, second_real),
     )
+
+
+@_kernel()
+def _matrix_sums(by_footpoint, footpoints, vectors, covariates, points, sums):
+    """Fill ``sums`` (data_sets, states, 4) of 2 x 2 matrices, row by row; see `SPD.logs_along`."""
+    number = points.shape[2]
+    for data_set in range(footpoints.shape[0]):
+        x, y = covariates[data_set], points[data_set]
+        determinants = np.log(y[0] * y[3] - y[1] * y[1])
+        for state in range(footpoints.shape[1]):
+            p, v = footpoints[data_set, state], vectors[data_set, state]
+            # Cholesky factor of the footpoint and its inverse.
+            a = math.sqrt(p[0])
+            b = p[1] / a
+            c = math.sqrt(p[3] - b * b)
+            f, g, h = 1.0 / a, -b / (a * c), 1.0 / c
+            # The vector in that frame, and the turn that diagonalises it.
+            upper, off = f * f * v[0], f * (g * v[0] + h * v[1])
+            lower = g * g * v[0] + 2.0 * g * h * v[1] + h * h * v[3]
+            middle, half = 0.5 * (upper + lower), 0.5 * (upper - lower)
+            speed = math.sqrt(half * half + off * off)
+            angle = 0.5 * math.atan2(off, half)
+            cosine, sine = math.cos(angle), math.sin(angle)
+            g11, g12 = cosine * f + sine * g, sine * h
+            g21, g22 = cosine * g - sine * f, cosine * h
+            determinant = 2.0 * math.log(a * c)
+            s11, s12, s22 = 0.0, 0.0, 0.0
+            for i in range(number):
+                time, k, m, n = x[i], y[0, i], y[1, i], y[3, i]
+                turn = speed * time
+                shrink = math.exp(-turn)
+                upper = (g11 * g11 * k + 2.0 * g11 * g12 * m + g12 * g12 * n) * shrink
+                lower = (g21 * g21 * k + 2.0 * g21 * g22 * m + g22 * g22 * n) / shrink
+                off = g11 * g21 * k + (g11 * g22 + g12 * g21) * m + g12 * g22 * n
+                mean, half = 0.5 * (upper + lower), 0.5 * (upper - lower)
+                size = math.sqrt(half * half + off * off)
+                scale = 0.5 * (determinants[i] - determinant)
+                # Half the gap of the logarithm's eigenvalues over that of the matrix.
+                stretch = (math.log(mean + size) - scale) / size if size > 0.0 else 1.0 / mean
+                scale -= middle * time
+                if by_footpoint:
+                    along, across = 1.0, 0.5 * (shrink + 1.0 / shrink)
+                elif abs(turn) < 0.01:
+                    along, across = (
+                        time,
+                        time * (1.0 + turn * turn / 6.0 * (1.0 + turn * turn / 20.0)),
+                    )
+                else:
+                    along, across = time, 0.5 * (1.0 / shrink - shrink) / speed
+                s11 += along * (scale + stretch * half)
+                s22 += along * (scale - stretch * half)
+                s12 += across * stretch * off
+            g11, g12 = a * cosine, -a * sine
+            g21, g22 = b * cosine + c * sine, c * cosine - b * sine
+            off = g11 * g21 * s11 + (g11 * g22 + g12 * g21) * s12 + g12 * g22 * s22
+            sums[data_set, state, 0] = g11 * g11 * s11 + 2.0 * g11 * g12 * s12 + g12 * g12 * s22
+            sums[data_set, state, 1], sums[data_set, state, 2] = off, off
+            sums[data_set, state, 3] = g21 * g21 * s11 + 2.0 * g21 * g22 * s12 + g22 * g22 * s22
+
+
+def matrix_sums(block, footpoints, vectors, covariates, points):
+    """`sphere_sums` without bounds, for symmetric positive definite 2 x 2 matrices."""
+    compile_kernels()
+    rows = (array.reshape((*array.shape[:-2], 4)) for array in (footpoints, vectors))
+    flat, arrays = _arranged(*rows, covariates)
+    sums = np.empty((*flat, 4))
+    points = _by_record(points.reshape((*points.shape[:-2], 4)), flat)
+    _matrix_sums(block == "footpoint", *arrays, points, sums)
+    return [sums.reshape(footpoints.shape)]
 
 
 def shape_sums(block, footpoints, vectors, covariates, points):

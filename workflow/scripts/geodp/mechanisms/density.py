@@ -8,6 +8,7 @@ from importlib.util import find_spec
 import numpy as np
 
 from geodp.manifolds.kendall import ComplexProjectiveSpace
+from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.manifolds.symmetric import SymmetricSpace
 from geodp.mechanisms import compiled
@@ -75,13 +76,17 @@ class GradientDensity(ABC):
 
     def _compiled_sums(self, bounded):
         """Function for sums over records, and bounds of their change, in `compiled` if it can."""
-        manifold = self.manifold
-        on_sphere = isinstance(manifold, Sphere) and manifold.curvature_bounds == (1.0, 1.0)
-        on_shapes = isinstance(manifold, ComplexProjectiveSpace) and not bounded
+        manifold, sums = self.manifold, None
+        if isinstance(manifold, Sphere) and manifold.curvature_bounds == (1.0, 1.0):
+            sums = compiled.sphere_sums
+        elif isinstance(manifold, ComplexProjectiveSpace) and not bounded:
+            sums = compiled.shape_sums
+        elif isinstance(manifold, SPD) and manifold.size == 2 and not bounded:
+            sums = compiled.matrix_sums
         least_squares = isinstance(self.model.loss, SquaredDistance)
-        if not (least_squares and (on_sphere or on_shapes)) or find_spec("numba") is None:
+        if sums is None or not least_squares or find_spec("numba") is None:
             return None
-        return partial(compiled.sphere_sums if on_sphere else compiled.shape_sums, self.block)
+        return partial(sums, self.block)
 
     def _gradient(self, states):
         """Footpoint of each state, and the gradient of the energy there."""

@@ -526,7 +526,7 @@ def _directions(face, place):
 
 
 def _way_to_corner(space, length, along, across):
-    """Length of the way from a cell's middle, at a distance ``length`` from the pole, to its corner.
+    """Length of the way from a cell's middle, so far from the pole, to its farthest corner.
 
     It goes along an arc and then along a radius, or straight in flat spaces.
     """
