@@ -109,6 +109,13 @@ class LogsAlong(ABC):
         The K weights broadcast to (*data_sets, *chains, n); the result has no axis n.
         """
 
+    def hessian_sums(self):
+        """Sums of Hessians (*batch, dim, dim) of half the squared distances to a start at rest.
+
+        In the frame there; ``None`` where they would cost more than they save.
+        """
+        return None
+
 
 @dataclass(frozen=True)
 class BendingLogs(LogsAlong):

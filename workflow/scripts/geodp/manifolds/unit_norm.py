@@ -24,14 +24,17 @@ LENGTH_TOLERANCE = 1e-6
 LARGEST_COSINE = 1.0 - 2.0**-53
 
 
-# Most coordinates of vectors whose products are summed one coordinate after another: sums along so
-# short an axis take several times as long.
-SHORT = 4
+# Products of so many vectors or more, of so few coordinates, are summed one coordinate after
+# another: sums along so short an axis take several times as long.
+MANY, SHORT = 1000, 4
+
+# Most dimensions in which Hessians of distances are summed as matrices.
+FEW = 30
 
 
 def hermitian(first, second):
     """Sum of ``conj(first) * second`` over the last axis."""
-    if first.shape[-1] > SHORT:
+    if first.shape[-1] > SHORT or max(first.size, second.size) < MANY * first.shape[-1]:
         return np.vecdot(first, second)
     first = np.conj(first)
     return sum(first[..., k] * second[..., k] for k in range(first.shape[-1]))
@@ -285,6 +288,23 @@ class RankOneLogs(LogsAlong):
             pairs.insert(1, (turned, across * cosine))
         point, vector = zip(*pairs, strict=True)
         return {"point": list(point), "vector": list(vector)}
+
+    def hessian_sums(self):
+        """See `LogsAlong.hessian_sums`: one along a logarithm, and distance over tangent across."""
+        manifold = self.manifold
+        if self.turns is not None or self.phase is not None or manifold.dim > FEW:
+            return None
+        # Beyond a quarter turn, where it would be negative, zero still gives a step downhill.
+        across = np.maximum(self.factor * self.seen[0], 0.0)
+        squares, limit = self.squared_distances, manifold.point_square / 3.0
+        near = squares < 1e-6
+        rest = (1.0 - across) * self.factor**2 / np.where(near, 1.0, squares)
+        rest = np.where(near, limit, rest)
+        points = np.expand_dims(self.points, tuple(range(self.points.ndim - 2, rest.ndim - 1)))
+        frame = manifold.form(manifold.frame(self.axes[0]))
+        moments = (rest[..., None, :] * np.swapaxes(points, -1, -2)) @ points
+        sums = frame @ moments @ np.swapaxes(frame, -1, -2)
+        return sums + np.sum(across, axis=-1)[..., None, None] * np.eye(manifold.dim)
 
     def combine(self, weights):
         """See `LogsAlong.combine`."""

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 
 from geodp.errors import DataError
 from geodp.models.blocks import FOOTPOINT
+from geodp.models.chunks import CHUNK
 from geodp.models.losses import Distance, SquaredDistance
-from geodp.models.residuals import residuals_of, steps_in_frame
+from geodp.models.residuals import record_size, residuals_of, steps_in_frame
 
 if TYPE_CHECKING:
     from geodp.models.geodesic import GeodesicModel
@@ -149,7 +150,7 @@ def minimise(
     blocks = model.blocks if blocks is None else blocks
     data = (covariates, points)
     state = start
-    current = model.energy_gradient(state, *data, blocks, normal=True)
+    current = model.energy_gradient(state, *data, blocks, True, matrices=near is None)
     if spread is None:
         spread = _spread(model, start, *data, current.energy)
     scale = _scale(model, points, spread)
@@ -162,7 +163,7 @@ def minimise(
         if iterations > APPROXIMATE_STEPS:
             exact = HessianNearby.of(model, state, *data, tuple(current.gradient))
             steps = exact.steps(manifold, state, current.gradient, damping)
-        elif near is not None and current.residuals is None:
+        elif near is not None:
             steps = near.steps(manifold, state, current.gradient, damping)
         else:
             steps = model.newton_steps(state, current, damping, slow)
@@ -172,7 +173,7 @@ def minimise(
         )
         steps = _shorten(manifold, state[FOOTPOINT], steps)
         trial = model.retract(state, steps)
-        found = model.energy_gradient(trial, *data, blocks, normal=True)
+        found = model.energy_gradient(trial, *data, blocks, True, matrices=near is None)
         trial_norm = _gradient_norm(manifold, trial, found)
         gain = current.energy - found.energy
         # Where energies differ by rounding alone the gradient is the better judge.
@@ -205,6 +206,7 @@ def _accepted(manifold, accept, new, old):
     merged = {
         name: choose(getattr(found, name), getattr(current, name))
         for name in ("energy", "normal", "largest")
+        if getattr(found, name) is not None
     }
     gradient = {
         block: choose(value, current.gradient[block]) for block, value in found.gradient.items()
@@ -326,7 +328,8 @@ def fit(
     if x.shape[-2] > MANY * STARTING_RECORDS:
         # Most of the way on some of the records.
         start = minimise(model, start, some[0], some[1], tolerance=1e-3, spread=spread).parameters
-        if not x.shape[-1] and manifold.dim * STARTING_RECORDS <= x.shape[-2]:
+        too_many_for_one = x.shape[-2] * record_size(manifold, x.shape[-1]) > CHUNK
+        if not x.shape[-1] and too_many_for_one and manifold.dim * STARTING_RECORDS <= x.shape[-2]:
             # Hessians of means differ little; others as much as their covariates do.
             near = HessianNearby.of(model, start, *some)
     found = minimise(

@@ -89,7 +89,9 @@ class GeodesicModel:
             )
         return covariates
 
-    def energy_gradient(self, parameters, covariates, points, blocks=None, normal=False):
+    def energy_gradient(
+        self, parameters, covariates, points, blocks=None, normal=False, matrices=True
+    ):
         """Energy, the mean loss, and its gradients (Kulkarni and Soto, eq. 3, 5 and 6).
 
         By least squares the energy is ``1/(2n) sum d^2``.
@@ -102,7 +104,8 @@ class GeodesicModel:
         blocks : sequence of str, optional
             Blocks of the gradient to compute: empty for the energy alone; all unless given.
         normal : bool
-            Whether to compute what `newton_steps` needs besides.
+            Whether to compute what `newton_steps` needs besides, and the largest residual; of it
+            the latter alone without ``matrices``.
 
         Returns
         -------
@@ -123,7 +126,9 @@ class GeodesicModel:
             weights = loss.weights(squares)
             sums = [np.sum(loss.values(squares), axis=-1)]
             if normal:
-                sums += [np.max(squares, axis=-1), found.normal(blocks, weights)]
+                sums += [np.max(squares, axis=-1)]
+            if normal and matrices:
+                sums += [found.normal(blocks, weights)]
                 if weights is None and found.bends and squares.shape == size_of_all:
                     whole.append(found)
             return [*sums, *(-found.adjoint_sums(block, weights) for block in blocks)]
@@ -137,11 +142,11 @@ class GeodesicModel:
         energy, *sums = sum_over_records(
             manifold, parameters, x.shape[:-1], part, size=size, merge=merge
         )
-        gradients = sums[2:] if normal else sums
+        gradients = sums[-len(blocks) :] if blocks else []
         return EnergyGradient(
             energy / number,
             {block: total / number for block, total in zip(blocks, gradients, strict=True)},
-            normal=sums[1] / number if normal else None,
+            normal=sums[1] / number if normal and matrices else None,
             largest=sums[0] if normal else None,
             residuals=whole[0] if whole else None,
         )

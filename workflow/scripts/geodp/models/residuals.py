@@ -194,15 +194,25 @@ class OneGeodesicResiduals(Residuals):
         return self._columns[..., [self.blocks.index(block) for block in blocks], :]
 
     def normal(self, blocks, weights=None):
-        """See `Residuals.normal`: (*data_sets, *chains, K, B, B), a matrix in each eigenspace."""
+        """See `Residuals.normal`: (*data_sets, *chains, K, B, B), a matrix in each eigenspace.
+
+        Of a mean by least squares the Hessian itself where it costs little, as `Residuals.steps`
+        takes it.
+        """
+        if len(self.blocks) == 1 and weights is None:
+            hessian = self.logs.hessian_sums()
+            if hessian is not None:
+                return hessian
         columns = self._columns_of(blocks)
         weighted = columns if weights is None else weights[..., None, None, :] * columns
         return weighted @ np.swapaxes(columns, -1, -2)
 
     @staticmethod
     def steps(manifold, parameters, found, damping, slow=False):
-        """See `GeodesicModel.newton_steps`; ``found.normal`` has a matrix in each eigenspace."""
+        """See `GeodesicModel.newton_steps`; ``found.normal`` is as `normal` says."""
         start, *velocities = parameters.values()
+        if found.normal.ndim == damping.ndim + 2:
+            return Residuals.steps(manifold, parameters, found, damping)
         normal = damped(found.normal, damping[..., None])
         # Of a mean Gauss-Newton steps know no curvature at all.
         curved = slow or not velocities
