@@ -75,22 +75,14 @@ def _spectral(values, vectors):
     return (vectors * values[..., None, :]) @ _transposed(vectors)
 
 
-def _half_gap_2x2(upper, off, lower, log_determinant):
-    """Half the gap of eigenvalues of logarithms of 2 x 2 matrices, and that of the matrices.
+def _half_gaps_2x2(upper, off, lower, half):
+    """Half the gaps of eigenvalues of logarithms of 2 x 2 matrices, and those of the matrices.
 
-    The determinant is known to more digits than there are in the difference of products of entries.
+    From their entries and half the logarithms of their determinants, which are known to more digits
+    than there are in a difference of products of entries.
     """
     gap = np.sqrt((0.5 * (upper - lower)) ** 2 + off**2)
-    return np.log(0.5 * (upper + lower) + gap) - 0.5 * log_determinant, gap
-
-
-def _log_2x2(upper, off, lower, log_determinant):
-    """Entries of logarithms of 2 x 2 matrices, from those of the matrices, in closed form."""
-    of_log, gap = _half_gap_2x2(upper, off, lower, log_determinant)
-    apart = gap > 0.0
-    stretch = np.where(apart, of_log / np.where(apart, gap, 1.0), 2.0 / (upper + lower))
-    scale, half = 0.5 * log_determinant, 0.5 * (upper - lower)
-    return np.stack([scale + stretch * half, stretch * off, scale - stretch * half], axis=-2)
+    return np.log(0.5 * (upper + lower) + gap) - half, gap
 
 
 # Eigenvalues of larger entries overflow.
@@ -320,18 +312,35 @@ class SPD(SymmetricSpace):
         inverse = shrink[..., :, None] * inverse[..., None, :, :]
         return inverse @ points @ _transposed(inverse)
 
-    def _moved_entries(self, inverse, points, shrink):
-        """The same of small matrices, as entries (*batch, K, n) of the upper triangle."""
+    def _mapped_entries(self, inverse, points):
+        """Small matrices in another basis, as entries (*batch, K, n) of the upper triangle."""
         row, column = self._rows, self._columns
         # Entries of ``inverse @ point @ inverse^T`` are linear in those of the point.
         one = inverse[..., row[:, None], row] * inverse[..., column[:, None], column]
         other = inverse[..., row[:, None], column] * inverse[..., column[:, None], row]
         change = np.where(row == column, one, one + other)
-        entries = change @ np.moveaxis(points[..., row, column], -1, -2)
-        shrink = np.moveaxis(shrink, -1, -2)
-        entries *= shrink[..., row, :]
-        entries *= shrink[..., column, :]
+        return change @ np.moveaxis(points[..., row, column], -1, -2)
+
+    def _moved_entries(self, inverse, points, shrink):
+        """Entries of the same matrices as `_moved`."""
+        entries, shrink = self._mapped_entries(inverse, points), np.moveaxis(shrink, -1, -2)
+        entries *= shrink[..., self._rows, :]
+        entries *= shrink[..., self._columns, :]
         return entries
+
+    def _moved_2x2(self, times, points, values, inverse):
+        """Entries of 2 x 2 matrices as `_moved`, but for a factor each that shrinks both axes.
+
+        Besides half the logarithms of their determinants, and of those with the factor.
+        """
+        entries = self._mapped_entries(inverse, points)
+        shrink = np.exp(0.5 * (values[..., 1:] - values[..., :1]) * times)
+        entries[..., 0, :] *= shrink
+        entries[..., 2, :] /= shrink
+        upper, off, lower = points[..., 0, 0], points[..., 1, 0], points[..., 1, 1]
+        half = 0.5 * np.log(upper * lower - off**2)
+        half = half + np.log(np.abs(np.linalg.det(inverse)))[..., None]
+        return entries, half, half - 0.5 * np.sum(values, axis=-1)[..., None] * times
 
     def squared_distances_along(self, start, velocity, times, points):
         """See `SymmetricSpace.squared_distances_along`; without eigenvectors."""
@@ -342,12 +351,12 @@ class SPD(SymmetricSpace):
     def _squares(self, start, velocity, times, points):
         """The same from eigenvalues, so that time does not tell of the points."""
         x, y, values, basis = self._aligned(start, velocity, times, points)
-        given = np.linalg.inv(basis), y, np.exp(-0.5 * x[..., None] * values[..., None, :])
+        inverse = np.linalg.inv(basis)
         if self.size == 2:
-            determinants = self._log_determinants(x, y, values, given[0])
-            rows = np.moveaxis(self._moved_entries(*given), -2, 0)
-            return 0.5 * determinants**2 + 2.0 * _half_gap_2x2(*rows, determinants)[0] ** 2
-        moved = self._moved(*given)
+            entries, half, middle = self._moved_2x2(x, y, values, inverse)
+            gap = _half_gaps_2x2(*np.moveaxis(entries, -2, 0), half)[0]
+            return 2.0 * (middle**2 + gap**2)
+        moved = self._moved(inverse, y, np.exp(-0.5 * x[..., None] * values[..., None, :]))
         return np.sum(np.log(symmetric_eigenvalues(moved)) ** 2, axis=-1)
 
     def distances_along(self, start, velocity, times, points):
@@ -367,17 +376,19 @@ class SPD(SymmetricSpace):
         what is carried back is the logarithm of a matrix, whose entries are the components.
         """
         x, y, values, basis = self._aligned(start, velocity, times, points)
-        shrink = np.exp(-0.5 * x[..., None] * values[..., None, :])
-        given = np.linalg.inv(basis), y, shrink
+        inverse = np.linalg.inv(basis)
         moved = eigen = None
-        if self.size > 3:
-            eigen = _log_eigen(self._moved(*given))
-            entries = np.moveaxis(self.entries(_spectral(*eigen)), -1, -2)
+        if self.size == 2:
+            moved, *halves = self._moved_2x2(x, y, values, inverse)
+            entries = self._log_entries_2x2(moved, *halves)
         else:
-            moved = self._moved_entries(*given)
-            entries = self._log_entries(
-                moved, lambda: self._log_determinants(x, y, values, given[0])
-            )
+            given = inverse, y, np.exp(-0.5 * x[..., None] * values[..., None, :])
+            if self.size > 3:
+                eigen = _log_eigen(self._moved(*given))
+                entries = np.moveaxis(self.entries(_spectral(*eigen)), -1, -2)
+            else:
+                moved = self._moved_entries(*given)
+                entries = self._log_entries(moved)
         components = self.roots[:, None] * entries
         return SPDLogs(
             manifold=self,
@@ -390,21 +401,20 @@ class SPD(SymmetricSpace):
             eigen=eigen,
         )
 
-    def _log_determinants(self, times, points, values, inverse):
-        """Of `_moved` 2 x 2 matrices (*batch, n), without their entries."""
-        rows = points[..., 0, 0], points[..., 1, 1], points[..., 0, 1]
-        of_inverse = np.log(np.abs(np.linalg.det(inverse))) * 2.0
-        moved = of_inverse[..., None] - times * np.sum(values, axis=-1)[..., None]
-        return np.log(rows[0] * rows[1] - rows[2] ** 2) + moved
+    def _log_entries_2x2(self, moved, half, middle):
+        """Entries (*batch, 3, n) of logarithms in closed form, from what `_moved_2x2` returns."""
+        upper, off, lower = np.moveaxis(moved, -2, 0)
+        of_log, gap = _half_gaps_2x2(upper, off, lower, half)
+        apart = gap > 0.0
+        stretch = np.where(apart, of_log / np.where(apart, gap, 1.0), 2.0 / (upper + lower))
+        aside = 0.5 * stretch * (upper - lower)
+        return np.stack([middle + aside, stretch * off, middle - aside], axis=-2)
 
-    def _log_entries(self, moved, log_determinants):
-        """Entries (*batch, K, n) of logarithms of small matrices, from those of the matrices."""
+    def _log_entries(self, moved):
+        """The same of matrices of one row or three, from those of the matrices."""
         if self.size == 1:
             return np.log(moved)
-        rows = np.moveaxis(moved, -2, 0)
-        if self.size == 2:
-            return _log_2x2(*rows, log_determinants())
-        entries, far = _log_3x3(*rows)
+        entries, far = _log_3x3(*np.moveaxis(moved, -2, 0))
         if np.any(far):
             some = self.symmetric(np.moveaxis(moved, -2, -1)[far])
             np.moveaxis(entries, -2, -1)[far] = self.entries(_spectral(*_log_eigen(some)))
