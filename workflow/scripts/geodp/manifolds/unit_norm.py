@@ -185,13 +185,21 @@ class UnitNormSpace(RankOneSpace):
         # Keeps long chains on the sphere: rounding would otherwise drift.
         return end / np.sqrt(squared_length(end))[..., None]
 
-    def log(self, point, other):
+    def _seen(self, point, other):
+        """What is orthogonal to a point of another, its length, and the cosine, with its phase."""
         # From the difference, so that nearby points lose no digits.
         difference = other - point
         overlap_less_one = hermitian(point, difference)
         tangent = difference - overlap_less_one[..., None] * point
         sine = np.sqrt(squared_length(tangent))
-        cosine, phase = self.align_overlap(1.0 + overlap_less_one)
+        return tangent, sine, *self.align_overlap(1.0 + overlap_less_one)
+
+    def dist(self, point, other):
+        _, sine, cosine, _ = self._seen(point, other)
+        return np.arctan2(sine, cosine)
+
+    def log(self, point, other):
+        tangent, sine, cosine, phase = self._seen(point, other)
         angle = np.arctan2(sine, cosine)
         if not np.iscomplexobj(point):
             # Every direction leads to the antipode: any one will do, computed for all points, so
