@@ -10,6 +10,7 @@ Every envelope has a certified lower bound of its acceptance rate.
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -94,12 +95,12 @@ class RadialEnvelope:
 
     description = "energy is convex along geodesics from the mode"
 
-    @property
+    @cached_property
     def log_masses(self):
         """Logarithms of the upper and the lower bound of the whole mass; (k,) each."""
         return logsumexp(self.log_upper, axis=-1), logsumexp(self.log_lower, axis=-1)
 
-    @property
+    @cached_property
     def acceptance(self):
         """Certified lower bound of the acceptance rate, (k,)."""
         upper, lower = self.log_masses
