@@ -10,6 +10,7 @@ from geodp.errors import DataError
 from geodp.manifolds.spd import symmetric_eigenvalues
 from geodp.manifolds.symmetric import SymmetricSpace, jacobi_factors
 from geodp.models import fitting
+from geodp.models.blocks import FOOTPOINT
 from geodp.models.geodesic import GeodesicModel
 from geodp.testing import check_model
 
@@ -69,6 +70,45 @@ def test_fit_that_starts_on_some_records_is_that_on_all(
     # Representatives of shapes may be turned.
     lines = [each.predict(places) for each in (found, expected)]
     assert np.max(space.dist(*lines)) <= 1e-10
+
+
+@pytest.mark.parametrize("space", [geodp.Sphere(3), geodp.Hyperbolic(3)], ids=str)
+def test_hessians_of_distances_add_up_to_that_of_the_energy(space):
+    rng = np.random.default_rng(4)
+    first = space.random_point(rng, (2, 1))
+    start = space.exp(first, 0.3 * space.random_tangent_in_ball(rng, np.repeat(first, 4, 1), 1.0))
+    points = np.repeat(start[:, :1], 30, axis=1)
+    # Two lie at a start, where the formula has a limit.
+    away = space.random_tangent_in_ball(rng, points[:, 2:], 1.0)
+    points[:, 2:] = space.exp(points[:, 2:], away)
+    model = GeodesicModel(space, 0)
+    found = model.energy_gradient({FOOTPOINT: start}, None, points, normal=True)
+    expected = model.hessian({FOOTPOINT: start}, None, points)
+    np.testing.assert_allclose(found.normal, expected, rtol=0, atol=1e-8)
+
+
+def test_mean_of_points_of_which_one_chunk_has_one_far_away():
+    space, rng = geodp.Hyperbolic(2), np.random.default_rng(5)
+    origin = np.broadcast_to(np.eye(3)[0], (100, 1000, 3))
+    points = space.exp(origin, space.random_tangent_in_ball(rng, origin, 1.0))
+    points[-1, -1] = space.exp(origin[0, 0], np.array([0.0, 3.0, 0.0]))
+    found = GeodesicModel(space, 0).fit(None, points)
+    assert np.all(found.converged)
+
+
+def test_rounding_does_not_depend_on_how_many_points_there_are():
+    """Or a private number of records would change the others."""
+    rng = np.random.default_rng(6)
+    for space in (geodp.Sphere(2), geodp.KendallPlanarShapes(3), geodp.KendallPlanarShapes(9)):
+        real, imaginary = rng.standard_normal((2, 70_000, *space.point_shape))
+        given = real + 1j * imaginary if space.dtype is complex else real
+        one = space.project(given[:1])[0]
+        for number in (1, 999, 1000, 65_537):
+            for kept, whole in (
+                (space.project(given[:number]), space.project(given)),
+                (space.dist(one, given[:number]), space.dist(one, given)),
+            ):
+                np.testing.assert_array_equal(kept, whole[:number])
 
 
 def test_jacobi_factors_keep_their_digits_far_before_the_start():

@@ -23,4 +23,4 @@ def random_stream(seed, *names):
 def random_directions(rng, shape):
     """Independent uniform unit vectors, an array whose last axis is their dimension."""
     normal = rng.standard_normal(shape)
-    return normal / np.sqrt(np.vecdot(normal, normal))[..., None]
+    return normal / np.sqrt(np.einsum("...i,...i->...", normal, normal))[..., None]

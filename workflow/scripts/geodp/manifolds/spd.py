@@ -220,14 +220,15 @@ class SPD(SymmetricSpace):
     def inner(self, point, first, second):
         if self.size == 2:
             a, b, d = point[..., 0, 0], point[..., 0, 1], point[..., 1, 1]
-            # Twice the products with the adjugate of the point, and their trace.
+            determinant = a * d - b * b
             parts = []
-            for k, m, n in (
-                (each[..., 0, 0], each[..., 0, 1], each[..., 1, 1]) for each in (first, second)
-            ):
-                parts.append((d * k - b * m, d * m - b * n, a * m - b * k, a * n - b * m))
+            for each in (first, second):
+                k, m, n = each[..., 0, 0], each[..., 0, 1], each[..., 1, 1]
+                # Entries of the point's inverse times this, in closed form.
+                entries = d * k - b * m, d * m - b * n, a * m - b * k, a * n - b * m
+                parts.append([entry / determinant for entry in entries])
             (e, f, g, h), (i, j, k, m) = parts
-            return (e * i + f * k + g * j + h * m) / (a * d - b * b) ** 2
+            return e * i + f * k + g * j + h * m
         left = np.linalg.solve(point, first)
         right = np.linalg.solve(point, second)
         return np.einsum("...ab,...ba->...", left, right)
@@ -337,8 +338,9 @@ class SPD(SymmetricSpace):
         shrink = np.exp(0.5 * (values[..., 1:] - values[..., :1]) * times)
         entries[..., 0, :] *= shrink
         entries[..., 2, :] /= shrink
-        upper, off, lower = points[..., 0, 0], points[..., 1, 0], points[..., 1, 1]
-        half = 0.5 * np.log(upper * lower - off**2)
+        size = 0.5 * (points[..., 0, 0] + points[..., 1, 1])
+        upper, off, lower = (points[..., i, j] / size for i, j in ((0, 0), (0, 1), (1, 1)))
+        half = 0.5 * np.log(upper * lower - off**2) + np.log(size)
         half = half + np.log(np.abs(np.linalg.det(inverse)))[..., None]
         return entries, half, half - 0.5 * np.sum(values, axis=-1)[..., None] * times
 

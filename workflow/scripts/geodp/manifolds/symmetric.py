@@ -112,9 +112,10 @@ class LogsAlong(ABC):
     def hessian_sums(self):
         """Sums of Hessians (*batch, dim, dim) of half the squared distances to a start at rest.
 
-        In the frame there; ``None`` where they would cost more than they save.
+        In the frame there; unless a subclass knows them those of flat space.
         """
-        return None
+        dim, (*batch, number) = self.manifold.dim, self.squared_distances.shape
+        return np.broadcast_to(number * np.eye(dim), (*batch, dim, dim))
 
 
 @dataclass(frozen=True)
@@ -175,11 +176,14 @@ class SymmetricSpace(Manifold):
         Real dimension of each eigenspace; they add up to ``dim``.
     two_point_homogeneous : bool
         Whether all unit tangent vectors are alike, so that frequencies depend on lengths alone.
+    sums_hessians : bool
+        Whether steps to means take `LogsAlong.hessian_sums`, which cost little.
     """
 
     curvature_signs: tuple[int, ...]
     multiplicities: tuple[int, ...]
     two_point_homogeneous = False
+    sums_hessians = False
 
     @property
     def curvature_norm(self):

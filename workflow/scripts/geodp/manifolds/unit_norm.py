@@ -24,19 +24,22 @@ LENGTH_TOLERANCE = 1e-6
 LARGEST_COSINE = 1.0 - 2.0**-53
 
 
-# Products of so many vectors or more, of so few coordinates, are summed one coordinate after
-# another: sums along so short an axis take several times as long.
-MANY, SHORT = 1000, 4
+# Most coordinates of vectors whose products are summed one coordinate after another: sums along so
+# short an axis take several times as long.
+SHORT = 4
 
 # Most dimensions in which Hessians of distances are summed as matrices.
 FEW = 30
 
 
 def hermitian(first, second):
-    """Sum of ``conj(first) * second`` over the last axis."""
-    if first.shape[-1] > SHORT or max(first.size, second.size) < MANY * first.shape[-1]:
-        return np.vecdot(first, second)
+    """Sum of ``conj(first) * second`` over the last axis.
+
+    How it is rounded does not depend on how many vectors there are, which may be private.
+    """
     first = np.conj(first)
+    if first.shape[-1] > SHORT:
+        return np.sum(first * second, axis=-1)
     return sum(first[..., k] * second[..., k] for k in range(first.shape[-1]))
 
 
@@ -115,6 +118,10 @@ class RankOneSpace(SymmetricSpace):
     def align_overlap(self, overlap):
         """Cosine of the distance of two points, and the phase that aligns the second."""
         return overlap, 1.0
+
+    @property
+    def sums_hessians(self):
+        return self.dim <= FEW and not np.issubdtype(self.dtype, np.complexfloating)
 
     def frequencies(self, point, vector):
         return self.norm(point, vector)[..., None] * np.array(self.rates)
@@ -299,19 +306,15 @@ class RankOneLogs(LogsAlong):
 
     def hessian_sums(self):
         """See `LogsAlong.hessian_sums`: one along a logarithm, and distance over tangent across."""
-        manifold = self.manifold
-        if self.turns is not None or self.phase is not None or manifold.dim > FEW:
-            return None
+        manifold, squares = self.manifold, self.squared_distances
         # Beyond a quarter turn, where it would be negative, zero still gives a step downhill.
         across = np.maximum(self.factor * self.seen[0], 0.0)
-        squares, limit = self.squared_distances, manifold.point_square / 3.0
         near = squares < 1e-6
         rest = (1.0 - across) * self.factor**2 / np.where(near, 1.0, squares)
-        rest = np.where(near, limit, rest)
-        points = np.expand_dims(self.points, tuple(range(self.points.ndim - 2, rest.ndim - 1)))
+        rest = np.where(near, manifold.point_square / 3.0, rest)
         frame = manifold.form(manifold.frame(self.axes[0]))
-        moments = (rest[..., None, :] * np.swapaxes(points, -1, -2)) @ points
-        sums = frame @ moments @ np.swapaxes(frame, -1, -2)
+        parts = _products(frame, self.points, self.points.ndim - 2)
+        sums = (rest[..., None, :] * parts) @ np.swapaxes(parts, -1, -2)
         return sums + np.sum(across, axis=-1)[..., None, None] * np.eye(manifold.dim)
 
     def combine(self, weights):

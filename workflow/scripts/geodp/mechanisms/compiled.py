@@ -269,7 +269,8 @@ def _matrix_sums(by_footpoint, footpoints, vectors, covariates, points, sums):
     number = points.shape[2]
     for data_set in range(footpoints.shape[0]):
         x, y = covariates[data_set], points[data_set]
-        determinants = np.log(y[0] * y[3] - y[1] * y[1])
+        size = 0.5 * (y[0] + y[3])
+        determinants = np.log(y[0] / size * (y[3] / size) - (y[1] / size) ** 2) + 2.0 * np.log(size)
         for state in range(footpoints.shape[1]):
             p, v = footpoints[data_set, state], vectors[data_set, state]
             # Cholesky factor of the footpoint and its inverse.

@@ -145,8 +145,9 @@ class GradientDensity(ABC):
         """Lower and upper bound of the log density over cells in polar coordinates about a pole.
 
         Every point of a cell is reached from its state along an arc at the state's distance from
-        the pole, and then along a radius.  ``radii`` (*batch, chains) are largest lengths of that
-        path, ``angles`` largest angles of the arc, seen from the pole (*batch, 1, *point_shape).
+        the pole, and then along a radius; in flat spaces straight.  ``radii`` (*batch, chains) are
+        largest lengths of that path, ``angles`` largest angles of the arc, seen from the pole
+        (*batch, 1, *point_shape).
         """
         footpoints, vectors = self.geodesics(states)
         bound, arrays = self._change(states, radii, angles, pole)

@@ -84,11 +84,11 @@ def shooting_vector_turning(manifold, length):
     moving along and across itself at speeds a and b of norm one, it is ``b^2 (r - sin r cos r) /
     r^2`` along the geodesic and ``2 a b (cos r - sin r / r) / r`` across.
     """
-    curvature = manifold.curvature_norm * length
     lower, upper = manifold.curvature_bounds
     if lower == upper > 0.0:
         root = np.sqrt(upper)
         return root * np.minimum(2.0 / 3.0 * root * length, 2.0 / np.pi)
+    curvature = manifold.curvature_norm * length
     if upper > 0.0:
         return curvature * 5.0 / 6.0
     return curvature * 5.0 * _convolved_sines(_growth(manifold, length)) / 6.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -150,7 +151,7 @@ def minimise(
     blocks = model.blocks if blocks is None else blocks
     data = (covariates, points)
     state = start
-    current = model.energy_gradient(state, *data, blocks, True, matrices=near is None)
+    current = model.energy_gradient(state, *data, blocks, normal=True, matrices=near is None)
     if spread is None:
         spread = _spread(model, start, *data, current.energy)
     scale = _scale(model, points, spread)
@@ -173,7 +174,7 @@ def minimise(
         )
         steps = _shorten(manifold, state[FOOTPOINT], steps)
         trial = model.retract(state, steps)
-        found = model.energy_gradient(trial, *data, blocks, True, matrices=near is None)
+        found = model.energy_gradient(trial, *data, blocks, normal=True, matrices=near is None)
         trial_norm = _gradient_norm(manifold, trial, found)
         gain = current.energy - found.energy
         # Where energies differ by rounding alone the gradient is the better judge.
@@ -328,8 +329,10 @@ def fit(
     if x.shape[-2] > MANY * STARTING_RECORDS:
         # Most of the way on some of the records.
         start = minimise(model, start, some[0], some[1], tolerance=1e-3, spread=spread).parameters
-        too_many_for_one = x.shape[-2] * record_size(manifold, x.shape[-1]) > CHUNK
-        if not x.shape[-1] and too_many_for_one and manifold.dim * STARTING_RECORDS <= x.shape[-2]:
+        size = math.prod(x.shape[:-1]) * record_size(manifold, x.shape[-1])
+        # Else each step has Hessians of its own.
+        without = size > CHUNK or not isinstance(model.loss, SquaredDistance)
+        if not x.shape[-1] and without and manifold.dim * STARTING_RECORDS <= x.shape[-2]:
             # Hessians of means differ little; others as much as their covariates do.
             near = HessianNearby.of(model, start, *some)
     found = minimise(

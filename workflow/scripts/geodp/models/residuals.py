@@ -196,13 +196,11 @@ class OneGeodesicResiduals(Residuals):
     def normal(self, blocks, weights=None):
         """See `Residuals.normal`: (*data_sets, *chains, K, B, B), a matrix in each eigenspace.
 
-        Of a mean by least squares the Hessian itself where it costs little, as `Residuals.steps`
-        takes it.
+        Of a mean by least squares the Hessian itself where that costs little, which is exact while
+        no residual is longer than a quarter turn; `Residuals.steps` takes it.
         """
-        if len(self.blocks) == 1 and weights is None:
-            hessian = self.logs.hessian_sums()
-            if hessian is not None:
-                return hessian
+        if len(self.blocks) == 1 and weights is None and self.manifold.sums_hessians:
+            return self.logs.hessian_sums()
         columns = self._columns_of(blocks)
         weighted = columns if weights is None else weights[..., None, None, :] * columns
         return weighted @ np.swapaxes(columns, -1, -2)
