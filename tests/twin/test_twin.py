@@ -6,6 +6,7 @@ Each test names the sentences that rest on its numbers.
 import numpy as np
 import pytest
 
+from geodp import GeodesicModel, PublicSettings
 from geodp.audit import published
 from geodp.audit.search import Pair
 from geodp.linear.least_squares import Exponential, Gradient, LeastSquares, draw, perturb_objective
@@ -17,9 +18,7 @@ from geodp.means.losses import gradient_losses, losses_by_form, neighbours, prob
 from geodp.means.problem import fitted
 from geodp.means.sensitivity import largest_change_of_logs
 from geodp.mechanisms import means as mechanisms
-from geodp.mechanisms.base import PublicSettings
 from geodp.mechanisms.kng_as_published import KNGAsPublished
-from geodp.models.geodesic import GeodesicModel
 from geodp.models.sensitivity import neighbour_ratios
 from geodp.samplers.choice import plan
 

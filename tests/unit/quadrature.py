@@ -7,13 +7,11 @@ import numpy as np
 from scipy import stats
 from scipy.integrate import cumulative_simpson
 
+from geodp import GeodesicModel, KendallPlanarShapes, PublicSettings
 from geodp.data.stand_in import simulate_outlines
-from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.supports import Ball
-from geodp.mechanisms.base import PublicSettings
 from geodp.mechanisms.density import FootpointDensity, ShootingVectorDensity
 from geodp.mechanisms.kng_as_published import KNGAsPublished, PublishedSupport
-from geodp.models.geodesic import GeodesicModel
 from geodp.samplers.base import Target
 
 OUTLINES = KendallPlanarShapes(50)

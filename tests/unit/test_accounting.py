@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from geodp.errors import DataError
-from geodp.manifolds.euclidean import Euclidean
+from geodp import Assumptions, DataError, Euclidean, ReleasePlan
 from geodp_release.accounting import (
     CONCENTRATED,
     PURE,
@@ -20,8 +19,6 @@ from geodp_release.accounting import (
     choice_epsilon,
     epsilon_of_rho,
 )
-from geodp_release.assumptions import Assumptions
-from geodp_release.planning import ReleasePlan
 from geodp_release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
 
 

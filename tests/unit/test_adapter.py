@@ -6,13 +6,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from geodp.errors import DataError
-from geodp.manifolds.adapter import GeomstatsManifold
+from geodp import DataError, GeodesicModel, GeomstatsManifold, PublicSettings
 from geodp.manifolds.registry import make_manifold
-from geodp.mechanisms.base import PublicSettings
 from geodp.mechanisms.kng_as_published import KNGAsPublished
 from geodp.models.blocks import block_names
-from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import Huber, SquaredDistance
 from geodp.samplers.matched import plan
 from geodp.testing import check_manifold, check_model

@@ -7,14 +7,7 @@ import pytest
 from quadrature import CellLaw, PolarChart
 from scipy import stats
 
-from geodp.audit.attack import (
-    as_columns,
-    budget_bound,
-    dependence,
-    features,
-    lower_limit,
-    upper_limit,
-)
+from geodp.audit import attack
 from geodp.audit.disc import Disc
 from geodp.audit.published import (
     PLANE,
@@ -255,9 +248,9 @@ def test_draws_that_share_random_numbers_are_found():
     _, assumptions, clip, pair = CASES["sphere"]
     draw = released_geodesics(assumptions, first_choice(BUDGET, 10, clip))
     rng = np.random.default_rng(4)
-    assert dependence(rng, SPHERE, draws_of(draw, pair)) > 0.01
+    assert attack.dependence(rng, SPHERE, draws_of(draw, pair)) > 0.01
     # The mutant has one seed for all.
-    assert dependence(rng, SPHERE, draws_of(draw, pair, seeds=(1, 1))) <= 0.001
+    assert attack.dependence(rng, SPHERE, draws_of(draw, pair, seeds=(1, 1))) <= 0.001
 
 
 def bound_of(case, budget):
@@ -265,7 +258,7 @@ def bound_of(case, budget):
     stage = first_choice(budget, SETTINGS["power"], clip)
     draws = draws_of(released_geodesics(assumptions, stage), pair, 80000)
     place = assumptions.manifold, assumptions.centre
-    columns = as_columns([features(*place, part, pair) for part in draws])
+    columns = attack.as_columns([attack.features(*place, part, pair) for part in draws])
     return max(row["lower_bound"] for row in found_in_draws(*columns, 1.0, 0.99))
 
 
@@ -310,9 +303,9 @@ def test_neighbours_differ_in_one_record_that_counts(name):
 def test_limits_are_those_of_clopper_and_pearson():
     for hits, total in ((0, 50), (1, 50), (25, 50), (50, 50)):
         limits = stats.binomtest(hits, total).proportion_ci(0.9, "exact")
-        assert lower_limit(hits, total, 0.05) == pytest.approx(limits.low, abs=1e-12)
-        assert upper_limit(hits, total, 0.05) == pytest.approx(limits.high, abs=1e-12)
-    assert budget_bound(0, 10, 50, 0.95) == -np.inf
+        assert attack.lower_limit(hits, total, 0.05) == pytest.approx(limits.low, abs=1e-12)
+        assert attack.upper_limit(hits, total, 0.05) == pytest.approx(limits.high, abs=1e-12)
+    assert attack.budget_bound(0, 10, 50, 0.95) == -np.inf
     # Each of the two limits has half of the error.
-    limits = lower_limit(30, 50, 0.025), upper_limit(10, 50, 0.025)
-    assert budget_bound(30, 10, 50, 0.95) == pytest.approx(np.log(limits[0] / limits[1]))
+    limits = attack.lower_limit(30, 50, 0.025), attack.upper_limit(10, 50, 0.025)
+    assert attack.budget_bound(30, 10, 50, 0.95) == pytest.approx(np.log(limits[0] / limits[1]))

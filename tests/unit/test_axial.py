@@ -11,10 +11,7 @@ from quadrature import ball_target, distribution, mechanism_of_outlines
 from scipy import stats
 from scipy.special import betainc, gammaln, logsumexp
 
-from geodp.manifolds.euclidean import Euclidean
-from geodp.manifolds.kendall import KendallPlanarShapes
-from geodp.manifolds.spd import SPD
-from geodp.manifolds.sphere import Sphere
+from geodp import SPD, Euclidean, KendallPlanarShapes, Sphere
 from geodp.randomness import random_stream
 from geodp.samplers import matched
 from geodp.samplers.axial import AxialDistribution

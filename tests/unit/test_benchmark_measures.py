@@ -12,8 +12,7 @@ import pandas as pd
 import pytest
 from conftest import autoregression
 
-from geodp.manifolds.sphere import Sphere
-from geodp.models.geodesic import GeodesicModel
+from geodp import GeodesicModel, Sphere
 from geodp.samplers.base import State
 from geodp.samplers.random_walk import RandomWalk
 from reproduction.measurements.benchmark import fits as geomstats_fits

@@ -17,18 +17,15 @@ import pytest
 import yaml
 from cohort import COLUMNS, DIM, NUMBER, SETTINGS, write_cohort
 
-from geodp.errors import DataError
+from geodp import SPD, DataError, Ledger, Release
 from geodp.manifolds.landmark_maps import fourier_harmonics
 from geodp.manifolds.registry import make_manifold
-from geodp.manifolds.spd import SPD
 from geodp_release import checking
 from geodp_release import folder as folder_module
 from geodp_release import publish as publish_module
 from geodp_release.cli import main
-from geodp_release.ledger import Ledger
 from geodp_release.pictures import ellipse_factors, ellipse_radii, landmark_radii
 from geodp_release.publish import plan_of
-from geodp_release.release import Release
 from geodp_release.settings import read_settings
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -14,14 +14,9 @@ from conftest import SPACES
 from scipy.linalg import block_diag
 from scipy.stats import beta
 
-from geodp.errors import DataError
-from geodp.manifolds.euclidean import Euclidean
-from geodp.manifolds.hyperbolic import Hyperbolic
+from geodp import SPD, DataError, Euclidean, GeodesicModel, Hyperbolic, ReleasePlan, Sphere
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.registry import make_manifold
-from geodp.manifolds.spd import SPD
-from geodp.manifolds.sphere import Sphere
-from geodp.models.geodesic import GeodesicModel
 from geodp.samplers import exact_noise
 from geodp_release import contributions, hypotheses
 from geodp_release.accounting import PrivacyBudget
@@ -41,7 +36,6 @@ from geodp_release.contributions import (
 from geodp_release.coordinates import ClippingCoordinates
 from geodp_release.draw import run_plan
 from geodp_release.moments import matrix_moments
-from geodp_release.planning import ReleasePlan
 from geodp_release.simulation import Covariates
 from geodp_release.stages import NoisyStep
 from geodp_release.stages.moments import (

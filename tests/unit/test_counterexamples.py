@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import gamma
 
-from geodp.manifolds.spd import SPD
-from geodp.manifolds.sphere import Sphere
-from geodp.models.geodesic import GeodesicModel
+from geodp import SPD, GeodesicModel, Sphere
 from geodp.models.sensitivity import gradient_sensitivity
 
 

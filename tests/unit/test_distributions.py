@@ -16,25 +16,12 @@ from functools import cache, partial
 
 import numpy as np
 import pytest
-from quadrature import (
-    CellLaw,
-    PolarChart,
-    SPDChart,
-    beside_the_fit,
-    laplace_target,
-    law_of,
-    origin,
-    published_mechanism,
-    target_in_a_ball,
-)
+import quadrature
 from scipy import stats
 from scipy.integrate import quad
 from scipy.special import modstruve
 
-from geodp.manifolds.euclidean import Euclidean
-from geodp.manifolds.hyperbolic import Hyperbolic
-from geodp.manifolds.spd import SPD
-from geodp.manifolds.sphere import Sphere
+from geodp import SPD, Euclidean, Hyperbolic, Sphere
 from geodp.randomness import random_stream
 from geodp.samplers import exact, matched
 from geodp.samplers.base import Target, run
@@ -108,7 +95,7 @@ class Case:
     """A density with its law by quadrature, and bins of the total variation."""
 
     target: Target
-    law: CellLaw
+    law: quadrature.CellLaw
     bins: int = BINS
 
 
@@ -125,32 +112,36 @@ def reach_of(space, wide):
 def chart_of(space, pole, reach, wide):
     """Coordinates whose middle is about the mean radius of a density of a width."""
     if space is MATRICES:
-        return SPDChart(pole, reach, 2.7 * wide)
-    return PolarChart(space, pole, reach, 1.7 * wide)
+        return quadrature.SPDChart(pole, reach, 2.7 * wide)
+    return quadrature.PolarChart(space, pole, reach, 1.7 * wide)
 
 
 def footpoint(space, noise_variance, budget, bins=BINS):
     """The footpoint's density on the whole space."""
-    target = published_mechanism(space, (noise_variance,)).footpoint_target(budget)
+    target = quadrature.published_mechanism(space, (noise_variance,)).footpoint_target(budget)
     wide = width(target)
     chart = chart_of(space, target.centre[0], reach_of(space, wide), wide)
-    return Case(target, law_of(target, chart), bins)
+    return Case(target, quadrature.law_of(target, chart), bins)
 
 
 def footpoint_in_a_ball(space, noise_variance, budget, radius, aside=0.0, bins=4):
     """On a ball, where small budgets make the density nearly flat; its centre beside the fit."""
-    target = target_in_a_ball(published_mechanism(space, (noise_variance,)), budget, radius, aside)
+    target = quadrature.target_in_a_ball(
+        quadrature.published_mechanism(space, (noise_variance,)), budget, radius, aside
+    )
     wide = radius * 0.5 ** (1.0 / space.dim) / (2.7 if space is MATRICES else 1.7)
     chart = chart_of(space, target.support.centre[0], radius, wide)
-    return Case(target, law_of(target, chart), bins)
+    return Case(target, quadrature.law_of(target, chart), bins)
 
 
 def shooting_vector(noise_variance, budget, distance, bins=BINS):
     """The shooting vector's density on S^2 at a footpoint so far from the fit."""
-    whole = published_mechanism(SPHERE, (noise_variance,))
-    target, _ = whole.shooting_vector_target(beside_the_fit(whole, distance)[:, None], budget)
-    chart = PolarChart(PLANE, np.zeros(2), np.pi, 0.5 * np.pi)
-    return Case(target, law_of(target, chart), bins)
+    whole = quadrature.published_mechanism(SPHERE, (noise_variance,))
+    target, _ = whole.shooting_vector_target(
+        quadrature.beside_the_fit(whole, distance)[:, None], budget
+    )
+    chart = quadrature.PolarChart(PLANE, np.zeros(2), np.pi, 0.5 * np.pi)
+    return Case(target, quadrature.law_of(target, chart), bins)
 
 
 CASES = {
@@ -214,7 +205,7 @@ def test_draws_have_the_law_of_their_density(sampler, name):
 @pytest.mark.parametrize("sampler", PLANNERS)
 def test_draws_in_three_flat_dimensions_are_elliptical(sampler):
     """Of ``exp(-|H (z - centre)| / scale)`` the radius is Gamma(3), height and azimuth uniform."""
-    target = published_mechanism(Euclidean(3), (0.0001,)).footpoint_target(10.0)
+    target = quadrature.published_mechanism(Euclidean(3), (0.0001,)).footpoint_target(10.0)
     states = draws_of(sampler, target, DRAWS[BINS])
     white = (states - target.centre[0]) @ (target.hessian[0] / target.scale[0]).T
     radius, azimuth = np.linalg.norm(white, axis=-1), np.arctan2(white[:, 2], white[:, 1])
@@ -252,8 +243,10 @@ def test_quadrature_finds_integrals_of_laplace_laws(space, sigma):
         PLANE: 2.0 * np.pi * sigma**2,
         MATRICES: matrices,
     }[space]
-    target = laplace_target(space, origin(space, 1), np.array([sigma]))
-    law = law_of(target, chart_of(space, target.centre[0], reach_of(space, sigma), sigma))
+    target = quadrature.laplace_target(space, quadrature.origin(space, 1), np.array([sigma]))
+    law = quadrature.law_of(
+        target, chart_of(space, target.centre[0], reach_of(space, sigma), sigma)
+    )
     assert law.log_integral == pytest.approx(np.log(expected), abs=1e-4)
     assert law.error < QUADRATURE
 

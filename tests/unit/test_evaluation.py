@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from conftest import autoregression
 
-from geodp.errors import DataError
+from geodp import DataError, GeodesicModel
 from geodp.evaluation import mean_absolute_errors, mean_prediction_distances, mean_squared_errors
 from geodp.manifolds.registry import make_manifold
-from geodp.models.geodesic import GeodesicModel
 from reproduction.diagnostics import LARGEST_RHAT, SMALLEST_EFFECTIVE_SIZE, convergence
 from reproduction.tables.evaluation import _errors
 from reproduction.tables.predictions import _scaled

@@ -8,19 +8,12 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import chisquare, gamma, kstest
 
-from geodp.samplers import exact_noise
+from geodp.samplers import exact_noise, integer_choice
 from geodp.samplers.exact_noise import discrete_gaussian, discrete_laplace, rounded_laplace
-from geodp.samplers.integer_choice import (
-    TABLE,
-    ExactChoice,
-    generator_bits,
-    power_tables,
-    system_bits,
-)
 
 
 def bits(seed):
-    return generator_bits(np.random.default_rng(seed))
+    return integer_choice.generator_bits(np.random.default_rng(seed))
 
 
 def agree(counts, chances):
@@ -130,7 +123,7 @@ def test_bits_that_are_drawn_do_not_follow_the_value(name, scale):
 def test_what_is_not_above_zero_is_refused(name, scale):
     draw = discrete_gaussian if name == "Gaussian" else SAMPLERS[name]
     with pytest.raises(ValueError, match="above zero"):
-        draw(system_bits, scale)
+        draw(integer_choice.system_bits, scale)
 
 
 # Choices
@@ -139,23 +132,23 @@ def test_what_is_not_above_zero_is_refused(name, scale):
 @pytest.mark.parametrize("rate", [Fraction(1, 4096), Fraction(57, 10)])
 @pytest.mark.parametrize("precision", [32, 512])
 def test_powers_are_enclosed(rate, precision):
-    small, large = power_tables(rate, 5 * TABLE, precision)
+    small, large = integer_choice.power_tables(rate, 5 * integer_choice.TABLE, precision)
     with localcontext() as context:
         context.prec = 180
         unit = Decimal(2) ** precision
         step = Decimal(rate.numerator) / Decimal(rate.denominator)
-        for table, every in ((small, 1), (large, TABLE)):
+        for table, every in ((small, 1), (large, integer_choice.TABLE)):
             for index in (0, 1, 2, 5, len(table) - 1):
                 true = (-step * every * index).exp() * unit
                 low, high = table[index]
                 assert low <= true <= high
-                assert high - low <= 8 * TABLE
+                assert high - low <= 8 * integer_choice.TABLE
 
 
 def test_frequencies_are_the_probabilities():
     weights = [3, 0, 7, 1, 5, 2]
     exponents = [10, 0, 14, 10, 4100, 11]
-    choice, source = ExactChoice(weights, exponents, Fraction(3, 10)), bits(1)
+    choice, source = integer_choice.ExactChoice(weights, exponents, Fraction(3, 10)), bits(1)
     counts = np.bincount([choice.draw(source) for _ in range(20_000)], minlength=6)
     mass = np.array(weights) * np.exp(-0.3 * (np.array(exponents) - 10.0)) * [1, 0, 1, 1, 1, 1]
     kept = [0, 2, 3, 5]
@@ -178,7 +171,7 @@ class Given:
 
 def test_the_first_and_the_last_number_choose_the_ends():
     """Down to weights of e^-150, which a double drawn at once would never reach."""
-    choice = ExactChoice([1, 1, 1], [0, 300, 300], Fraction(1, 2))
+    choice = integer_choice.ExactChoice([1, 1, 1], [0, 300, 300], Fraction(1, 2))
     whole = 2**320 - 1
     assert choice.draw(Given(0)) == 0
     assert choice.draw(Given(whole - 2**102)) == 2
@@ -191,7 +184,7 @@ def test_the_first_and_the_last_number_choose_the_ends():
 @pytest.mark.parametrize("rest", [0, (1 << 256) - 1])
 def test_a_prefix_that_is_the_boundary_chooses_the_second_whatever_follows(rest):
     """Half of the total is where two equal weights meet."""
-    assert ExactChoice([1, 1], [5, 5], Fraction(1)).draw(Given(1 << 319, rest)) == 1
+    assert integer_choice.ExactChoice([1, 1], [5, 5], Fraction(1)).draw(Given(1 << 319, rest)) == 1
 
 
 @pytest.mark.parametrize(("offset", "index"), [(-(2**200), 0), (2**200, 1)])
@@ -203,7 +196,7 @@ def test_bits_that_do_not_decide_are_followed_by_more(offset, index):
         prefix = int(boundary * 2**320)
         rest = int((boundary * 2**320 - prefix) * 2**256)
     source = Given(prefix, rest + offset)
-    assert ExactChoice([1, 1], [0, 1], Fraction(1)).draw(source) == index
+    assert integer_choice.ExactChoice([1, 1], [0, 1], Fraction(1)).draw(source) == index
     assert source.asked == [320, 256]
 
 
@@ -213,11 +206,11 @@ def test_bits_that_do_not_decide_are_followed_by_more(offset, index):
 )
 def test_what_is_no_distribution_is_refused(weights, rate, says):
     with pytest.raises(ValueError, match=says):
-        ExactChoice(weights, [0, 0], Fraction(rate))
+        integer_choice.ExactChoice(weights, [0, 0], Fraction(rate))
 
 
 def test_bits_are_as_many_as_asked_for():
-    for source in (system_bits, bits(2)):
+    for source in (integer_choice.system_bits, bits(2)):
         drawn = [source(13) for _ in range(2000)]
         assert 0 <= min(drawn) < 200
         assert 8000 < max(drawn) < 2**13

@@ -10,14 +10,9 @@ import numpy as np
 import pytest
 from quadrature import PolarChart, beside_the_fit, law_of, published_mechanism
 
-from geodp.data.simulate import simulate_geodesic_data
-from geodp.manifolds.euclidean import Euclidean
-from geodp.manifolds.spd import SPD
-from geodp.manifolds.sphere import Sphere
+from geodp import SPD, Euclidean, GeodesicModel, PublicSettings, Sphere, simulate_geodesic_data
 from geodp.mechanisms import kng_as_published
-from geodp.mechanisms.base import PublicSettings
 from geodp.mechanisms.kng_as_published import KNGAsPublished
-from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
 from geodp.samplers.base import run
 from geodp.samplers.matched import plan

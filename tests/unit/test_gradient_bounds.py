@@ -14,16 +14,11 @@ import pytest
 from quadrature import footpoint_density, shooting_vector_density
 from scipy.integrate import quad
 
-from geodp.manifolds.euclidean import Euclidean
-from geodp.manifolds.hyperbolic import Hyperbolic
-from geodp.manifolds.kendall import KendallPlanarShapes
-from geodp.manifolds.spd import SPD
-from geodp.manifolds.sphere import Sphere
+from geodp import SPD, Euclidean, GeodesicModel, Hyperbolic, KendallPlanarShapes, Sphere
 from geodp.manifolds.symmetric import SymmetricSpace
 from geodp.mechanisms import gradient_bounds as bounds
 from geodp.mechanisms.gradient_bounds import ROUNDING
 from geodp.models.blocks import block_names
-from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_directions
 
 BLOCKS = block_names(1)

@@ -8,13 +8,10 @@ from quadrature import distribution
 from scipy import stats
 from scipy.integrate import cumulative_simpson, simpson
 
-from geodp.errors import DataError
-from geodp.manifolds.adapter import GeomstatsManifold
+from geodp import DataError, GeodesicModel, GeomstatsManifold, Sphere
 from geodp.manifolds.registry import make_manifold
-from geodp.manifolds.sphere import Sphere
 from geodp.mechanisms.base import PROVED, PublicSettings
 from geodp.mechanisms.means import Laplace
-from geodp.models.geodesic import GeodesicModel
 from geodp.models.sensitivity import mean_sensitivity
 from geodp.samplers.riemannian_laplace import draw_laplace
 

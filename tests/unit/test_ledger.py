@@ -17,9 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from geodp.errors import DataError
+from geodp import DataError, PrivacyBudget
 from geodp_release import ledger as module
-from geodp_release.accounting import PrivacyBudget
 from geodp_release.ledger import Entry, Ledger
 
 # A fork would carry the threads and locks of the tests along.

@@ -8,16 +8,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from geodp.linear import l1_ball, plane, quantiles
-from geodp.linear.least_squares import (
-    Exponential,
-    Gradient,
-    LeastSquares,
-    cube_noise,
-    draw,
-    perturb_objective,
-    walk,
-)
+from geodp.linear import l1_ball, least_squares, plane, quantiles
 from geodp.linear.moments import Moments, record_chunks, simulate_moments
 from geodp.linear.pinball import GradientScore, LossScore, MedianScore, Pinball, smoothing_bandwidth
 from geodp.manifolds.sphere import Sphere
@@ -29,7 +20,10 @@ from reproduction.measurements.linear.moments import true_coefficients
 
 FALSE_ALARM = 6e-5
 DRAWS = 6000
-DENSITIES = {"exponential": Exponential.at(1.0, 1.0), "kng": Gradient.at(1.0, 1.0)}
+DENSITIES = {
+    "exponential": least_squares.Exponential.at(1.0, 1.0),
+    "kng": least_squares.Gradient.at(1.0, 1.0),
+}
 
 
 @pytest.fixture
@@ -47,7 +41,7 @@ def records(rng, number, coefficients):
 def problem(rng, number, coefficients, copies, bound=1.0):
     """The same data set several times."""
     found = simulate_moments(rng, np.asarray(coefficients), number).scaled()
-    return LeastSquares(
+    return least_squares.LeastSquares(
         Moments(*(np.repeat(value, copies, axis=0) for value in vars(found).values())), bound
     )
 
@@ -135,7 +129,7 @@ def test_least_squares_in_the_ball_is_a_minimum_there(rng):
 
 @pytest.mark.parametrize("dim", [1, 2, 12])
 def test_noise_of_the_cube_has_the_norm_of_a_gamma_variable(dim, rng):
-    drawn = cube_noise(rng, (DRAWS, dim), 3.0)
+    drawn = least_squares.cube_noise(rng, (DRAWS, dim), 3.0)
     norms = 3.0 * np.max(np.abs(drawn), axis=-1)
     assert stats.kstest(norms, "gamma", (dim,)).pvalue > FALSE_ALARM
     inner = drawn / np.max(np.abs(drawn), axis=-1, keepdims=True)
@@ -146,16 +140,16 @@ def test_noise_of_the_cube_has_the_norm_of_a_gamma_variable(dim, rng):
 CASES = [(30, (0.0, -0.5)), (400, (0.2, -2.5)), (4000, (0.0, -3.0))]
 
 
-@pytest.mark.parametrize("sampler", [draw, walk])
+@pytest.mark.parametrize("sampler", [least_squares.draw, least_squares.walk])
 @pytest.mark.parametrize("name", DENSITIES)
 @pytest.mark.parametrize(("number", "coefficients"), CASES)
 def test_linear_regression_agrees_with_quadrature(sampler, name, number, coefficients, rng):
     mechanism, many = DENSITIES[name], problem(rng, number, coefficients, DRAWS)
-    if sampler is walk:
-        drawn = walk(rng, many, mechanism, 400)
+    if sampler is least_squares.walk:
+        drawn = least_squares.walk(rng, many, mechanism, 400)
         assert np.all(l1_ball.contains(drawn, 1.0 + 1e-12))
     else:
-        found = draw(rng, many, mechanism, 10, count=64)
+        found = least_squares.draw(rng, many, mechanism, 10, count=64)
         assert np.all(found.exact)
         drawn = found.theta
     one = many.take(slice(0, 1))
@@ -164,7 +158,7 @@ def test_linear_regression_agrees_with_quadrature(sampler, name, number, coeffic
 
 def test_a_data_set_without_an_accepted_proposal_is_drawn_by_a_chain(rng):
     many = problem(rng, 50, (0.0, -0.5), 3)
-    drawn = draw(rng, many, DENSITIES["exponential"], 20, rounds=0)
+    drawn = least_squares.draw(rng, many, DENSITIES["exponential"], 20, rounds=0)
     assert not np.any(drawn.exact)
     assert np.all(l1_ball.contains(drawn.theta, 1.0))
     assert np.all(drawn.proposals == 0)
@@ -174,7 +168,7 @@ def test_objective_perturbation_has_the_noise_it_states(rng):
     # In a wide ball the gradient at the minimiser is minus the noise.
     budget, bound = 0.7, 50.0
     many = problem(rng, 20_000, (0.1, -0.4, 0.3), DRAWS, bound)
-    theta = perturb_objective(rng, many, budget)
+    theta = least_squares.perturb_objective(rng, many, budget)
     penalty = 2.0 * 3 / (np.exp(0.5 * budget) - 1.0)
     noise = 2.0 * many.pull(theta[:, None])[:, 0] + penalty * theta
     norms = np.max(np.abs(noise), axis=-1) * budget / (8.0 * (1.0 + bound))
@@ -194,12 +188,14 @@ def test_sensitivities_of_linear_regression_are_attained_and_not_exceeded(bound,
     gradients = -2.0 * residual[:, None] * x, -2.0 * other[:, None] * other_x
     moved = np.max(np.abs(gradients[0] - gradients[1]))
     # Density (1) of the theorem has half the budget over the sensitivity.
-    np.testing.assert_allclose(Gradient.at(1.0, bound).rate, 0.5 / moved)
+    np.testing.assert_allclose(least_squares.Gradient.at(1.0, bound).rate, 0.5 / moved)
     # As printed it uses half of the budget.
-    assert Gradient.as_printed(1.0, bound) == Gradient.at(0.5, bound)
+    assert least_squares.Gradient.as_printed(1.0, bound) == least_squares.Gradient.at(0.5, bound)
     change = np.max(np.abs(residual**2 - other**2))
     assert change <= (1.0 + bound) ** 2 * (1.0 + 1e-12)
-    np.testing.assert_allclose(Exponential.at(1.0, bound).rate, 0.5 / (1.0 + bound) ** 2)
+    np.testing.assert_allclose(
+        least_squares.Exponential.at(1.0, bound).rate, 0.5 / (1.0 + bound) ** 2
+    )
 
 
 # --- Quantiles ---

@@ -5,11 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from geodp.data.simulate import simulate_geodesic_data
-from geodp.errors import DataError
-from geodp.manifolds.spd import SPD
-from geodp.manifolds.sphere import Sphere
-from geodp.models.geodesic import GeodesicModel
+from geodp import SPD, DataError, GeodesicModel, Sphere, simulate_geodesic_data
 from reproduction.fits import fit_values
 from reproduction.jobs import save_arrays, save_json
 from reproduction.mechanism import _centre, load_mechanism

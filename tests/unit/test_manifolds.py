@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geodp.errors import DataError
+from geodp import SPD, DataError, Hyperbolic, Sphere
 from geodp.manifolds.differences import DifferencedManifold
-from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.manifolds.kendall import (
     ComplexProjectiveSpace,
     KendallPlanarShapes,
@@ -19,8 +18,6 @@ from geodp.manifolds.kendall import (
 )
 from geodp.manifolds.landmark_maps import LandmarkMap, fourier_harmonics
 from geodp.manifolds.registry import make_manifold, parse_point
-from geodp.manifolds.spd import SPD
-from geodp.manifolds.sphere import Sphere
 from geodp.manifolds.symmetric import jacobi_cosine, jacobi_sine
 from geodp.samplers.riemannian_laplace import check_laplace_scale
 from geodp.testing import check_manifold

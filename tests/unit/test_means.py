@@ -9,7 +9,7 @@ import yaml
 from scipy import stats
 from scipy.integrate import quad
 
-from geodp.errors import DataError
+from geodp import DataError, Distance, GeodesicModel
 from geodp.manifolds.registry import make_manifold
 from geodp.means import walks
 from geodp.means.ambient import ambient_radius, embed
@@ -23,23 +23,10 @@ from geodp.means.losses import losses_by_form, problems_of_neighbours
 from geodp.means.problem import fitted, mean_of_logs, noisy_mean_of_logs, repeated
 from geodp.means.samples import contaminated, polar_in_ball, pole, wishart_in_ball
 from geodp.means.sensitivity import empirical_sensitivity, largest_change_of_logs
-from geodp.means.walks import (
-    ACCEPTED,
-    CORRECT,
-    FIXED_AXIS,
-    FIXED_ENTRIES,
-    WalkLengths,
-    loss_of_counting_accepted,
-    loss_of_walk,
-    variants,
-    walk_draws,
-)
 from geodp.mechanisms import means
 from geodp.mechanisms.base import PROVED, PublicSettings
 from geodp.mechanisms.means import DELTA
 from geodp.mechanisms.registry import mechanism_class, named_in
-from geodp.models.geodesic import GeodesicModel
-from geodp.models.losses import Distance
 from geodp.samplers.base import by_rejection
 from geodp.samplers.riemannian_laplace import draw_laplace
 from reproduction.configuration import validate
@@ -454,24 +441,26 @@ def test_private_steps_lead_to_the_median_among_outliers(kind, size, rng):
 
 def test_walks_reach_what_they_aim_at_and_mistakes_do_not(rng):
     footpoint, scale = pole(SPHERE), 0.5
-    lengths = WalkLengths(chains=1500, burn_in=100, jump=20, draws=20)
+    lengths = walks.WalkLengths(chains=1500, burn_in=100, jump=20, draws=20)
     exact = SPHERE.dist(
         footpoint, draw_laplace(rng, SPHERE, np.tile(footpoint, (200_000, 1)), scale)
     )
     z, lowest = {}, {}
-    for variant in variants(SPHERE):
-        drawn = walk_draws(rng, SPHERE, footpoint, np.array([[scale]]), variant, lengths)[:, 0]
+    for variant in walks.variants(SPHERE):
+        drawn = walks.walk_draws(rng, SPHERE, footpoint, np.array([[scale]]), variant, lengths)[
+            :, 0
+        ]
         each = np.mean(SPHERE.dist(footpoint, drawn), axis=0)
         error = np.hypot(*(np.std(a) / np.sqrt(len(a)) for a in (exact, each)))
         z[variant] = (np.mean(each) - np.mean(exact)) / error
         lowest[variant] = np.min(drawn[..., -1])
-    assert abs(z[CORRECT]) < stats.norm.isf(FALSE_ALARM / 2)
-    assert abs(z[ACCEPTED]) > 4.0
-    assert abs(z[FIXED_AXIS]) > 4.0
+    assert abs(z[walks.CORRECT]) < stats.norm.isf(FALSE_ALARM / 2)
+    assert abs(z[walks.ACCEPTED]) > 4.0
+    assert abs(z[walks.FIXED_AXIS]) > 4.0
     # Across the axis no walk leaves the half about its footpoint, so that half a turn apart no
     # point has a positive density for both.
-    assert lowest[FIXED_AXIS] >= 0.0 > lowest[CORRECT]
-    assert loss_of_walk(rng, SPHERE, 0.1, FIXED_AXIS) == np.inf
+    assert lowest[walks.FIXED_AXIS] >= 0.0 > lowest[walks.CORRECT]
+    assert walks.loss_of_walk(rng, SPHERE, 0.1, walks.FIXED_AXIS) == np.inf
 
 
 def test_steps_on_matrices_follow_geodesics(rng):
@@ -495,13 +484,13 @@ def test_steps_on_matrices_follow_geodesics(rng):
 
 def test_walks_by_entries_drift(rng):
     scale = 0.05
-    lengths = WalkLengths(chains=2000, burn_in=400, jump=80, draws=4)
-    drawn = walk_draws(rng, SPD, np.eye(2), np.array([[scale]]), FIXED_ENTRIES, lengths)
+    lengths = walks.WalkLengths(chains=2000, burn_in=400, jump=80, draws=4)
+    drawn = walks.walk_draws(rng, SPD, np.eye(2), np.array([[scale]]), walks.FIXED_ENTRIES, lengths)
     # To first order: the slope that makes the loss, times the variance in its direction.
-    slope = (loss_of_walk(rng, SPD, scale, FIXED_ENTRIES) - 1.0) / scale
+    slope = (walks.loss_of_walk(rng, SPD, scale, walks.FIXED_ENTRIES) - 1.0) / scale
     drift = np.sqrt(2.0) * slope * 4.0 * scale**2
     assert np.mean(np.linalg.slogdet(drawn)[1]) == pytest.approx(drift, rel=0.15)
-    assert np.isnan(loss_of_walk(rng, SPD, 0.25, FIXED_ENTRIES))
+    assert np.isnan(walks.loss_of_walk(rng, SPD, 0.25, walks.FIXED_ENTRIES))
 
 
 def test_bounds_from_draws_keep_below_the_losses_that_are_known():
@@ -513,16 +502,16 @@ def test_bounds_from_draws_keep_below_the_losses_that_are_known():
     known = table["known_loss"].fillna(1.0)
     assert np.all(table["bound"] <= known)
     # Draws far from one of the means are next to impossible from the other.
-    assert table.loc[FIXED_AXIS, "bound"].max() > 1.0
+    assert table.loc[walks.FIXED_AXIS, "bound"].max() > 1.0
     assert table.loc["kng", "bound"].max() > 0.4
-    losses = table.loc[[CORRECT, "ambient_laplace", "kng"], "known_loss"]
+    losses = table.loc[[walks.CORRECT, "ambient_laplace", "kng"], "known_loss"]
     assert set(losses.round(2)) == {1.0, 1.04, 0.96}
 
 
 def test_counting_accepted_steps_costs_accuracy_and_no_budget():
     # Far away the rate of acceptance levels off and the density falls as it should, nearer more
     # slowly.
-    found = loss_of_counting_accepted(np.random.default_rng(0), SPHERE, 0.1)
+    found = walks.loss_of_counting_accepted(np.random.default_rng(0), SPHERE, 0.1)
     assert found == pytest.approx(1.0, abs=0.01)
 
 

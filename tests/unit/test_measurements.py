@@ -1,6 +1,5 @@
 """Jobs beside the studies, run without Snakemake on few records: all they call is there."""
 
-import csv
 from importlib import import_module
 from itertools import product
 from pathlib import Path
@@ -14,12 +13,11 @@ import recompute_audit
 import yaml
 from scipy.stats import linregress
 
-from geodp.manifolds.euclidean import Euclidean
+from geodp import Assumptions, Euclidean, ReleasePlan
+from geodp.audit import published
 from geodp.randomness import random_stream
 from geodp_release import bands
-from geodp_release.assumptions import Assumptions
 from geodp_release.bands import Estimate
-from geodp_release.planning import ReleasePlan
 from geodp_release.stages import PointsStage
 from reproduction import targets
 from reproduction.claims.rows import read_paper
@@ -114,8 +112,7 @@ def means_settings():
         space |= {"chains": 4, "burn_in": 20, "jump": 5, "draws": 2}
     # A table of a user's own, and outlines of a file: here both are the rats.
     rats = {"source": "table", "path": RATS, "covariate": "age_days", "subject": "rat"}
-    with (CHECKOUT / RATS).open(newline="") as text:
-        first = next(csv.DictReader(text))
+    first = pd.read_csv(CHECKOUT / RATS).iloc[0]
     places = [float(first[f"{axis}{k}"]) for k in range(1, 9) for axis in "xy"]
     space = {"name": "kendall", "size": 8}
     settings["own"] = {"manifold": space, "data": rats, "centre": places, "radius": 0.3, "draws": 3}
@@ -204,7 +201,8 @@ def called(job, wildcards):
 def test_audit(run, monkeypatch, capsys):
     # One density of each block, and one mistake.
     names = ("as published", "shooting vector as published")
-    monkeypatch.setattr(losses, "VARIANTS", {name: losses.VARIANTS[name] for name in names})
+    variants = {name: published.VARIANTS[name] for name in names}
+    monkeypatch.setattr(published, "VARIANTS", variants)
     monkeypatch.setattr(losses, "MOVED", names)
     name = "a fingerprint in the ledger's words"
     monkeypatch.setattr(mistakes, "PLANTS", {name: mistakes.PLANTS[name]})
@@ -276,19 +274,19 @@ def one_stage(assumptions, budget, work=None):
 
 def test_utility(run, monkeypatch):
     monkeypatch.setattr(releases, "plan_release", one_stage)
-    published = []
+    asked = []
     prepare = releases.KNGAsPublished.draw
     monkeypatch.setattr(
         releases.KNGAsPublished,
         "draw",
         lambda self, rng, budgets, *rest: (
-            published.append(budgets) or prepare(self, rng, budgets, *rest)
+            asked.append(budgets) or prepare(self, rng, budgets, *rest)
         ),
     )
     made = run("utility", UTILITY)
     # Half of the budget for each parameter; of the largest n the budgets shown only.
     halves = ("0.25", "4.0", "4.0")
-    assert sorted(map(tuple, map(dict.values, published))) == [(each, each) for each in halves]
+    assert sorted(map(tuple, map(dict.values, asked))) == [(each, each) for each in halves]
     table = pd.read_csv(made["utility.csv"])
     cell = table[(table["n"] == 20) & (table["budget"].fillna(8.0) == 8.0)].set_index("mechanism")
     assert cell["budget_holds"].to_dict() == {

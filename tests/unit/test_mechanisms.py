@@ -9,15 +9,9 @@ import numpy as np
 import pytest
 from quadrature import published_mechanism
 
-from geodp.errors import DataError
-from geodp.manifolds.euclidean import Euclidean
-from geodp.manifolds.hyperbolic import Hyperbolic
-from geodp.manifolds.kendall import KendallPlanarShapes
-from geodp.manifolds.spd import SPD
-from geodp.manifolds.sphere import Sphere
+from geodp import SPD, DataError, Euclidean, GeodesicModel, Hyperbolic, KendallPlanarShapes, Sphere
 from geodp.manifolds.supports import Ball
 from geodp.mechanisms.kng_as_published import PublishedSupport, published_support
-from geodp.models.geodesic import GeodesicModel
 from geodp.models.sensitivity import gradient_sensitivity
 from geodp.randomness import random_directions
 

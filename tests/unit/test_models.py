@@ -7,14 +7,9 @@ import pytest
 from conftest import SPACES
 from scipy.optimize import least_squares
 
-from geodp.errors import DataError
-from geodp.manifolds.hyperbolic import Hyperbolic
-from geodp.manifolds.kendall import KendallPlanarShapes
+from geodp import SPD, DataError, GeodesicModel, Hyperbolic, KendallPlanarShapes, Sphere
 from geodp.manifolds.registry import make_manifold
-from geodp.manifolds.spd import SPD
-from geodp.manifolds.sphere import Sphere
 from geodp.models.fitting import CUT_LOCUS_FRACTION, FitError
-from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import Distance, Huber, SquaredDistance
 from geodp.testing import check_model
 

@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 from quadrature import laplace_target, origin, published_mechanism
 
-from geodp.manifolds.euclidean import Euclidean
-from geodp.manifolds.hyperbolic import Hyperbolic
-from geodp.manifolds.spd import SPD
-from geodp.manifolds.sphere import Sphere
+from geodp import SPD, Euclidean, Hyperbolic, Sphere
 from geodp.randomness import random_stream
 from geodp.samplers.random_walk import RandomWalk, acceptance_goal, fixed_or_tuned, tune
 

@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 from conftest import SPACES
 
-from geodp import Assumptions, PrivacyBudget, ReleasePlan, release_geodesic
-from geodp.errors import DataError
+from geodp import Assumptions, DataError, PrivacyBudget, ReleasePlan, Sphere, release_geodesic
 from geodp.manifolds.registry import make_manifold
-from geodp.manifolds.sphere import Sphere
 from geodp.samplers.integer_choice import generator_bits, system_bits
 from geodp_release import contributions, release
 from geodp_release.accounting import CONCENTRATED, PURE

@@ -15,10 +15,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare, gamma, kstest, laplace, norm
 
-from geodp.errors import DataError
-from geodp.manifolds.euclidean import Euclidean
-from geodp.manifolds.spd import SPD
-from geodp.manifolds.sphere import Sphere
+from geodp import SPD, DataError, Euclidean, ReleasePlan, Sphere
 from geodp.samplers import exact_noise
 from geodp.samplers.integer_choice import PRECISION, ExactChoice, generator_bits
 from geodp_release import contributions
@@ -27,7 +24,6 @@ from geodp_release.assumptions import ADD_OR_REMOVE, NEIGHBOURS, REPLACE, Assump
 from geodp_release.contributions import COVARIATE_LATTICE, LATTICE
 from geodp_release.coordinates import WINDOW
 from geodp_release.draw import Released
-from geodp_release.planning import ReleasePlan
 from geodp_release.simulation import Covariates
 from geodp_release.stages import (
     CountStage,

@@ -12,20 +12,8 @@ import yaml
 from cohort import COLUMNS, DIM, NUMBER, SETTINGS
 from scipy.linalg import block_diag
 
-from geodp import (
-    SPD,
-    Assumptions,
-    DataError,
-    Euclidean,
-    PrivacyBudget,
-    PrivateGeodesicRegression,
-    Release,
-    ReleasePlan,
-    Sphere,
-    inspect_inputs,
-    release_geodesic,
-)
-from geodp.manifolds.kendall import KendallPlanarShapes
+import geodp
+from geodp import KendallPlanarShapes, Ledger
 from geodp.samplers.integer_choice import generator_bits
 from geodp_release import folder
 from geodp_release.accounting import PURE, UNITS
@@ -35,7 +23,6 @@ from geodp_release.cli import main
 from geodp_release.contributions import COVARIATE_LATTICE, covariate_sums
 from geodp_release.coordinates import ClippingCoordinates, noise_of
 from geodp_release.draw import Released, run_plan
-from geodp_release.ledger import Ledger
 from geodp_release.moments import (
     LEAST,
     matrix_moments,
@@ -65,7 +52,7 @@ EVEN = Covariates.independent((EVENLY,))
 
 
 def assumed(manifold, covariates, subjects=500, scale=0.1, /, **others):
-    return Assumptions(
+    return geodp.Assumptions(
         **{
             "manifold": manifold,
             "centre": manifold.random_point(np.random.default_rng(0)),
@@ -99,7 +86,7 @@ def quick(assumptions):
     stages = [NoisyStep(1, clip=0.5, prior=prior), NoisyStep(1, clip=0.2, prior=prior)]
     if assumptions.number_of_covariates:
         stages.insert(0, MomentsStage(Fraction(1, 2)))
-    return ReleasePlan(assumptions, PrivacyBudget("2.5"), tuple(stages), 0.1, 0.1, 0.3)
+    return geodp.ReleasePlan(assumptions, geodp.PrivacyBudget("2.5"), tuple(stages), 0.1, 0.1, 0.3)
 
 
 # Simulations and noise
@@ -107,7 +94,7 @@ def quick(assumptions):
 
 def test_the_simulated_clip_is_that_of_contributions():
     """With several covariates contributions are longer than residuals: their mean, as simulated."""
-    assumptions = assumed(Euclidean(2), 3, 4000, covariate_spread=THREE)
+    assumptions = assumed(geodp.Euclidean(2), 3, 4000, covariate_spread=THREE)
     rng = np.random.default_rng(5)
     start = FlatReleases.start(assumptions, 4, rng)
     start = replace(start, typical=assumptions.residual_scale * np.sqrt(2.0))
@@ -162,7 +149,7 @@ def test_noise_has_the_variances_that_are_planned_with(covariates, unit):
 
 def test_means_are_divided_by_the_number_of_subjects_that_was_released():
     """Also in simulations, where a noisy number is one at least."""
-    assumptions = assumed(Sphere(2), 1, 20, neighbours=ADD_OR_REMOVE)
+    assumptions = assumed(geodp.Sphere(2), 1, 20, neighbours=ADD_OR_REMOVE)
     records = subject_records(assumptions, *cohort(assumptions), ONE_EACH)
     state, step = assumptions.support.origin, NoisyStep(1, clip=0.5)
     one, two = (
@@ -184,9 +171,9 @@ def test_means_are_divided_by_the_number_of_subjects_that_was_released():
 
 def test_simulated_errors_of_a_mean_are_those_of_a_mean():
     """Without noise to speak of the error is that of the sample mean."""
-    assumptions = assumed(Euclidean(3), 0, 100)
+    assumptions = assumed(geodp.Euclidean(3), 0, 100)
     stages = (NoisyStep(1e6, clip=9.0, prior=(1.0,)),)
-    plan = ReleasePlan(assumptions, PrivacyBudget("1e6"), stages, 1.0, 1.0, 1.0)
+    plan = geodp.ReleasePlan(assumptions, geodp.PrivacyBudget("1e6"), stages, 1.0, 1.0, 1.0)
     errors = simulated_errors(plan)
     assert errors.shape[1:] == (1, 3)
     assert np.mean(np.sum(errors**2, axis=-1)) == pytest.approx(0.01 * 3.0 / 100.0, rel=0.2)
@@ -267,12 +254,12 @@ def test_possible_moments_leave_every_covariate_a_variance(covariates, noise):
 def test_bands_are_finite_where_covariates_are_constant(spreads):
     """Also those of a file, whose moments need not be what a release writes."""
     k = len(spreads)
-    plan = quick(assumed(Euclidean(2), k, covariate_spread=spreads))
+    plan = quick(assumed(geodp.Euclidean(2), k, covariate_spread=spreads))
     state = np.array(plan.assumptions.support.origin)
     places = np.array([[0.0] * k, [0.5] * k])
     constant = np.array([0.5] * k + [0.25] * (k * (k + 1) // 2))
     for moments in (constant, possible_moments(constant), np.append(constant[:-1], 0.1)):
-        radii = band_radii(Euclidean(2), simulated_errors(plan, moments), state, places)
+        radii = band_radii(geodp.Euclidean(2), simulated_errors(plan, moments), state, places)
         assert np.all(radii > 0.0)
         # No slope is known, and no residual is longer than the support is wide.
         assert np.all(radii < 10.0)
@@ -280,7 +267,7 @@ def test_bands_are_finite_where_covariates_are_constant(spreads):
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_moments_of_several_covariates_are_near_what_is_true_or_assumed(unit):
-    assumptions = assumed(Euclidean(1), 2)
+    assumptions = assumed(geodp.Euclidean(1), 2)
     expected = Covariates.independent(assumptions.spreads).moments
     stage, true = MomentsStage(1, unit), np.array([0.2, -0.1, 0.1, 0.01, 0.08])
     np.testing.assert_allclose(stage.moments(true, 1e7, assumptions), true, atol=1e-3)
@@ -291,7 +278,7 @@ def test_moments_of_several_covariates_are_near_what_is_true_or_assumed(unit):
 def test_what_moments_may_be_is_what_a_prior_and_noise_say(unit):
     """Regression of true moments on released ones, of many draws from the wider expectations."""
     spreads, number, rng = (UNKNOWN,), 200, np.random.default_rng(5)
-    assumptions = assumed(Euclidean(1), 1, number, covariate_spread=spreads)
+    assumptions = assumed(geodp.Euclidean(1), 1, number, covariate_spread=spreads)
     stage, expected = MomentsStage(Fraction(1, 4), unit), Covariates.independent(spreads).moments
     wide = WIDER * np.array([EXPECTED["mean"], EXPECTED["square"]])
     true = expected + wide * rng.normal(size=(40000, 2))
@@ -310,7 +297,7 @@ def test_what_moments_may_be_is_what_a_prior_and_noise_say(unit):
 
 def test_correlated_covariates_are_learnt_from_moments():
     """Where covariates go together steps overshoot, unless a stage has told how they do."""
-    assumptions = assumed(Euclidean(1), 2, 20_000)
+    assumptions = assumed(geodp.Euclidean(1), 2, 20_000)
     rng = np.random.default_rng(1)
     x = rng.uniform(-0.5, 0.5, (20_000, 1)) * [[1.0, 1.0]] + 0.05 * rng.normal(size=(20_000, 2))
     x = np.clip(x, -0.5, 0.5)
@@ -319,7 +306,7 @@ def test_correlated_covariates_are_learnt_from_moments():
     step = NoisyStep(5, clip=1.0, prior=(0.1, 0.1, 0.1))
 
     def error(*stages):
-        plan = ReleasePlan(assumptions, PrivacyBudget("60"), stages, 1.0, 1.0, 1.0)
+        plan = geodp.ReleasePlan(assumptions, geodp.PrivacyBudget("60"), stages, 1.0, 1.0, 1.0)
         state = run_plan(plan, records, generator_bits(np.random.default_rng(2))).state
         return np.sqrt(np.mean((state[0] + x @ state[1:] - x @ [[0.3], [0.2]]) ** 2))
 
@@ -371,26 +358,26 @@ def test_nodes_have_the_moments_of_their_distribution(spreads):
         ({"covariate_spread": ("evenly", "oddly")}, "'oddly': give one of evenly, two groups"),
         ({"transformation": ("log", "none"), "covariate_range": ((0, 1), (1, 2))}, "no logarithm"),
         (
-            {"footpoint_radius": 10.0, "manifold": Sphere(2)},
+            {"footpoint_radius": 10.0, "manifold": geodp.Sphere(2)},
             r"no more than 3\.14159 means anything",
         ),
         ({"manifold": type("Other", (), {"name": "some space"})()}, "some space is none: take"),
     ],
 )
 def test_public_inputs_are_checked(changes, says):
-    with pytest.raises(DataError, match=says):
-        assumed(Euclidean(3), 2, centre=np.array([0.0, 0.0, 1.0]), **changes)
+    with pytest.raises(geodp.DataError, match=says):
+        assumed(geodp.Euclidean(3), 2, centre=np.array([0.0, 0.0, 1.0]), **changes)
 
 
 def test_one_value_of_a_public_input_is_that_of_every_covariate():
     found = assumed(
-        Euclidean(1), 2, shooting_vector_length=1.0, covariate_range=((0.0, 1.0), (0.0, 2.0))
+        geodp.Euclidean(1), 2, shooting_vector_length=1.0, covariate_range=((0.0, 1.0), (0.0, 2.0))
     )
     assert found.shooting_vector_length == (1.0, 1.0)
     assert found.number_of_covariates == 2
     assert found.middles.tolist() == [0.5, 1.0]
     # One of a list is one.
-    one = assumed(Euclidean(1), 1)
+    one = assumed(geodp.Euclidean(1), 1)
     assert one.covariate_range == (10.0, 20.0)
     assert one.shooting_vector_length == 0.6
 
@@ -398,17 +385,19 @@ def test_one_value_of_a_public_input_is_that_of_every_covariate():
 def test_radii_that_were_left_out_follow_other_inputs():
     """Where others replace them, or the space is another, as if all had been given at once."""
     none = dict.fromkeys(("footpoint_radius", "shooting_vector_length"))
-    left, given = assumed(Sphere(2), 1, **none), dict.fromkeys(none, 0.5)
+    left, given = assumed(geodp.Sphere(2), 1, **none), dict.fromkeys(none, 0.5)
     assert (left.footpoint_radius, left.wider) == (np.pi, 8.0)
     assert replace(left, subjects=7).support.radii.tolist() == left.support.radii.tolist()
     found = replace(left, **given)
     assert (found.smallest_radius, found.wider, found.usual_radius) == (None, 1.0, 0.5)
-    line = replace(left, manifold=Euclidean(3))
+    line = replace(left, manifold=geodp.Euclidean(3))
     assert (line.footpoint_radius, line.smallest_radius) == (1e6, pytest.approx(1e-3))
     # What was given stays.
     small = replace(left, smallest_radius=0.1)
     assert (small.wider, replace(small, **given).wider) == pytest.approx((10.0 * np.pi, 5.0))
-    with pytest.raises(DataError, match="shooting_vector_length is None: give a positive number"):
+    with pytest.raises(
+        geodp.DataError, match="shooting_vector_length is None: give a positive number"
+    ):
         replace(left, footpoint_radius=0.5)
 
 
@@ -419,19 +408,19 @@ ROWS = [[12.0], [13.0], [np.nan]]
     "given", [ROWS, np.array(ROWS), np.array(ROWS)[:, 0], [12.0, 13.0, np.nan]], ids=range(4)
 )
 def test_one_covariate_may_come_in_rows_of_one(given):
-    found = subject_records(assumed(Euclidean(1), 1, 3), given, np.zeros((3, 1)), ONE_EACH)
+    found = subject_records(assumed(geodp.Euclidean(1), 1, 3), given, np.zeros((3, 1)), ONE_EACH)
     assert found.valid[:, 0].tolist() == [True, True, False]
     np.testing.assert_allclose(found.covariates[:2, 0, 0], [-0.3, -0.2])
 
 
 def test_records_with_half_of_their_covariates_are_unusable():
-    assumptions = assumed(Euclidean(1), 2, 4)
+    assumptions = assumed(geodp.Euclidean(1), 2, 4)
     x = [[12.0, 13.0], [np.nan, 13.0], [12.0, 99.0], None]
     found = subject_records(assumptions, x, np.zeros((4, 1)), ONE_EACH)
     assert found.valid[:, 0].tolist() == [True, False, True, False]
     np.testing.assert_allclose(found.covariates[:, 0, 1], [-0.2, 0.0, 0.5, 0.0])
-    assert inspect_inputs(assumptions, x, np.zeros((4, 1))).outside.tolist() == [2]
-    with pytest.raises(DataError, match="covariates are missing"):
+    assert geodp.inspect_inputs(assumptions, x, np.zeros((4, 1))).outside.tolist() == [2]
+    with pytest.raises(geodp.DataError, match="covariates are missing"):
         subject_records(assumptions, None, np.zeros((4, 1)), ONE_EACH)
 
 
@@ -440,11 +429,11 @@ def test_records_with_half_of_their_covariates_are_unusable():
 
 @pytest.mark.parametrize("covariates", [0, 2])
 def test_releases_are_saved_loaded_and_printed(covariates, tmp_path):
-    assumptions = assumed(Sphere(2), covariates, 300)
+    assumptions = assumed(geodp.Sphere(2), covariates, 300)
     x, points = cohort(assumptions)
-    made = release_geodesic(quick(assumptions), x if covariates else None, points, ONE_EACH)
+    made = geodp.release_geodesic(quick(assumptions), x if covariates else None, points, ONE_EACH)
     made.save(tmp_path / "release.json")
-    found = Release.load(tmp_path / "release.json")
+    found = geodp.Release.load(tmp_path / "release.json")
     np.testing.assert_array_equal(found.shooting_vectors, made.shooting_vectors)
     assert found.shooting_vectors.shape == (covariates, 3)
     assert found.plan.assumptions.covariate_range == assumptions.covariate_range
@@ -453,7 +442,7 @@ def test_releases_are_saved_loaded_and_printed(covariates, tmp_path):
         assert "Geodesics on sphere S^2" in str(made)
         assert str(made).count("Shooting vector, from covariate 10 to 20") == 2
         assert found.predict([[15.0, 15.0]])[0] == pytest.approx(found.footpoint)
-        with pytest.raises(DataError, match="give rows of 2, one a prediction"):
+        with pytest.raises(geodp.DataError, match="give rows of 2, one a prediction"):
             found.predict([15.0])
         with pytest.raises(ValueError, match="too many values"):
             _ = found.shooting_vector
@@ -467,11 +456,11 @@ def test_releases_are_saved_loaded_and_printed(covariates, tmp_path):
 
 
 @pytest.mark.parametrize("names", [[], ["age", "sex"]])
-@pytest.mark.parametrize("manifold", [SPD(2), Sphere(2)])
+@pytest.mark.parametrize("manifold", [geodp.SPD(2), geodp.Sphere(2)])
 def test_figures_have_a_title_a_covariate(manifold, names):
     """Of several covariates one line each; of a mean none."""
     assumptions = assumed(manifold, len(names), 300)
-    made = release_geodesic(quick(assumptions), *cohort(assumptions), ONE_EACH)
+    made = geodp.release_geodesic(quick(assumptions), *cohort(assumptions), ONE_EACH)
     svg, caption = picture(made, np.full((1, len(names)), 12.0), 0.95, names)
     assert all(name in svg for name in names)
     assert "covariate" not in caption or names
@@ -481,7 +470,7 @@ def test_figures_have_a_title_a_covariate(manifold, names):
 def test_subjects_are_where_moments_say(covariates):
     """All over ranges of even covariates, and about the middle of a clump; if noise lets it."""
     spreads = {"covariate_spread": (UNKNOWN,) * covariates}
-    plan, few = (quick(assumed(Euclidean(2), covariates, n, **spreads)) for n in (50000, 50))
+    plan, few = (quick(assumed(geodp.Euclidean(2), covariates, n, **spreads)) for n in (50000, 50))
     ends, middle = np.full((2, covariates), 0.5), np.zeros((1, covariates))
     ends[1] *= -1.0
     places = np.concatenate([ends, middle])
@@ -496,10 +485,10 @@ def test_subjects_are_where_moments_say(covariates):
     assert has_subjects(plan, clump, beside).tolist() == [True, covariates == 3]
 
 
-@pytest.mark.parametrize("manifold", [SPD(2), Sphere(2), KendallPlanarShapes(5)])
+@pytest.mark.parametrize("manifold", [geodp.SPD(2), geodp.Sphere(2), KendallPlanarShapes(5)])
 def test_bands_and_figures_end_where_subjects_do(manifold):
     plan = quick(assumed(manifold, 1))
-    made = release_geodesic(plan, *cohort(plan.assumptions), ONE_EACH)
+    made = geodp.release_geodesic(plan, *cohort(plan.assumptions), ONE_EACH)
     assert np.all(np.isfinite(made.band([10.0, 20.0])))
     plan = quick(assumed(manifold, 1, covariate_spread=UNKNOWN))
     made = replace(made, moments=np.array([-0.4, 0.1625]), plan=plan)
@@ -517,7 +506,7 @@ def test_bands_and_figures_end_where_subjects_do(manifold):
     assert cells == ["20", "no subjects here", *[""] * (len(heads) - 2)]
 
 
-@pytest.mark.parametrize("manifold", [SPD(2), Sphere(2)])
+@pytest.mark.parametrize("manifold", [geodp.SPD(2), geodp.Sphere(2)])
 def test_bands_hold_together(manifold):
     """At all places at once, and pointwise at a quarter fewer; by other errors than theirs."""
     rng, places = np.random.default_rng(3), np.linspace(-0.5, 0.5, 11)[:, None]
@@ -537,12 +526,12 @@ def test_bands_hold_together(manifold):
 
 
 def test_doubts_say_what_to_change_and_withhold_bands():
-    plan = quick(assumed(manifold := Sphere(2), 1))
+    plan = quick(assumed(manifold := geodp.Sphere(2), 1))
     looks = ScaleStage(1, share=0.75), FarStage(1)
     data, public = cohort(plan.assumptions), replace(plan.assumptions, residual_scale=None)
     stages = *plan.stages, *looks
-    plan = replace(plan, assumptions=public, budget=PrivacyBudget("4.5"), stages=stages)
-    made = release_geodesic(plan, *data, ONE_EACH)
+    plan = replace(plan, assumptions=public, budget=geodp.PrivacyBudget("4.5"), stages=stages)
+    made = geodp.release_geodesic(plan, *data, ONE_EACH)
     assert made.doubts() == []
     assert made.share_far_away < 0.1
     assert "three quarters of the residuals are shorter than" in made.found()[0]
@@ -611,7 +600,7 @@ def test_the_command_releases_means_and_several_covariates(covariates, holder, c
     assert f"All {NUMBER} records would be used as they are." in capsys.readouterr().out
     assert main(["release", "mine.yaml"]) == 0
     out = Path("out/trial")
-    release = Release.load(out / "release.json")
+    release = geodp.Release.load(out / "release.json")
     with open(out / "predictions.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     predicted = [[float(row[f"coordinate_{k + 1}"]) for k in range(DIM)] for row in rows]
@@ -691,9 +680,9 @@ def test_the_estimator_takes_several_columns():
     rng = np.random.default_rng(1)
     X = rng.uniform(0.0, 1.0, (3000, 2))
     y = X @ rng.normal(size=(2, DIM)) + 0.1 * rng.normal(size=(3000, DIM))
-    found = PrivateGeodesicRegression(
+    found = geodp.PrivateGeodesicRegression(
         epsilon="5",
-        manifold=Euclidean(DIM),
+        manifold=geodp.Euclidean(DIM),
         centre=np.zeros(DIM),
         footpoint_radius=3.0,
         shooting_vector_length=5.0,
@@ -709,5 +698,5 @@ def test_the_estimator_takes_several_columns():
     assert np.isnan(found.predict([[0.5, np.nan]])).all()
     with pytest.raises(ValueError, match="3 features"):
         found.predict([[0.5, 0.5, 0.5]])
-    with pytest.raises(DataError, match="X has 3 columns"):
+    with pytest.raises(geodp.DataError, match="X has 3 columns"):
         found.fit(np.ones((3000, 3)), y)

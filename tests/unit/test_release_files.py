@@ -23,6 +23,7 @@ from geodp import (
     ReleasePlan,
     release_geodesic,
 )
+from geodp.manifolds.kendall import ReducedPlanarShapes
 from geodp.manifolds.landmark_maps import LandmarkMap
 from geodp.manifolds.registry import make_manifold
 from geodp_release import files
@@ -142,8 +143,6 @@ def test_what_is_loaded_is_what_was_saved(name, budget, neighbours, tmp_path):
 
 
 def test_a_landmark_map_of_ones_own_comes_back(tmp_path):
-    from geodp.manifolds.kendall import ReducedPlanarShapes
-
     rng = np.random.default_rng(2)
     matrix = rng.standard_normal((3, 6)) + 1j * rng.standard_normal((3, 6))
     matrix[0, 0] = complex(-0.0, -0.0)

@@ -6,20 +6,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from geodp import Assumptions, PrivacyBudget, plan_release, release_geodesic
-from geodp.errors import DataError
+from geodp import Assumptions, DataError, PrivacyBudget, plan_release, release_geodesic
 from geodp.manifolds.registry import make_manifold
 from geodp.samplers.integer_choice import generator_bits
-from geodp_release import planning, simulation
+from geodp_release import bands, planning, simulation
 from geodp_release.accounting import CONCENTRATED
 from geodp_release.assumptions import ADD_OR_REMOVE
-from geodp_release.bands import (
-    band_radii,
-    has_subjects,
-    moments_stage,
-    sampled_errors,
-    simulated_errors,
-)
 from geodp_release.draw import Released, run_plan
 from geodp_release.files import plan_document
 from geodp_release.hypotheses import check_stages
@@ -293,7 +285,7 @@ def drawn(plan, releases, draw_covariates=as_assumed, places=None):
     That is NaN where a release draws no band, since there are no subjects.
     """
     rng = np.random.default_rng(5)
-    assumptions, bits, errors = plan.assumptions, generator_bits(rng), simulated_errors(plan)
+    assumptions, bits, errors = plan.assumptions, generator_bits(rng), bands.simulated_errors(plan)
     manifold, radii = assumptions.manifold, assumptions.support.radii
     if places is None:
         places = places_of(assumptions.number_of_covariates)
@@ -312,11 +304,11 @@ def drawn(plan, releases, draw_covariates=as_assumed, places=None):
         some = as_assumed(rng, replace(assumptions, subjects=60))
         missed = manifold.dist(manifold.ends(*state, some), manifold.ends(*true, some))
         squares.append(np.mean(missed**2))
-        if moments_stage(plan) is not None:
-            errors = simulated_errors(plan, found.moments)
-        band = band_radii(manifold, errors, found.state, places, LEVELS)
+        if bands.moments_stage(plan) is not None:
+            errors = bands.simulated_errors(plan, found.moments)
+        band = bands.band_radii(manifold, errors, found.state, places, LEVELS)
         away = manifold.dist(manifold.ends(*state, places), manifold.ends(*true, places))
-        there = has_subjects(plan, found.moments, places)
+        there = bands.has_subjects(plan, found.moments, places)
         for factor, each in held.items():
             each.append(np.where(there, away <= factor * band, np.nan))
     return np.array(squares), {factor: np.array(each) for factor, each in held.items()}
@@ -377,7 +369,7 @@ def test_releases_follow_covariates_that_cluster(few_points, monkeypatch):
         flat = replace(flat, covariates=Covariates.beta(*CLUSTERED), typical=typical)
         rng = np.random.default_rng(7)
         flat = plan.simulated(flat, rng)
-        predicted = np.sum(sampled_errors(flat, rng) ** 2, axis=-1) @ flat.weights
+        predicted = np.sum(bands.sampled_errors(flat, rng) ** 2, axis=-1) @ flat.weights
         found, expected = (np.sqrt(np.quantile(each, [0.25, 0.5])) for each in (squares, predicted))
         np.testing.assert_allclose(found, expected, rtol=0.15)
     assert np.all(held[EVENLY] < 0.3)

@@ -16,14 +16,12 @@ from cohort import SETTINGS
 from hypothesis import given
 from hypothesis import strategies as st
 
+from geodp import DataError, PrivacyBudget, ReleasePlan
 from geodp.data.cells import TextTable, open_table
 from geodp.data.tables import read_table
-from geodp.errors import DataError
 from geodp.manifolds.registry import make_manifold
-from geodp_release.accounting import PrivacyBudget
 from geodp_release.checking import check_data
 from geodp_release.faults import faults
-from geodp_release.planning import ReleasePlan
 from geodp_release.reading import read_data, refuse_missing
 from geodp_release.settings import ReleaseSettings
 

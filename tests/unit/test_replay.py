@@ -1,7 +1,11 @@
 """Record and replay of whole releases on neighbouring tables; and mistakes that it has to see."""
 
+from fractions import Fraction
+
 import pytest
 
+from geodp.samplers.integer_choice import system_bits
+from geodp_release.noise import LaplaceNoise
 from geodp_release.replay import Tape
 from reproduction.measurements.audit.mistakes import PLANTS
 from reproduction.measurements.audit.replay import SPACES, divided, first_seen, search, ways
@@ -41,11 +45,6 @@ def test_pages_and_pictures_are_functions_of_the_release(space):
 
 def test_what_is_recorded_is_played():
     """Outputs of a run with the same calls, whatever the noise; of other calls their own."""
-    from fractions import Fraction
-
-    from geodp.samplers.integer_choice import system_bits
-    from geodp_release.noise import LaplaceNoise
-
     noise = LaplaceNoise((Fraction(10**9),))
     first = Tape()
     with first.running():

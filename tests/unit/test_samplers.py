@@ -20,11 +20,7 @@ from quadrature import (
 from scipy import stats
 from scipy.special import modstruve
 
-from geodp.manifolds.euclidean import Euclidean
-from geodp.manifolds.hyperbolic import Hyperbolic
-from geodp.manifolds.kendall import KendallPlanarShapes
-from geodp.manifolds.spd import SPD
-from geodp.manifolds.sphere import Sphere
+from geodp import SPD, Euclidean, Hyperbolic, KendallPlanarShapes, Sphere
 from geodp.randomness import random_stream
 from geodp.samplers import matched
 from geodp.samplers.base import Kernel, Modes, run, trace

@@ -3,13 +3,9 @@
 import numpy as np
 import pytest
 
-from geodp.errors import DataError
+from geodp import SPD, DataError, GeodesicModel, Huber, Sphere
 from geodp.manifolds.registry import make_manifold
-from geodp.manifolds.spd import SPD
-from geodp.manifolds.sphere import Sphere
 from geodp.means.sensitivity import moved_means
-from geodp.models.geodesic import GeodesicModel
-from geodp.models.losses import Huber
 from geodp.models.sensitivity import (
     NoTheoryError,
     check_data_radius,

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from geodp.data.simulate import simulate_geodesic_data
+from geodp import GeodesicModel, simulate_geodesic_data
 from geodp.manifolds.registry import make_manifold
-from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
 
 DATA_SETS, NUMBER, LENGTH = 3, 12, 0.5

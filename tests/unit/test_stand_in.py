@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from geodp import GeodesicModel, KendallPlanarShapes
 from geodp.data.landmarks import crossing_edges, signed_area
 from geodp.data.stand_in import (
     FINEST_HARMONIC,
@@ -13,8 +14,6 @@ from geodp.data.stand_in import (
     outline,
     simulate_outlines,
 )
-from geodp.manifolds.kendall import KendallPlanarShapes
-from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
 
 LANDMARKS = 50

@@ -10,16 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geodp.errors import DataError
-from geodp.manifolds.euclidean import Euclidean
-from geodp.manifolds.hyperbolic import Hyperbolic
+from geodp import SPD, DataError, Euclidean, Hyperbolic, PrivacyBudget, ReleasePlan, Sphere
 from geodp.manifolds.kendall import KendallPlanarShapes
-from geodp.manifolds.spd import SPD
-from geodp.manifolds.sphere import Sphere
 from geodp_release import contributions
-from geodp_release.accounting import PrivacyBudget
 from geodp_release.assumptions import ADD_OR_REMOVE, REPLACE, Assumptions
-from geodp_release.planning import ReleasePlan
 from geodp_release.release import release_geodesic
 from geodp_release.stages import CountStage, NoisyStep, PointsStage
 from geodp_release.subjects import ONE_EACH, subject_records

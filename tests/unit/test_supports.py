@@ -3,11 +3,8 @@
 import numpy as np
 import pytest
 
-from geodp.manifolds.euclidean import Euclidean
-from geodp.manifolds.spd import SPD
-from geodp.manifolds.sphere import Sphere
+from geodp import SPD, Euclidean, GeodesicModel, Sphere
 from geodp.manifolds.supports import Ball, ProductSupport, even_balls
-from geodp.models.geodesic import GeodesicModel
 
 LENGTHS = (1.3, 0.7)
 

@@ -9,11 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geodp.errors import DataError
-from geodp.manifolds.euclidean import Euclidean
-from geodp.mechanisms.base import PublicSettings
+from geodp import DataError, Euclidean, GeodesicModel, PublicSettings
 from geodp.mechanisms.kng_as_published import KNGAsPublished
-from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
 from reproduction.configuration import load_settings
 from reproduction.measurements.tools import (

@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from geodp import GeodesicModel, Sphere
 from geodp.evaluation import mean_squared_errors
-from geodp.manifolds.sphere import Sphere
-from geodp.models.geodesic import GeodesicModel
 from reproduction.claims.verdicts import VERDICTS
 from reproduction.places import digest_of
 

@@ -15,16 +15,7 @@ from scipy.special import fdtri, gammaincinv
 
 from geodp.errors import DataError
 from geodp.samplers.integer_choice import system_bits
-from geodp_release.bands import (
-    LEVELS,
-    Estimate,
-    agreeing_releases,
-    agreeing_scales,
-    band_radii,
-    explained_variances,
-    has_subjects,
-    sampled_errors,
-)
+from geodp_release import bands
 from geodp_release.doubts import WITHHELD, doubts, share_of_noise
 from geodp_release.draw import run_plan
 from geodp_release.files import read_release, write_release
@@ -109,7 +100,7 @@ class Release:
     def band(
         self,
         covariates: ArrayLike | None = None,
-        level: float = LEVELS[-1],
+        level: float = bands.LEVELS[-1],
         together: bool = False,
     ) -> np.ndarray:
         """Radius (m,) of the ball about each prediction that holds the true one.
@@ -135,10 +126,11 @@ class Release:
         radii = np.full(len(places), np.nan)
         if self.doubts():
             return radii
-        there = has_subjects(self.plan, self.moments, places)
+        there = bands.has_subjects(self.plan, self.moments, places)
         manifold = self.plan.assumptions.manifold
         errors = self._simulated[1]
-        radii[there] = band_radii(manifold, errors, state, places[there], [level], together)[0]
+        [found] = bands.band_radii(manifold, errors, state, places[there], [level], together)
+        radii[there] = found
         return radii
 
     def has_subjects(self, covariates: ArrayLike | None = None) -> np.ndarray:
@@ -146,7 +138,7 @@ class Release:
 
         Where they are assumed to be spread evenly there are everywhere.
         """
-        return has_subjects(self.plan, self.moments, self._places(covariates))
+        return bands.has_subjects(self.plan, self.moments, self._places(covariates))
 
     def doubts(self) -> list[str]:
         """Sentences that say which public input to change next time; bands are withheld then."""
@@ -170,7 +162,7 @@ class Release:
         squares = np.median(self._simulated[0] ** 2) * (1 + len(self.shooting_vectors))
         return float(np.sqrt(squares / self.number))
 
-    def residual_scale(self, level: float = LEVELS[0]) -> Estimate | None:
+    def residual_scale(self, level: float = bands.LEVELS[0]) -> bands.Estimate | None:
         """Standard deviation of a residual in each direction; ``None`` if no stage measures it.
 
         It is that of normal residuals that agree with the released lengths, the last above all.
@@ -180,9 +172,9 @@ class Release:
             return None
         _, by_normal, by_tails = self._last_look
         value, low, high, _ = self._last_length(level)
-        return Estimate(value / by_normal, low / by_normal, high / by_tails, level)
+        return bands.Estimate(value / by_normal, low / by_normal, high / by_tails, level)
 
-    def r_squared(self, level: float = LEVELS[0]) -> Estimate | None:
+    def r_squared(self, level: float = bands.LEVELS[0]) -> bands.Estimate | None:
         """Share of the variance that the covariates explain; ``None`` if it cannot be said.
 
         That is without a covariate, or where no stage measures residuals.  The variance
@@ -191,16 +183,16 @@ class Release:
         """
         if not self.lengths or not len(self.shooting_vectors):
             return None
-        explained = explained_variances(
+        explained = bands.explained_variances(
             self._coordinates[1:],
             self._simulated[1][:, 1:],
             moment_matrix(possible_moments(self.moments)),
         )
         _, by_normal, by_tails = self._last_look
-        value, low, high, _ = Estimate.of(explained / self._simulated[0] ** 2, level)
+        value, low, high, _ = bands.Estimate.of(explained / self._simulated[0] ** 2, level)
         low *= (by_tails / by_normal / HALF_STEP) ** 2
         value, low, high = (each / (1.0 + each) for each in (value, low, high * HALF_STEP**2))
-        return Estimate(value, low, high, level)
+        return bands.Estimate(value, low, high, level)
 
     @property
     def _last_look(self):
@@ -214,8 +206,8 @@ class Release:
     def _last_length(self, level):
         """The length that the last look is for, with its interval."""
         dim, (_, ratio, _) = self.plan.assumptions.manifold.dim, self._last_look
-        value, low, high, _ = Estimate.of(ratio * self._simulated[0] / np.sqrt(dim), level)
-        return Estimate(value, low / HALF_STEP, high * HALF_STEP, level)
+        value, low, high, _ = bands.Estimate.of(ratio * self._simulated[0] / np.sqrt(dim), level)
+        return bands.Estimate(value, low / HALF_STEP, high * HALF_STEP, level)
 
     @property
     def share_far_away(self) -> float | None:
@@ -260,10 +252,10 @@ class Release:
 
     @cached_property
     def _p_values(self):
-        found, scales = [], agreeing_scales(self._simulated[0])
+        found, scales = [], bands.agreeing_scales(self._simulated[0])
         for number, vector in enumerate(self._coordinates[1:], start=1):
-            errors = sampled_errors(
-                *agreeing_releases(self.plan, self.moments, self.lengths, number, scales)
+            errors = bands.sampled_errors(
+                *bands.agreeing_releases(self.plan, self.moments, self.lengths, number, scales)
             )
             lengths = np.linalg.norm(errors[:, number], axis=-1)
             longer = np.sum(lengths >= np.linalg.norm(vector))
@@ -283,10 +275,10 @@ class Release:
 
         Residuals, errors, lengths, far records, and moment matrices of covariates.
         """
-        found, rng = agreeing_releases(self.plan, self.moments, self.lengths)
+        found, rng = bands.agreeing_releases(self.plan, self.moments, self.lengths)
         typical = np.broadcast_to(found.typical, len(found.truth))
         away = np.linalg.norm(found.state, axis=-1) / found.radii
-        return typical, sampled_errors(found, rng), away, found.far, found.covariates.matrix
+        return typical, bands.sampled_errors(found, rng), away, found.far, found.covariates.matrix
 
     def save(self, path: str | Path) -> None:
         """Write the release to a new file, as JSON with all digits.

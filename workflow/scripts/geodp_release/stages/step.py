@@ -5,17 +5,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from geodp.errors import DataError
+from geodp_release import simulation
 from geodp_release.accounting import PURE
 from geodp_release.contributions import LATTICE, gradient_sums
 from geodp_release.coordinates import noise_of
 from geodp_release.moments import inverses, moment_matrix, products
-from geodp_release.simulation import (
-    clipped_residuals,
-    in_tables,
-    level_of,
-    looked_up_in,
-    places_in_tables,
-)
 from geodp_release.stages.base import Stage
 
 
@@ -81,7 +75,7 @@ class NoisyStep(Stage):
     def _level(self, releases):
         """The level, or that of each release, at which contributions are clipped."""
         clip = self.clip * releases.length if self.is_relative else self.clip
-        return level_of(clip, releases.typical)
+        return simulation.level_of(clip, releases.typical)
 
     def prepare(self, releases):
         """Means of clipped contributions, without noise: `simulate` may be given them."""
@@ -225,9 +219,9 @@ def clean_means(releases, level):
     """
     errors, places = releases.at_nodes
     weights, values = releases.covariates.by_release
-    kept = clipped_residuals(releases.dim)[0]
-    rows = in_tables(level - releases.shifts_at_nodes)
-    means = (weights * looked_up_in(kept, rows, places))[..., None] * errors
+    kept = simulation.clipped_residuals(releases.dim)[0]
+    rows = simulation.in_tables(level - releases.shifts_at_nodes)
+    means = (weights * simulation.looked_up_in(kept, rows, places))[..., None] * errors
     total = np.zeros_like(releases.state)
     total[:, 0] = np.sum(means, axis=0)
     for block in range(1, total.shape[1]):
@@ -235,8 +229,8 @@ def clean_means(releases, level):
     # What the sample's moments add, with residuals of the usual scale, clipped as in the middle of
     # the range.
     squared = np.sum(releases.errors[:, 0] ** 2, axis=-1) / releases.typical**2
-    rows = in_tables(level - level_of(stretch(releases), 1.0))
-    factor = looked_up_in(kept, rows, places_in_tables(squared))
+    rows = simulation.in_tables(level - simulation.level_of(stretch(releases), 1.0))
+    factor = simulation.looked_up_in(kept, rows, simulation.places_in_tables(squared))
     away = moment_matrix(releases.deviations)
     away[:, 0, 0] = 0.0
     return total + factor[:, None, None] * products(away, releases.errors)

@@ -4,14 +4,7 @@ from itertools import groupby
 from typing import Annotated, NamedTuple
 
 import pandas as pd
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    PlainValidator,
-    StringConstraints,
-    ValidationError,
-    model_validator,
-)
+import pydantic
 
 from geodp.errors import DataError
 from geodp.settings.section import refused
@@ -30,7 +23,7 @@ def _parsed(parse, advice):
         except ValueError:
             raise refused(f"'{text}' is not {advice}") from None
 
-    return PlainValidator(validate)
+    return pydantic.PlainValidator(validate)
 
 
 def _one_of(names):
@@ -41,7 +34,7 @@ def _one_of(names):
             raise refused(f"'{name}' is not known: use one of {', '.join(filter(None, names))}")
         return name
 
-    return PlainValidator(validate)
+    return pydantic.PlainValidator(validate)
 
 
 Selection = Annotated[
@@ -59,11 +52,11 @@ Criterion = Annotated[
         "a criterion: write comparisons of value with numbers, such as value >= 0.95",
     ),
 ]
-Filled = Annotated[str, StringConstraints(min_length=1)]
-Words = Annotated[list[str], BeforeValidator(str.split)]
+Filled = Annotated[str, pydantic.StringConstraints(min_length=1)]
+Words = Annotated[list[str], pydantic.BeforeValidator(str.split)]
 
 
-class Claim(BaseModel):
+class Claim(pydantic.BaseModel):
     """A row of a file of claims; ``resources/published/README.md`` says what its columns mean.
 
     ``place`` is the row's place in messages.
@@ -82,7 +75,7 @@ class Claim(BaseModel):
     measure: Annotated[str, _one_of(MEASURES)]
     table: Annotated[str, _one_of(TABLES)]
     where: Selection
-    along: Annotated[str, StringConstraints(strip_whitespace=True)]
+    along: Annotated[str, pydantic.StringConstraints(strip_whitespace=True)]
     within: Words
     column: Words
     direction: Annotated[str, _one_of(DIRECTIONS)]
@@ -104,7 +97,7 @@ class Claim(BaseModel):
         study, _, mechanism = self.against.partition(" ")
         return (study, mechanism or self.mechanism) if study else ()
 
-    @model_validator(mode="after")
+    @pydantic.model_validator(mode="after")
     def _fits_its_measure(self):
         """Refuse a row that does not give its measure what it needs."""
         name, measure = self.measure, MEASURES[self.measure]
@@ -164,7 +157,7 @@ def _checked(row):
     """A claim; of what is wrong with it, one sentence."""
     try:
         return Claim.model_validate(row)
-    except ValidationError as problem:
+    except pydantic.ValidationError as problem:
         [first, *_] = problem.errors()
         context = first.get("ctx", {})
         column = first["loc"][0] if first["loc"] else context["key"]

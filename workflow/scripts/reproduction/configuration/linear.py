@@ -16,12 +16,16 @@ from geodp.settings.section import (
 
 
 class ChainsSettings(Section):
-    """Chains in the plane, each from a start of its own."""
+    """Chains in the plane, each from a start of its own, for data sets of all sizes."""
 
     chains: integer(ge=2)
     """Number of chains; the last state of one is a draw."""
     states: integer(ge=4)
     """States of a chain."""
+    replicates: integer(ge=2)
+    """Data sets of each size."""
+    n: distinct(Count)
+    """Sizes of data sets."""
 
 
 class LinearSettings(Section):
@@ -42,10 +46,6 @@ class LinearSettings(Section):
 class QuantileSettings(ChainsSettings):
     """Quantile regression, private and not, in the plane."""
 
-    replicates: integer(ge=2)
-    """Data sets of each size."""
-    n: distinct(Count)
-    """Sizes of data sets."""
     tau: Share
     """Which quantile; above the median budgets need another scale."""
     coefficients: some(Number) = Field(max_length=2)
@@ -57,10 +57,6 @@ class QuantileSettings(ChainsSettings):
 class LocationSettings(ChainsSettings):
     """Means, medians and quantiles, private and not."""
 
-    replicates: integer(ge=2)
-    """Data sets of each size."""
-    n: distinct(Count)
-    """Sizes of data sets."""
     tau: distinct(Share)
     """Quantiles whose realised losses are searched for."""
     neighbours: integer(ge=3)

@@ -1,5 +1,7 @@
 """Distance of footpoints from the estimate: along random walks, and of independent draws."""
 
+from reproduction.figures import style
+
 TABLE = "convergence"
 OF_MECHANISM = True
 
@@ -10,29 +12,20 @@ def draw(numbers, params):
     """Draw the figure; return it and the numbers that it shows."""
     from matplotlib.lines import Line2D
 
-    from reproduction.figures.style import (
-        CURVES,
-        SYMBOLS,
-        legend_above,
-        letter_panels,
-        new_figure,
-        plot_band,
-    )
-
     names = list(dict.fromkeys(numbers["distribution"]))
     length_unit = params.length_unit
     unit = f" ({length_unit})" if length_unit else ""
-    figure, axes = new_figure(
+    figure, axes = style.new_figure(
         1, 2, width=6.4, height=3.6, sharey=True, gridspec_kw={"width_ratios": [4, 1]}
     )
     walked, drawn = axes[0]
     handles = []
-    for place, (which, curve) in enumerate(zip(names, CURVES, strict=False)):
+    for place, (which, curve) in enumerate(zip(names, style.CURVES, strict=False)):
         part = numbers[numbers["distribution"] == which]
         handles.append(Line2D([], [], label=_in_words(which, part, length_unit), **curve.keywords))
         walks = part[part["kind"] == "random_walk"].sort_values("step")
         step, low, middle, high = walks[["step", *QUANTILES]].to_numpy().T
-        plot_band(walked, step, middle, low, high, curve, marker="")
+        style.plot_band(walked, step, middle, low, high, curve, marker="")
         low, middle, high = part.loc[part["kind"] == "default", QUANTILES].iloc[0]
         ends = [[middle - low], [high - middle]]
         drawn.errorbar(place, middle, yerr=ends, color=curve.colour, marker=curve.marker, capsize=3)
@@ -47,9 +40,9 @@ def draw(numbers, params):
     drawn.set(xlim=(-0.7, len(names) - 0.3), xticks=[], xlabel="independent\ndraws")
     budget = numbers["budget_footpoint"].iloc[0]
     number = numbers["n"].iloc[0]
-    walked.set_title(f"footpoint, {SYMBOLS['footpoint']} = {budget:g}, n = {number}")
-    letter_panels(axes)
-    legend_above(figure, handles)
+    walked.set_title(f"footpoint, {style.SYMBOLS['footpoint']} = {budget:g}, n = {number}")
+    style.letter_panels(axes)
+    style.legend_above(figure, handles)
     return figure, numbers
 
 

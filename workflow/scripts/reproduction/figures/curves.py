@@ -1,24 +1,20 @@
 """Points and geodesics on the sphere, a panel for each group of data sets."""
 
+import numpy as np
+
+from reproduction.figures import style
+
 TABLE = "curves"
 OF_MECHANISM = True
 
 
 def draw(numbers, params):
     """Draw the figure; return it and the numbers that it shows."""
-    import numpy as np
     import pandas as pd
     from matplotlib import colormaps
     from matplotlib.lines import Line2D
 
     from reproduction.figures.sphere_view import SphereView
-    from reproduction.figures.style import (
-        SYMBOLS,
-        legend_above,
-        letter_panels,
-        mechanism_label,
-        new_figure,
-    )
 
     groups = list(dict.fromkeys(numbers["group"]))
     coordinates = ["coordinate_1", "coordinate_2", "coordinate_3"]
@@ -29,7 +25,7 @@ def draw(numbers, params):
     shades = dict(
         zip(totals, colormaps["viridis"](np.linspace(0.0, 0.93, len(totals))), strict=True)
     )
-    figure, axes = new_figure(2, len(groups), width=3.4 * len(groups) + 0.9, height=7.0)
+    figure, axes = style.new_figure(2, len(groups), width=3.4 * len(groups) + 0.9, height=7.0)
     hidden = False
     for whole, part_of_it, group in zip(*axes, groups, strict=True):
         part = numbers[numbers["group"] == group]
@@ -51,8 +47,8 @@ def draw(numbers, params):
         title = f"n = {part['n'].iloc[0]}"
         whole.set_title(title if pd.isna(noise) else f"noise variance {noise}, {title}")
         part_of_it.set_title("the frame above, larger")
-    letter_panels(axes)
-    equal = " = ".join(SYMBOLS[name].strip("$") for name in names)
+    style.letter_panels(axes)
+    equal = " = ".join(style.SYMBOLS[name].strip("$") for name in names)
     shares = f"\n(${equal} = \\epsilon/{len(names)}$)" if len(names) > 1 else ""
     figure.legend(
         handles=[
@@ -69,10 +65,12 @@ def draw(numbers, params):
     drawn = [
         Line2D([], [], color="0.45", marker=".", linestyle="", label="records"),
         Line2D([], [], color="black", linewidth=2.4, label="fit without privacy"),
-        Line2D([], [], color=middle, linewidth=1.3, label=f"draws, {mechanism_label(drawn_from)}"),
+        Line2D(
+            [], [], color=middle, linewidth=1.3, label=f"draws, {style.mechanism_label(drawn_from)}"
+        ),
     ]
     if hidden:
         far = {"color": middle, "linewidth": 0.9, "linestyle": ":"}
         drawn.append(Line2D([], [], label="on the far side", **far))
-    legend_above(figure, drawn)
+    style.legend_above(figure, drawn)
     return figure, numbers

@@ -1,23 +1,18 @@
 """Predicted 2 x 2 matrices as ellipses, private beside non-private, and how the ellipses differ."""
 
+import numpy as np
+
+from reproduction.figures import style
+
 TABLE = "predictions"
 OF_MECHANISM = True
 
 
 def draw(numbers, params):
     """Draw the figure; return it and the numbers that it shows."""
-    import numpy as np
     from matplotlib.ticker import MultipleLocator
 
     from geodp_release.pictures import ellipse_radii, ring_between
-    from reproduction.figures.style import (
-        BAND_SHADE,
-        RELEASED,
-        WITHOUT_PRIVACY,
-        legend_of_draws,
-        letter_panels,
-        new_figure,
-    )
 
     values = list(dict.fromkeys(numbers["covariate"]))
     entries = [f"coordinate_{k}" for k in range(1, 5)]
@@ -27,11 +22,11 @@ def draw(numbers, params):
     def radii(row):
         return ellipse_radii(row[entries].to_numpy(dtype=float).reshape(2, 2), directions)
 
-    first = {"color": RELEASED.colour, "linestyle": "--", "linewidth": 1.4, "zorder": 5}
-    others = {"color": RELEASED.colour, "linewidth": 0.7, "alpha": 0.6, "zorder": 4}
-    band = {"color": RELEASED.colour, "alpha": BAND_SHADE, "linewidth": 0, "zorder": 2}
-    fit = {"color": WITHOUT_PRIVACY.colour, "linewidth": 2.4, "alpha": 0.8, "zorder": 3}
-    figure, axes = new_figure(
+    first = {"color": style.RELEASED.colour, "linestyle": "--", "linewidth": 1.4, "zorder": 5}
+    others = {"color": style.RELEASED.colour, "linewidth": 0.7, "alpha": 0.6, "zorder": 4}
+    band = {"color": style.RELEASED.colour, "alpha": style.BAND_SHADE, "linewidth": 0, "zorder": 2}
+    fit = {"color": style.WITHOUT_PRIVACY.colour, "linewidth": 2.4, "alpha": 0.8, "zorder": 3}
+    figure, axes = style.new_figure(
         2, len(values), width=1.4 * len(values) + 0.7, height=3.8, sharex="row", sharey="row"
     )
     for (shape, difference), value in zip(axes.T, values, strict=True):
@@ -40,10 +35,10 @@ def draw(numbers, params):
         shape.plot(*(fitted * directions), **fit)
         difference.axhline(0.0, **fit)
         for _, row in part[part["kind"] == "private"].iterrows():
-            style = first if row["draw"] == 1 else others
+            look = first if row["draw"] == 1 else others
             drawn = radii(row)
-            shape.plot(*(drawn * directions), **style)
-            difference.plot(np.rad2deg(angles), 100.0 * (drawn / fitted - 1.0), **style)
+            shape.plot(*(drawn * directions), **look)
+            difference.plot(np.rad2deg(angles), 100.0 * (drawn / fitted - 1.0), **look)
             factor = row.get("radius", np.nan)
             if np.isfinite(factor):
                 outer, inner = factor * drawn, drawn / factor
@@ -53,11 +48,11 @@ def draw(numbers, params):
                 difference.fill_between(np.rad2deg(angles), *ends, **band)
         shape.set(title=f"{params.covariate_label} = {value:g}", aspect="equal")
         difference.xaxis.set_major_locator(MultipleLocator(180))
-    letter_panels(axes)
+    style.letter_panels(axes)
     middle = len(values) // 2
     axes[0, 0].set_ylabel("second axis")
     axes[0, middle].set_xlabel("first axis (half axes: roots of the eigenvalues)")
     axes[1, 0].set_ylabel("radius against the\nfit's (%)")
     axes[1, middle].set_xlabel("direction from the first axis (degrees)")
-    legend_of_draws(figure, numbers, fit, first, others)
+    style.legend_of_draws(figure, numbers, fit, first, others)
     return figure, numbers

@@ -3,6 +3,10 @@
 Releases, whose budget is proved, have a row of panels below at the same budgets in all.
 """
 
+import numpy as np
+
+from reproduction.figures import style
+
 TABLE = "errors"
 OF_MECHANISM = True
 
@@ -16,16 +20,6 @@ def draw(table, params):
     from matplotlib.patches import Patch
     from matplotlib.ticker import MultipleLocator
 
-    from reproduction.figures.style import (
-        CURVES,
-        HOLLOW,
-        label_levels,
-        legend_above,
-        letter_panels,
-        mechanism_label,
-        new_figure,
-    )
-
     settings = params.figure
     numbers = _numbers(table, params)
     groups = list(dict.fromkeys(numbers["group"]))
@@ -35,9 +29,9 @@ def draw(table, params):
     unit = f" ({params.length_unit}$^2$)" if params.length_unit else ""
     rows, columns = len(samplers), len(settings["grids"])
     size = {"width": 3.2 * columns + 1.3, "height": 3.0 * rows + 0.4}
-    figure, axes = new_figure(rows, columns, **size, sharex="col", sharey=True)
+    figure, axes = style.new_figure(rows, columns, **size, sharex="col", sharey=True)
     handles = []
-    for curve, group in zip(CURVES, groups, strict=False):
+    for curve, group in zip(style.CURVES, groups, strict=False):
         row = numbers[numbers["group"] == group].iloc[0]
         label = _own_words(row, settings["curves"]) or f"n = {row['n']}"
         handles.append(Line2D([], [], label=label, **curve.keywords))
@@ -46,7 +40,7 @@ def draw(table, params):
         for panel, grid in zip(panels, settings["grids"], strict=True):
             split = params.splits[grid]
             levels = []
-            for curve, group in zip(CURVES, groups, strict=False):
+            for curve, group in zip(style.CURVES, groups, strict=False):
                 part = drawn[(drawn["grid"] == grid) & (drawn["group"] == group)]
                 if len(part):
                     level = part["non_private_median"].iloc[0]
@@ -60,10 +54,10 @@ def draw(table, params):
             if sampler == samplers[-1]:
                 panel.set_xlabel(_budget_label(numbers, params, grid, split))
         if len(levels) > 1:
-            label_levels(panels[-1], *zip(*levels, strict=True))
-        what = mechanism_label(drawn["mechanism"].iloc[0])
+            style.label_levels(panels[-1], *zip(*levels, strict=True))
+        what = style.mechanism_label(drawn["mechanism"].iloc[0])
         panels[0].set_ylabel(f"{what}\nln mean squared error{unit}")
-    letter_panels(axes)
+    style.letter_panels(axes)
 
     if several:
         words = (f"median of {_sizes_in_words(numbers, 'data_sets')} data sets", "them", ", median")
@@ -81,23 +75,21 @@ def draw(table, params):
     if "release" in samplers:
         meaning.append(Line2D([], [], **WITHOUT_DATA, label="drawn without data"))
     if numbers["flagged"].any():
-        meaning.append(Line2D([], [], **HOLLOW, label="fails its diagnostics"))
+        meaning.append(Line2D([], [], **style.HOLLOW, label="fails its diagnostics"))
     if numbers["refused"].any():
-        meaning.append(Line2D([], [], **HOLLOW, label="refused by geodp plan as noise"))
+        meaning.append(Line2D([], [], **style.HOLLOW, label="refused by geodp plan as noise"))
     shared = _shared_words(numbers, settings["curves"])
     if shared:
         handles.append(Line2D([], [], linestyle="", label=f"(all: {shared})"))
-    legend_above(figure, handles, meaning)
+    style.legend_above(figure, handles, meaning)
     return figure, numbers
 
 
 def notes(numbers):
     """Lines below the figure: where what each row of panels shows may lie, if there are two."""
-    from reproduction.figures.style import mechanism_label
-
     shown = list(numbers.groupby("mechanism", sort=False))
     return [
-        f"Support, {mechanism_label(name)}: {'; '.join(dict.fromkeys(drawn['support']))}."
+        f"Support, {style.mechanism_label(name)}: {'; '.join(dict.fromkeys(drawn['support']))}."
         for name, drawn in shown
         if len(shown) > 1
     ]
@@ -105,8 +97,6 @@ def notes(numbers):
 
 def _draw_curve(panel, part, column, curve):
     """One curve with its band; a level, if nothing changes along the axis."""
-    from reproduction.figures.style import HOLLOW, plot_band, plot_markers
-
     if part[column].isna().all():
         low, middle, high = part[["band_low", "middle", "band_high"]].iloc[0]
         panel.axhspan(low, high, color=curve.colour, alpha=0.2, linewidth=0)
@@ -114,36 +104,33 @@ def _draw_curve(panel, part, column, curve):
         if (part["flagged"] | part["refused"]).any():
             # A level has no place of its own along the axis.
             at = panel.get_yaxis_transform()
-            panel.plot([0.5], [middle], transform=at, **HOLLOW | {"color": curve.colour})
+            panel.plot([0.5], [middle], transform=at, **style.HOLLOW | {"color": curve.colour})
         return
     part = part.sort_values(column)
     x, low, middle, high = part[[column, "band_low", "middle", "band_high"]].to_numpy().T
-    plot_band(panel, x, middle, low, high, curve, marker="", zorder=3)
+    style.plot_band(panel, x, middle, low, high, curve, marker="", zorder=3)
     hollow = (part["flagged"] | part["refused"]).to_numpy()
-    plot_markers(panel, x, middle, hollow, curve.colour, curve.marker)
+    style.plot_markers(panel, x, middle, hollow, curve.colour, curve.marker)
     if part["data_sets"].max() > 1:
         panel.plot(x, part["log_error"], color=curve.colour, linewidth=0.7, zorder=2)
 
 
 def _budget_label(numbers, params, grid, split):
     """Label of the axis of a grid's budgets."""
-    from reproduction.figures.style import SYMBOLS
-
     names = params.budgets
     if not split and len(names) < 2:
         return r"budget $\epsilon$"
     if not split:
-        equal = " = ".join(SYMBOLS[name].strip("$") for name in names)
+        equal = " = ".join(style.SYMBOLS[name].strip("$") for name in names)
         return rf"total budget $\epsilon$ (${equal} = \epsilon/{len(names)}$)"
     total = numbers.loc[numbers["grid"] == grid, "budget"].iloc[0]
     [other] = set(names) - {split}
-    word, symbol = split.replace("_", " "), SYMBOLS[split]
-    return rf"{word} budget {symbol} ({SYMBOLS[other]} = {total:g} $-$ {symbol})"
+    word, symbol = split.replace("_", " "), style.SYMBOLS[split]
+    return rf"{word} budget {symbol} ({style.SYMBOLS[other]} = {total:g} $-$ {symbol})"
 
 
 def _numbers(table, params):
     """A row for each cell of each grid: the first data set, the middle and the band."""
-    import numpy as np
     import pandas as pd
 
     from geodp.mechanisms.base import SAMPLED_BY

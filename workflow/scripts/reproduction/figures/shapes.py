@@ -1,5 +1,9 @@
 """Predicted shapes at chosen covariate values, private over non-private."""
 
+import numpy as np
+
+from reproduction.figures import style
+
 TABLE = "predictions"
 OF_MECHANISM = True
 
@@ -9,53 +13,41 @@ MARKED = 20
 
 def draw(numbers, params):
     """Draw the figure; return it and the numbers that it shows."""
-    import numpy as np
-
-    from reproduction.figures.style import (
-        RELEASED,
-        WITHOUT_PRIVACY,
-        cell_in_words,
-        closed_outline,
-        legend_of_draws,
-        letter_panels,
-        new_figure,
-    )
-
     values = list(dict.fromkeys(numbers["covariate"]))
     private = numbers[numbers["kind"] == "private"]
     rows = [part for _, part in private.groupby(["cell", "sampler"], sort=False)]
     size = {"width": 1.5 * len(values) + 0.6, "height": 0.8 + 1.15 * len(rows)}
-    figure, axes = new_figure(len(rows), len(values), **size, sharex=True, sharey=True)
+    figure, axes = style.new_figure(len(rows), len(values), **size, sharex=True, sharey=True)
     marked = numbers["landmark"].max() <= MARKED
     size = {"markersize": 3.5}
-    first = {"color": RELEASED.colour, "linewidth": 1.5, "zorder": 3, **size}
-    others = {"color": RELEASED.colour, "linewidth": 0.6, "alpha": 0.5, "zorder": 1}
-    fit = {"color": WITHOUT_PRIVACY.colour, "zorder": 4, **size}
+    first = {"color": style.RELEASED.colour, "linewidth": 1.5, "zorder": 3, **size}
+    others = {"color": style.RELEASED.colour, "linewidth": 0.6, "alpha": 0.5, "zorder": 1}
+    fit = {"color": style.WITHOUT_PRIVACY.colour, "zorder": 4, **size}
     if marked:
-        first |= {"linestyle": "--", "marker": RELEASED.marker}
-        fit |= {"marker": WITHOUT_PRIVACY.marker}
+        first |= {"linestyle": "--", "marker": style.RELEASED.marker}
+        fit |= {"marker": style.WITHOUT_PRIVACY.marker}
 
     for row, column in np.ndindex(axes.shape):
         panel, value = axes[row, column], values[column]
         for draw, shape in rows[row][rows[row]["covariate"] == value].groupby("draw"):
-            panel.plot(*closed_outline(shape), **(first if draw == 1 else others))
+            panel.plot(*style.closed_outline(shape), **(first if draw == 1 else others))
             if draw == 1 and "radius" in shape:
                 _draw_band(panel, shape.sort_values("landmark"), marked)
         fitted = numbers[(numbers["kind"] == "without privacy") & (numbers["covariate"] == value)]
-        panel.plot(*closed_outline(fitted), **fit)
+        panel.plot(*style.closed_outline(fitted), **fit)
         if row == 0:
             panel.set_title(f"{params.covariate_label}: {value:g}")
         panel.set(aspect="equal", xticks=[], yticks=[])
         for side in panel.spines.values():
             side.set_visible(False)
-    letter_panels(axes)
+    style.letter_panels(axes)
     _draw_scale(axes[-1, 0], numbers)
     if len(rows) > 1:
         several = private["cell"].nunique() > 1
         for panel, part in zip(axes[:, 0], rows, strict=True):
             shown = part.iloc[0]
-            panel.set_ylabel(cell_in_words(shown) if several else _sampler_in_words(shown))
-    legend_of_draws(figure, numbers, fit, first, others)
+            panel.set_ylabel(style.cell_in_words(shown) if several else _sampler_in_words(shown))
+    style.legend_of_draws(figure, numbers, fit, first, others)
     return figure, numbers
 
 
@@ -64,18 +56,18 @@ def _draw_band(panel, shape, marked):
     from matplotlib.collections import EllipseCollection
 
     from geodp_release.pictures import closed_curve, outward_normals, ring_between
-    from reproduction.figures.style import BAND_SHADE, RELEASED
 
     places, radius = shape["x"].to_numpy() + 1j * shape["y"].to_numpy(), shape["radius"].to_numpy()
-    style = {"facecolor": RELEASED.colour, "alpha": BAND_SHADE, "linewidth": 0, "zorder": 0}
+    look = {"facecolor": style.RELEASED.colour, "alpha": style.BAND_SHADE}
+    look |= {"linewidth": 0, "zorder": 0}
     if marked:
         where = {"offsets": shape[["x", "y"]].to_numpy(), "transOffset": panel.transData}
         sizes = (2.0 * radius, 2.0 * radius, 0.0 * radius)
-        panel.add_collection(EllipseCollection(*sizes, units="xy", **where, **style))
+        panel.add_collection(EllipseCollection(*sizes, units="xy", **where, **look))
         return
     normals = outward_normals(places)
     sides = [closed_curve(places + side * radius * normals) for side in (1.0, -1.0)]
-    panel.fill(*ring_between(*sides), **style)
+    panel.fill(*ring_between(*sides), **look)
 
 
 def _sampler_in_words(row):
@@ -92,5 +84,5 @@ def _draw_scale(panel, numbers):
     left, low = numbers["x"].min(), (numbers["y"] - radius).min()
     depth = low - 0.12 * (numbers["y"].max() - low)
     panel.plot([left, left + 0.1], [depth, depth], color="black", linewidth=1.2)
-    style = {"fontsize": 7, "verticalalignment": "center", "annotation_clip": False}
-    panel.annotate("0.1 centroid sizes", (left + 0.12, depth), **style)
+    look = {"fontsize": 7, "verticalalignment": "center", "annotation_clip": False}
+    panel.annotate("0.1 centroid sizes", (left + 0.12, depth), **look)

@@ -1,5 +1,7 @@
 """Predictions at chosen values of the covariate, with and without privacy."""
 
+import numpy as np
+
 from reproduction.tables import Needs
 
 # Probability that the band of a release holds the true prediction.
@@ -29,7 +31,6 @@ def tabulate(job):
     """Coordinates or landmarks of every prediction, a row each."""
     from types import SimpleNamespace
 
-    import numpy as np
     import pandas as pd
 
     from geodp.mechanisms.base import sampled_by
@@ -105,8 +106,6 @@ def tabulate(job):
 
 def _radii(kind, manifold, points, band):
     """By prediction: radii of discs about landmarks, or the factor by which an ellipse may grow."""
-    import numpy as np
-
     from geodp_release.pictures import ellipse_factors, landmark_radii
 
     if kind == "shapes":
@@ -116,8 +115,6 @@ def _radii(kind, manifold, points, band):
 
 def _scaled(params, values, limits):
     """Values of the covariate, transformed and scaled to [0, 1] as in the regression."""
-    import numpy as np
-
     from geodp.data.records import TRANSFORMATIONS
     from geodp.errors import DataError
 

@@ -1,5 +1,7 @@
 """A tangent vector carried along two ways between the same points, around two triangles."""
 
+import numpy as np
+
 from reproduction.tables import Needs
 
 # Places along each side, its ends included.
@@ -15,7 +17,6 @@ def tabulate(job):
     """Places along both ways of each triangle, with the vector carried there."""
     from itertools import pairwise
 
-    import numpy as np
     import pandas as pd
 
     from geodp.manifolds.sphere import Sphere
@@ -54,8 +55,6 @@ def tabulate(job):
 
 def _area(sphere, corners):
     """Area of a geodesic triangle, by which its angles exceed those of a flat one."""
-    import numpy as np
-
     angles = []
     for k, corner in enumerate(corners):
         sides = sphere.log(corner, np.delete(corners, k, axis=0))

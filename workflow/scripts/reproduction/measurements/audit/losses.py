@@ -3,17 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from geodp.audit.published import (
-    SPHERE,
-    VARIANTS,
-    SphereSetting,
-    pair_loss,
-    realised_loss,
-    search_change,
-    search_loss,
-    two_point_densities,
-    two_points,
-)
+from geodp.audit import published
 from geodp.audit.search import Pair, RecordDomain, worst_neighbour
 from geodp.audit.testers import TESTERS, property_test
 from geodp.data.simulate import simulate_geodesic_data
@@ -38,25 +28,25 @@ NEIGHBOUR_COLUMNS = ["pair", "record", "data_set", "x", "y1", "y2", "y3"]
 
 def sphere_data(settings, seed, number):
     """Covariates (n,) and points (n, 3) in the public ball, about a geodesic through its middle."""
-    along = 0.5 * settings["geodesic_length"] * SPHERE.frame(CENTRE)[0]
+    along = 0.5 * settings["geodesic_length"] * published.SPHERE.frame(CENTRE)[0]
     made = simulate_geodesic_data(
         random_stream(seed, "audit", f"n{number}", "data"),
-        GeodesicModel(SPHERE),
+        GeodesicModel(published.SPHERE),
         1,
         number,
         settings["noise_variance"],
-        first_point=SPHERE.exp(CENTRE, -along),
-        last_point=SPHERE.exp(CENTRE, along),
+        first_point=published.SPHERE.exp(CENTRE, -along),
+        last_point=published.SPHERE.exp(CENTRE, along),
     )
     return made.covariates[0, :, 0], record_domain(settings).pull_inside(made.points[0])
 
 
 def record_domain(settings):
-    return RecordDomain(SPHERE, CENTRE, settings["ball_radius"])
+    return RecordDomain(published.SPHERE, CENTRE, settings["ball_radius"])
 
 
 def sphere_setting(settings):
-    return SphereSetting(CENTRE, settings["ball_radius"], settings["tau"])
+    return published.SphereSetting(CENTRE, settings["ball_radius"], settings["tau"])
 
 
 def verdict(loss, error, stated):
@@ -146,9 +136,9 @@ def search_published(settings, seed, number, budget, variant, candidates, rounds
     first = sphere_data(settings, seed, number)
     setting, domain = sphere_setting(settings), record_domain(settings)
     rng = random_stream(seed, "audit", f"n{number}", f"{budget:g}", variant.name)
-    loss = search_loss(variant, setting, budget, first)
+    loss = published.search_loss(variant, setting, budget, first)
     pair, _ = worst_neighbour(rng, *first, domain, loss, candidates, rounds)
-    return pair_loss(rng, variant, setting, budget, pair), pair
+    return published.pair_loss(rng, variant, setting, budget, pair), pair
 
 
 def searched_losses(settings, number, budget):
@@ -156,7 +146,7 @@ def searched_losses(settings, number, budget):
     sphere, seed = settings["sphere"], settings["seed"]
     search = sphere["search"]
     effort = max(8, min(search["candidates"], search["work"] // number)), search["rounds"]
-    for variant in VARIANTS.values():
+    for variant in published.VARIANTS.values():
         found, pair = search_published(sphere, seed, number, budget, variant, *effort)
         tau = float(np.max(found.scale)) * number * budget / (2.0 * variant.factor)
         yield variant.name, variant.block, found, tau, pair
@@ -165,10 +155,12 @@ def searched_losses(settings, number, budget):
 def two_point_losses(settings, number, budget):
     """The same for the two records of the worst case."""
     chosen, seed = settings["two_points"], settings["seed"]
-    pair = two_points(chosen["angle"])
+    pair = published.two_points(chosen["angle"])
     for factor, name in TWO_POINTS.items():
         rng = random_stream(seed, "audit", name, f"{budget:g}")
-        found = realised_loss(rng, two_point_densities(pair, chosen["tau"], budget, factor))
+        found = published.realised_loss(
+            rng, published.two_point_densities(pair, chosen["tau"], budget, factor)
+        )
         yield name, "footpoint", found, chosen["tau"], pair
 
 
@@ -187,12 +179,12 @@ def recompute(settings, row, neighbours, name):
     """`Realised` loss of one line of the audit's table, from the neighbours of its pair's name."""
     pair, mechanism, budget = read_pair(neighbours, name), row["mechanism"], float(row["stated"])
     rng = random_stream(settings["seed"], "audit", "again", name)
-    if mechanism in VARIANTS:
+    if mechanism in published.VARIANTS:
         setting = sphere_setting(settings["sphere"])
-        return pair_loss(rng, VARIANTS[mechanism], setting, budget, pair)
+        return published.pair_loss(rng, published.VARIANTS[mechanism], setting, budget, pair)
     factor = next(factor for factor, known in TWO_POINTS.items() if known == mechanism)
-    return realised_loss(
-        rng, two_point_densities(pair, settings["two_points"]["tau"], budget, factor)
+    return published.realised_loss(
+        rng, published.two_point_densities(pair, settings["two_points"]["tau"], budget, factor)
     )
 
 
@@ -202,14 +194,14 @@ def sensitivities(settings):
     number, rounds = sphere["n"][0], sphere["search"]["rounds"]
     first, rows = sphere_data(sphere, seed, number), []
     for name in MOVED:
-        change = search_change(VARIANTS[name], sphere_setting(sphere), first)
+        change = published.search_change(published.VARIANTS[name], sphere_setting(sphere), first)
         rng = random_stream(seed, "audit", "sensitivity", name)
         _, found = worst_neighbour(rng, *first, record_domain(sphere), change, rounds=rounds)
         rows.append(
             {
                 "mechanism": name,
-                "space": SPHERE.name,
-                "dimension": SPHERE.dim,
+                "space": published.SPHERE.name,
+                "dimension": published.SPHERE.dim,
                 "score": "norm of a gradient",
                 "n": number,
                 "largest_fraction": found,

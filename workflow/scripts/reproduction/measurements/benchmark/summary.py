@@ -8,14 +8,9 @@ import pandas as pd
 from matplotlib.lines import Line2D
 
 from reproduction.figures.style import CURVES, HOLLOW, Curve, new_figure
+from reproduction.measurements.benchmark import sampling
 from reproduction.measurements.benchmark.fits import OUR_FIT, SAME_ENERGY
 from reproduction.measurements.benchmark.means import OUR_MEAN, PYRIEMANN, RATIO, TO_THE_END
-from reproduction.measurements.benchmark.sampling import (
-    GEOMSTATS_WALK,
-    OURS,
-    RECORDS_OF_LONG_CHAINS,
-    WALK,
-)
 from reproduction.measurements.benchmark.speed import FIT, GRADIENT, IMPORT, PLAN, PROCESS, START
 from reproduction.measurements.words import cell, markdown, number, space_title
 
@@ -53,10 +48,10 @@ def cells(table):
     The default sampler is taken at the largest number of draws there was time for.
     """
     draws = table[table["what"] == "effective draws"]
-    ours = draws[draws["method"] == OURS].sort_values("draws", kind="stable")
+    ours = draws[draws["method"] == sampling.OURS].sort_values("draws", kind="stable")
     ours = ours.groupby(CELL, sort=False).last()
     found = pd.DataFrame({"ours": ours["value"], "draws": ours["draws"]})
-    for name, method in (("walk", WALK), ("geomstats", GEOMSTATS_WALK)):
+    for name, method in (("walk", sampling.WALK), ("geomstats", sampling.GEOMSTATS_WALK)):
         part = draws[draws["method"] == method].set_index(CELL)
         found[name] = part["value"]
         found[f"{name}_is_bound"] = part["is_bound"].astype(bool)
@@ -264,9 +259,9 @@ def page(table, machine):
         f"({int(sampled['walk_is_bound'].sum())} of {len(sampled)} cells) is credited with steps "
         "per second over the autocorrelation time of its longest affordable chains, an upper bound "
         'of its effective draws; a ratio to it is therefore "at least". With more than '
-        f"{RECORDS_OF_LONG_CHAINS} records that time is the one on so many of them, at the scale "
-        "of all. The notes of the table say so, and where the time of a step with geomstats is "
-        "that of fewer records in proportion.",
+        f"{sampling.RECORDS_OF_LONG_CHAINS} records that time is the one on so many of them, at "
+        "the scale of all. The notes of the table say so, and where the time of a step with "
+        "geomstats is that of fewer records in proportion.",
         "",
         *markdown(
             ["what is aimed at", "wanted", "worst case", "where", "median", "verdict"], judged

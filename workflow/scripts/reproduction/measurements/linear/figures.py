@@ -6,32 +6,24 @@ import numpy as np
 import pandas as pd
 from matplotlib.ticker import FixedLocator, NullLocator
 
+from reproduction.figures import style
 from reproduction.figures.files import annotate
 from reproduction.figures.sphere_view import SphereView
-from reproduction.figures.style import (
-    CURVES,
-    Curve,
-    label_few_steps,
-    letter_panels,
-    new_figure,
-    plot_errors,
-    share_legend,
-)
 from reproduction.measurements.words import figure_of_tables
 
 # What estimates are called, and how they are drawn.
-GREY = Curve("#7a7a7a", "v", ":")
+GREY = style.Curve("#7a7a7a", "v", ":")
 ESTIMATES = {
-    "non_private": ("without privacy", CURVES[0]),
-    "exponential": ("exponential mechanism", CURVES[1]),
-    "objective_perturbation": ("objective perturbation", CURVES[2]),
+    "non_private": ("without privacy", style.CURVES[0]),
+    "exponential": ("exponential mechanism", style.CURVES[1]),
+    "objective_perturbation": ("objective perturbation", style.CURVES[2]),
     "kng_as_printed": ("K-norm gradient, density (1) as printed", GREY),
-    "kng": ("K-norm gradient", CURVES[3]),
-    "exponential_sharp": ("exponential, half the sensitivity", CURVES[2]),
+    "kng": ("K-norm gradient", style.CURVES[3]),
+    "exponential_sharp": ("exponential, half the sensitivity", style.CURVES[2]),
     "kng_smoothed": ("K-norm gradient, smoothed loss", GREY),
-    "mean": ("mean", CURVES[0]),
-    "median": ("median", CURVES[1]),
-    "geometric_median": ("geometric median in the plane", CURVES[2]),
+    "mean": ("mean", style.CURVES[0]),
+    "median": ("median", style.CURVES[1]),
+    "geometric_median": ("geometric median in the plane", style.CURVES[2]),
 }
 READ_OFF = (
     "Responses are divided by their largest, read off the data, so that no stated budget holds."
@@ -55,14 +47,14 @@ def errors_by_size(errors, column):
 def _curve(panel, rows, divisor=1.0):
     """A curve of means over n with a band of two standard errors, on logarithmic axes."""
     label, curve = ESTIMATES[rows["estimate"].iloc[0]]
-    plot_errors(panel, rows, "n", curve, divisor, label=label, markersize=3.5)
+    style.plot_errors(panel, rows, "n", curve, divisor, label=label, markersize=3.5)
     panel.set(xscale="log", yscale="log", xlabel="number of records n")
 
 
 def draw_errors(settings, errors):
     """Figures 1 and 2 of Reimherr and Awan: errors over n, and what privacy makes of them."""
     numbers = errors_by_size(errors, "distance")
-    figure, [panels] = new_figure(1, 2, width=7.2, height=3.6)
+    figure, [panels] = style.new_figure(1, 2, width=7.2, height=3.6)
     curves = dict(list(numbers.groupby("estimate", sort=False)))
     base = curves["non_private"]["mean"].to_numpy()
     for name in (name for name in ESTIMATES if name in curves):
@@ -70,9 +62,9 @@ def draw_errors(settings, errors):
         _curve(panels[1], curves[name], base)
     panels[0].set_ylabel("mean distance to the truth\n(units of the coefficients)")
     panels[1].set_ylabel("the same over that without privacy")
-    label_few_steps(panels[1].yaxis)
-    share_legend(figure, panels[0], 2)
-    letter_panels(panels)
+    style.label_few_steps(panels[1].yaxis)
+    style.share_legend(figure, panels[0], 2)
+    style.letter_panels(panels)
     budget, most = numbers["budget"].max(), numbers["data_sets"].max()
     about = (
         f"Means over {most} data sets of each size, with two standard errors; budget {budget:g}."
@@ -84,7 +76,7 @@ def draw_errors(settings, errors):
 def draw_location(settings, errors, losses):
     """Noise of means and medians over n, and realised losses of private quantiles over tau."""
     numbers = errors_by_size(errors, "noise")
-    figure, [panels] = new_figure(1, 2, width=7.2, height=3.2)
+    figure, [panels] = style.new_figure(1, 2, width=7.2, height=3.2)
     for _, rows in numbers.groupby("estimate", sort=False):
         _curve(panels[0], rows)
     panels[0].set_ylabel("mean distance of private\nand non-private estimates")
@@ -92,7 +84,9 @@ def draw_location(settings, errors, losses):
         "private_quantile": r"sensitivity $2(1-\tau)$, as published",
         "private_quantile_proved": "sensitivity 1",
     }
-    for (name, label), curve in zip(labels.items(), (CURVES[1], CURVES[0]), strict=True):
+    for (name, label), curve in zip(
+        labels.items(), (style.CURVES[1], style.CURVES[0]), strict=True
+    ):
         rows = losses[losses["mechanism"] == name]
         panels[1].plot(rows["tau"], rows["loss_over_stated"], label=label, **curve.keywords)
     panels[1].axhline(1.0, color="0.3", linewidth=0.8)
@@ -100,7 +94,7 @@ def draw_location(settings, errors, losses):
     panels[1].set_ylabel("realised over stated privacy loss")
     for panel in panels:
         panel.legend(fontsize=7)
-    letter_panels(panels)
+    style.letter_panels(panels)
     first, number = numbers.iloc[0], losses["n"].iloc[0]
     about = (
         f"a: means over {first['data_sets']} data sets, with two standard errors; budget "
@@ -113,32 +107,32 @@ def draw_location(settings, errors, losses):
 
 def draw_notebook(settings, shown, neighbours):
     """Figures 2, 3 and 5 of the first version: draws of one data set, and ratios of neighbours."""
-    figure, axes = new_figure(2, 2, width=7.2, height=5.0)
+    figure, axes = style.new_figure(2, 2, width=7.2, height=5.0)
     *of_draws, of_pairs = axes.ravel()
     labels = {
         "distance": "distance of private and fitted footpoint (rad)",
         "angle": "angle to the fitted shooting vector (degrees)",
         "absolute_error": "mean absolute error by footpoint (rad)",
     }
-    bars = {"bins": 25, "color": CURVES[3].colour, "edgecolor": "white", "linewidth": 0.4}
+    bars = {"bins": 25, "color": style.CURVES[3].colour, "edgecolor": "white", "linewidth": 0.4}
     for panel, (column, label) in zip(of_draws, labels.items(), strict=True):
         panel.hist(shown[column], **bars)
-        panel.axvline(shown[column].mean(), color=CURVES[0].colour, label="mean of the draws")
+        panel.axvline(shown[column].mean(), color=style.CURVES[0].colour, label="mean of the draws")
         panel.set(xlabel=label, ylabel="footpoints")
     first = shown.iloc[0]
-    dashed = {"color": CURVES[1].colour, "linestyle": "--", "label": "fit without privacy"}
+    dashed = {"color": style.CURVES[1].colour, "linestyle": "--", "label": "fit without privacy"}
     axes[1, 0].axvline(first["non_private_absolute_error"], **dashed)
     ratios = {"ratio_footpoint": "footpoint", "ratio_shooting_vector": "shooting vector"}
     widest = np.quantile(neighbours[list(ratios)].to_numpy(), 0.99)
-    for (column, label), curve in zip(ratios.items(), CURVES, strict=False):
-        style = {"color": curve.colour, "linestyle": curve.line, "label": label}
+    for (column, label), curve in zip(ratios.items(), style.CURVES, strict=False):
+        look = {"color": curve.colour, "linestyle": curve.line, "label": label}
         bins = np.linspace(1.0, widest, 60)
-        of_pairs.hist(neighbours[column], bins=bins, histtype="step", **style)
+        of_pairs.hist(neighbours[column], bins=bins, histtype="step", **look)
     of_pairs.axvline(1.0, color="0.3", linewidth=0.8)
     of_pairs.set(xlabel="published over realised sensitivity", ylabel="pairs of neighbours")
     for panel in (axes[0, 0], axes[1, 0], of_pairs):
         panel.legend(fontsize=7)
-    letter_panels(axes)
+    style.letter_panels(axes)
     about = (
         f"a to c: {len(shown)} footpoints of one data set, n = {first['n']}, noise of variance "
         f"{first['noise_variance']:g}, total budget {first['budget']:g}, which does not hold; b: "
@@ -159,12 +153,12 @@ def draw_notebook_data(settings):
     records = data.points[0]
     fit = MODEL.fit(data.covariates[:1], data.points[:1]).take(0)
     fitted = MODEL.predict(fit.parameters, np.linspace(0.0, 1.0, 61))
-    figure, [panels] = new_figure(1, 2, width=6.4, height=3.4)
+    figure, [panels] = style.new_figure(1, 2, width=6.4, height=3.4)
     view = SphereView.facing(fitted[30], along=fitted[-1] - fitted[0])
     for panel in panels:
         view.draw_scene(panel, records, fitted)
     view.zoom(panels[1], np.concatenate([records, fitted]), panels[0])
-    letter_panels(panels)
+    style.letter_panels(panels)
     about = (
         f"{len(records)} records of one data set (points) and their least-squares geodesic; noise "
         f"of variance {chosen['noise_variance']:g}. b: the frame of a, larger."
@@ -197,12 +191,12 @@ def draw_notebook_sizes(settings, errors):
     )
     numbers = by_n.reset_index()
     numbers["above_fit"] = numbers["private"] - numbers["fit"]
-    figure, [[panel, above]] = new_figure(1, 2, width=7.2, height=3.2)
+    figure, [[panel, above]] = style.new_figure(1, 2, width=7.2, height=3.2)
     n = numbers["n"].to_numpy()
     bars = {"yerr": numbers["over_footpoints"], "capsize": 3, "label": "private geodesics"}
-    panel.errorbar(n, numbers["private"], **bars, **CURVES[1].keywords)
-    panel.plot(n, numbers["fit"], label="fit without privacy", **CURVES[0].keywords)
-    above.plot(n, numbers["above_fit"], **CURVES[1].keywords)
+    panel.errorbar(n, numbers["private"], **bars, **style.CURVES[1].keywords)
+    panel.plot(n, numbers["fit"], label="fit without privacy", **style.CURVES[0].keywords)
+    above.plot(n, numbers["above_fit"], **style.CURVES[1].keywords)
     above.set_yscale("log")
     for each in (panel, above):
         each.set_xscale("log")
@@ -213,7 +207,7 @@ def draw_notebook_sizes(settings, errors):
     panel.set(ylabel="mean absolute error (rad)", ylim=(0.0, None))
     panel.legend(fontsize=7)
     above.set_ylabel("mean absolute error of private\ngeodesics above the fit's (rad)")
-    letter_panels([panel, above])
+    style.letter_panels([panel, above])
     about = (
         f"Means over {numbers['data_sets'].max()} data sets; bars: standard deviation over "
         f"footpoints of a data set. Noise of variance {first['noise_variance']:g}, total budget "

@@ -10,18 +10,8 @@ from geodp.means.sensitivity import largest_change_of_logs
 from geodp.means.walks import FIRST_ORDER
 from geodp.mechanisms.base import FALSE, NONE, PROVED
 from geodp.models.sensitivity import convexity
+from reproduction.figures import style
 from reproduction.figures.files import annotate
-from reproduction.figures.style import (
-    CURVES,
-    Curve,
-    closed_outline,
-    label_few_steps,
-    letter_panels,
-    new_figure,
-    plot_band,
-    plot_errors,
-    share_legend,
-)
 from reproduction.manifolds import study_manifold
 from reproduction.measurements.words import figure_of_tables, space_title
 
@@ -51,7 +41,7 @@ SHAPE_NAMES = NAMES | {
 BESIDE = dict(
     zip(
         ("ambient_laplace", "kng", "tangent_laplace", "private_steps", "wrapped_laplace"),
-        (*CURVES, Curve("#7a7a7a", "v", ":")),
+        (*style.CURVES, style.Curve("#7a7a7a", "v", ":")),
         strict=True,
     )
 )
@@ -75,12 +65,12 @@ def means_by_size(errors):
 def _panels(table, width, height, **keywords):
     """A figure with a titled panel for each space; with each panel, the space and its rows."""
     by_space = list(table.groupby("space", sort=False))
-    figure, axes = new_figure(1, len(by_space), width * len(by_space), height, **keywords)
+    figure, axes = style.new_figure(1, len(by_space), width * len(by_space), height, **keywords)
     parts = []
     for panel, (space, rows) in zip(axes[0], by_space, strict=True):
         panel.set_title(space_title(space))
         parts.append((panel, space, rows))
-    letter_panels(axes)
+    style.letter_panels(axes)
     return figure, axes[0], parts
 
 
@@ -103,21 +93,21 @@ def draw_laplace_means(settings, errors, neighbours):
     by_size = means_by_size(errors)
     shown = {space: _published(rows) for space, rows in by_size.groupby("space")}
     spaces = list(settings["spaces"])
-    figure, axes = new_figure(len(spaces), 2, width=7.0, height=0.6 + 2.4 * len(spaces))
+    figure, axes = style.new_figure(len(spaces), 2, width=7.0, height=0.6 + 2.4 * len(spaces))
     for (pairs_panel, panel), space in zip(axes, spaces, strict=True):
         pairs = neighbours[neighbours["space"] == space]
-        few = {"color": CURVES[3].colour, "markersize": 2}
+        few = {"color": style.CURVES[3].colour, "markersize": 2}
         pairs_panel.plot(pairs["n"], pairs["moved"], ".", **few, label="a pair")
         by_n = pairs.groupby("n")
         average, bound = by_n["moved"].mean(), by_n["bound"].first()
-        style = {"color": CURVES[0].colour, "label": "average of pairs"}
-        pairs_panel.plot(average.index, average, **style)
-        style = {"color": CURVES[1].colour, "linestyle": "--", "label": "bound"}
-        pairs_panel.plot(bound.index, bound, **style)
+        look = {"color": style.CURVES[0].colour, "label": "average of pairs"}
+        pairs_panel.plot(average.index, average, **look)
+        look = {"color": style.CURVES[1].colour, "linestyle": "--", "label": "bound"}
+        pairs_panel.plot(bound.index, bound, **look)
         pairs_panel.set_ylabel(f"distance of neighbours' means\n({UNITS.get(space, 'rad')})")
-        for name, curve in zip(shown[space], CURVES, strict=False):
+        for name, curve in zip(shown[space], style.CURVES, strict=False):
             rows = by_size[(by_size["space"] == space) & (by_size["mechanism"] == name)]
-            plot_errors(panel, rows, "n", curve, label=NAMES[name], markersize=3)
+            style.plot_errors(panel, rows, "n", curve, label=NAMES[name], markersize=3)
         panel.set_ylabel("distance of draw and mean\n(ambient space)")
         for each in (pairs_panel, panel):
             each.set(yscale="log", title=space_title(space))
@@ -125,7 +115,7 @@ def draw_laplace_means(settings, errors, neighbours):
         panel.set_xlabel("number of records n")
     for panel in axes[0]:
         panel.legend(fontsize=7)
-    letter_panels(axes)
+    style.letter_panels(axes)
     _about_means(figure, by_size, set().union(*shown.values()))
     return figure, by_size
 
@@ -153,13 +143,13 @@ def draw_sensitivities(settings):
     )
     numbers["over_flat"] = numbers["largest_on_grid"] / numbers["without_curvature"]
     numbers["over_bound"] = numbers["largest_on_grid"] / numbers["bound"]
-    figure, [[panel]] = new_figure(1, 1, width=4.2, height=3.0)
+    figure, [[panel]] = style.new_figure(1, 1, width=4.2, height=3.0)
     labels = {
         "without_curvature": "$2r$",
         "bound": "$2r\\,(2 - h)$, the bound",
         "largest_on_grid": "largest on a grid of the edge",
     }
-    for (column, label), curve in zip(labels.items(), CURVES, strict=False):
+    for (column, label), curve in zip(labels.items(), style.CURVES, strict=False):
         panel.plot(radii, numbers[column], color=curve.colour, linestyle=curve.line, label=label)
     panel.axvline(space["radius"], color="0.6", linewidth=0.8)
     panel.annotate(
@@ -181,13 +171,13 @@ def draw_kng_means(settings, errors):
         for name, curve in BESIDE.items():
             mine = rows[rows["mechanism"] == name]
             if len(mine):
-                plot_errors(panel, mine, "n", curve, base, label=NAMES[name], markersize=3)
+                style.plot_errors(panel, mine, "n", curve, base, label=NAMES[name], markersize=3)
         panel.set(xlabel="number of records n", ylim=(0.0, None))
     axes[0].set_ylabel(
         "mean distance to the mean (ambient),\nover that of Laplace at its proved scale"
     )
     _about_means(figure, by_size, BESIDE)
-    share_legend(figure, axes[0], 3)
+    style.share_legend(figure, axes[0], 3)
     return figure, by_size
 
 
@@ -195,17 +185,17 @@ def draw_mean_shapes(settings, landmarks):
     """Private mean shapes over the mean: a row a space, a panel a mechanism."""
     spaces = list(dict.fromkeys(landmarks["space"]))
     names = [name for name in dict.fromkeys(landmarks["mechanism"]) if name != "mean"]
-    figure, axes = new_figure(
+    figure, axes = style.new_figure(
         len(spaces), len(names), width=1.8 * len(names), height=1.0 + 1.2 * len(spaces)
     )
-    thin = {"color": CURVES[1].colour, "linewidth": 0.7, "alpha": 0.7, "linestyle": "--"}
-    bold = {"color": CURVES[0].colour, "linewidth": 1.6}
+    thin = {"color": style.CURVES[1].colour, "linewidth": 0.7, "alpha": 0.7, "linestyle": "--"}
+    bold = {"color": style.CURVES[0].colour, "linewidth": 1.6}
     for row, space in zip(axes, spaces, strict=True):
         of_space = landmarks[landmarks["space"] == space]
-        mean = closed_outline(of_space[of_space["mechanism"] == "mean"])
+        mean = style.closed_outline(of_space[of_space["mechanism"] == "mean"])
         for panel, name in zip(row, names, strict=True):
             for _, shape in of_space[of_space["mechanism"] == name].groupby("draw"):
-                panel.plot(*closed_outline(shape), **thin)
+                panel.plot(*style.closed_outline(shape), **thin)
             panel.plot(*mean, **bold)
             panel.set_aspect("equal")
             panel.axis("off")
@@ -217,7 +207,7 @@ def draw_mean_shapes(settings, landmarks):
         low = float(np.min(mean[1])) - 0.12
         row[0].plot([-0.05, 0.05], [low, low], color="0.2", linewidth=2.0)
         row[0].text(0.0, low - 0.02, "0.1 of the centroid size", fontsize=6, ha="center", va="top")
-    letter_panels(axes)
+    style.letter_panels(axes)
     handles = [Line2D([], [], label="mean shape", **bold)]
     handles.append(Line2D([], [], label="private mean shapes", **thin))
     figure.legend(handles=handles, loc="outside upper center", ncols=2, fontsize=7)
@@ -235,13 +225,13 @@ def draw_walks(settings, walks):
     figure, axes, parts = _panels(walks, 3.4, 3.2)
     for panel, _, of_space in parts:
         named = of_space.groupby("sampler", sort=False)
-        for (name, rows), curve in zip(named, CURVES, strict=True):
+        for (name, rows), curve in zip(named, style.CURVES, strict=True):
             # Hollow marks where there is no distribution that walks come to.
             hollow = HOLLOW if rows["loss_of"].iloc[0] == FIRST_ORDER else {}
             rows = rows.rename(columns={"mean_over_scale": "mean"})
-            plot_errors(panel, rows, "scale", curve, label=name, **hollow)
+            style.plot_errors(panel, rows, "scale", curve, label=name, **hollow)
         panel.set_xscale("log")
-        label_few_steps(panel.xaxis)
+        style.label_few_steps(panel.xaxis)
         panel.set(xlabel="scale of the distribution\n(unit of length)", ylim=(0.0, None))
         panel.legend(fontsize=7)
     axes[0].set_ylabel("mean distance of draws,\nover the scale")
@@ -264,29 +254,29 @@ def draw_audit(settings, audit, farthest=2.2):
         rows = best[best["space"] == space].set_index("mechanism").loc[names]
         places, known = np.arange(len(rows)), rows["known_over_stated"].to_numpy()
         panel.axvline(1.0, color="0.3", linewidth=0.8)
-        style = {"height": 0.55, "color": CURVES[3].colour}
+        look = {"height": 0.55, "color": style.CURVES[3].colour}
         proved = "proved by draws (99 % confidence)"
-        panel.barh(places, rows["bound_over_stated"], **style, label=proved)
+        panel.barh(places, rows["bound_over_stated"], **look, label=proved)
         near = (rows["loss_of"] == FIRST_ORDER).to_numpy()
-        for which, label, style in (
+        for which, label, look in (
             (~near, "computed or known", {}),
             (near, "computed, first order near the mean", HOLLOW),
         ):
-            style = {"color": CURVES[1].colour, "markersize": 4, "label": label, **style}
-            panel.plot(known[which], places[which], "D", **style)
+            look = {"color": style.CURVES[1].colour, "markersize": 4, "label": label, **look}
+            panel.plot(known[which], places[which], "D", **look)
         panel.set_xlim(0.0, farthest)
         for place, bound, loss in zip(places, rows["bound_over_stated"], known, strict=True):
             words = [f"{bound:.2g} by draws"] if bound > farthest else []
             words += ["computed: infinite"] if np.isinf(loss) else []
             # Over the line of the budget, in the colour of a bar that is as long as the axis.
-            behind = CURVES[3].colour if bound > farthest else "white"
+            behind = style.CURVES[3].colour if bound > farthest else "white"
             patch = {"facecolor": behind, "edgecolor": "none", "pad": 0.5} if words else None
             text = ", ".join(words) + " "
             panel.text(farthest, place, text, ha="right", va="center", fontsize=7, bbox=patch)
         panel.set_yticks(places, [NAMES.get(name, f"walk, {name}") for name in names], fontsize=7)
         panel.set_title(f"{space_title(space)}, n = {rows['n'].iloc[0]}")
         panel.set_xlabel("privacy loss, over the stated budget")
-    share_legend(figure, axes[0], 3)
+    style.share_legend(figure, axes[0], 3)
     draws = audit.groupby("mechanism")["draws"].first()
     about = (
         f"Of draws from each of two neighbouring data sets: {draws.max():,}, and {draws.min():,} "
@@ -301,12 +291,12 @@ def draw_medians(settings, medians):
     figure, axes, parts = _panels(medians, 2.5, 3.0, sharey=True)
     for panel, _, of_space in parts:
         named = of_space.groupby("estimate", sort=False)
-        for (name, rows), curve in zip(named, CURVES, strict=True):
+        for (name, rows), curve in zip(named, style.CURVES, strict=True):
             numbers = (100.0 * rows["outliers"], rows["over_radius"], rows["low"], rows["high"])
-            plot_band(panel, *numbers, curve, label=name, markersize=3)
+            style.plot_band(panel, *numbers, curve, label=name, markersize=3)
         panel.set(xlabel="outliers (%)", ylim=(0.0, None))
     axes[0].set_ylabel("distance from the centre,\nin radii of the ball")
-    share_legend(figure, axes[0], 4)
+    style.share_legend(figure, axes[0], 4)
     number, budget = medians["n"].iloc[0], medians["budget"].max()
     annotate(figure, [f"n = {number}, budget {budget:g}; bands: middle 80 % of data sets."])
     return figure, medians
