@@ -356,7 +356,8 @@ class SPD(SymmetricSpace):
         inverse = np.linalg.inv(basis)
         if self.size == 2:
             entries, half, middle = self._moved_2x2(x, y, values, inverse)
-            gap = _half_gaps_2x2(*np.moveaxis(entries, -2, 0), half)[0]
+            upper, off, lower = np.moveaxis(entries, -2, 0)
+            gap = _half_gaps_2x2(upper, off, lower, half)[0]
             return 2.0 * (middle**2 + gap**2)
         moved = self._moved(inverse, y, np.exp(-0.5 * x[..., None] * values[..., None, :]))
         return np.sum(np.log(symmetric_eigenvalues(moved)) ** 2, axis=-1)

@@ -176,14 +176,16 @@ class SymmetricSpace(Manifold):
         Real dimension of each eigenspace; they add up to ``dim``.
     two_point_homogeneous : bool
         Whether all unit tangent vectors are alike, so that frequencies depend on lengths alone.
-    sums_hessians : bool
-        Whether steps to means take `LogsAlong.hessian_sums`, which cost little.
     """
 
     curvature_signs: tuple[int, ...]
     multiplicities: tuple[int, ...]
     two_point_homogeneous = False
-    sums_hessians = False
+
+    @property
+    def sums_hessians(self):
+        """Whether steps to means take `LogsAlong.hessian_sums`, which cost little."""
+        return False
 
     @property
     def curvature_norm(self):

@@ -325,8 +325,8 @@ def _matrix_sums(by_footpoint, footpoints, vectors, covariates, points, sums):
 def matrix_sums(block, footpoints, vectors, covariates, points):
     """`sphere_sums` without bounds, for symmetric positive definite 2 x 2 matrices."""
     compile_kernels()
-    rows = (array.reshape((*array.shape[:-2], 4)) for array in (footpoints, vectors))
-    flat, arrays = _arranged(*rows, covariates)
+    p, v = (array.reshape((*array.shape[:-2], 4)) for array in (footpoints, vectors))
+    flat, arrays = _arranged(p, v, covariates)
     sums = np.empty((*flat, 4))
     points = _by_record(points.reshape((*points.shape[:-2], 4)), flat)
     _matrix_sums(block == "footpoint", *arrays, points, sums)

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 
@@ -76,7 +77,8 @@ class GradientDensity(ABC):
 
     def _compiled_sums(self, bounded):
         """Function for sums over records, and bounds of their change, in `compiled` if it can."""
-        manifold, sums = self.manifold, None
+        manifold = self.manifold
+        sums: Any = None
         if isinstance(manifold, Sphere) and manifold.curvature_bounds == (1.0, 1.0):
             sums = compiled.sphere_sums
         elif isinstance(manifold, ComplexProjectiveSpace) and not bounded:
