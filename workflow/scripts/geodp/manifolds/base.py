@@ -42,6 +42,8 @@ class Manifold(ABC):
         What is wrong with noise in every ambient coordinate; empty if nothing.
     ambient_inner : bool
         Whether the inner product is that of the ambient space.
+    scale_free : bool
+        Whether multiplying all points by a number changes no distance.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Manifold(ABC):
     length_unit: str = ""
     against_ambient_noise: str = ""
     ambient_inner: bool = False
+    scale_free: bool = False
 
     def __repr__(self):
         return f"<{self.name}>"

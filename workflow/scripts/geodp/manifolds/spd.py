@@ -76,10 +76,10 @@ def _spectral(values, vectors):
 
 
 def _half_gaps_2x2(upper, off, lower, half):
-    """Half the gaps of eigenvalues of logarithms of 2 x 2 matrices, and those of the matrices.
+    """Half the eigenvalue gap of the logarithm of each 2 x 2 matrix, and that of the matrix.
 
-    From their entries and half the logarithms of their determinants, which are known to more digits
-    than there are in a difference of products of entries.
+    From its entries and ``half`` the logarithm of its determinant, which callers know to more
+    digits than a difference of products of entries has.
     """
     gap = np.sqrt((0.5 * (upper - lower)) ** 2 + off**2)
     return np.log(0.5 * (upper + lower) + gap) - half, gap
@@ -138,6 +138,7 @@ class SPD(SymmetricSpace):
     """
 
     against_ambient_noise = "can leave the positive definite matrices"
+    scale_free = True
 
     def __init__(self, size: int):
         self.name = f"SPD({size})"
@@ -330,9 +331,10 @@ class SPD(SymmetricSpace):
         return entries
 
     def _moved_2x2(self, times, points, values, inverse):
-        """Entries of 2 x 2 matrices as `_moved`, but for a factor each that shrinks both axes.
+        """2 x 2 matrices as `_moved` over ``exp(-t m)``, m the mean of the eigenvalues.
 
-        Besides half the logarithms of their determinants, and of those with the factor.
+        Their entries (*batch, 3, n), and half the logarithms (*batch, n) of determinants: theirs,
+        and those of the matrices of `_moved`.
         """
         entries = self._mapped_entries(inverse, points)
         shrink = np.exp(0.5 * (values[..., 1:] - values[..., :1]) * times)

@@ -112,7 +112,7 @@ class LogsAlong(ABC):
     def hessian_sums(self):
         """Sums of Hessians (*batch, dim, dim) of half the squared distances to a start at rest.
 
-        In the frame there; unless a subclass knows them those of flat space.
+        In the frame there.  Those of flat space, unless a subclass knows better.
         """
         dim, (*batch, number) = self.manifold.dim, self.squared_distances.shape
         return np.broadcast_to(number * np.eye(dim), (*batch, dim, dim))

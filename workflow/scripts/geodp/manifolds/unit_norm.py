@@ -193,7 +193,7 @@ class UnitNormSpace(RankOneSpace):
         return end / np.sqrt(squared_length(end))[..., None]
 
     def _seen(self, point, other):
-        """What is orthogonal to a point of another, its length, and the cosine, with its phase."""
+        """Component of another point orthogonal to a point, its length, the cosine, the phase."""
         # From the difference, so that nearby points lose no digits.
         difference = other - point
         overlap_less_one = hermitian(point, difference)

@@ -80,9 +80,11 @@ def mixed_turning(manifold, length):
 def shooting_vector_turning(manifold, length):
     """Bound of ``|K|`` for a moving shooting vector, in its own block of the gradient.
 
-    Under constant positive curvature ``K`` is known: in units in which that is one, and of a vector
-    moving along and across itself at speeds a and b of norm one, it is ``b^2 (r - sin r cos r) /
-    r^2`` along the geodesic and ``2 a b (cos r - sin r / r) / r`` across.
+    Under constant positive curvature ``K`` is known.  In units in which the curvature is one, for a
+    shooting vector of length r that moves at speed a along itself and b across it, ``a^2 + b^2 =
+    1``, its components are ``b^2 (r - sin r cos r) / r^2`` along the geodesic and ``2 a b (cos r -
+    sin r / r) / r`` across.  So its length is at most the smaller of ``2 r / 3`` and ``2 / pi``,
+    which it is at ``r = pi / 2``.
     """
     lower, upper = manifold.curvature_bounds
     if lower == upper > 0.0:

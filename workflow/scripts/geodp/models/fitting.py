@@ -229,8 +229,12 @@ def _spread(model, start, covariates, points, energy):
 
 def _scale(model, points, spread):
     """Scale of each data set, for all its chains: the root of twice the spread."""
-    size = np.max(np.abs(points), axis=tuple(range(-model.manifold.point_ndim - 1, 0)))
-    size = size.reshape(size.shape + (1,) * (spread.ndim - size.ndim))
+    manifold = model.manifold
+    if manifold.scale_free:
+        size = np.ones(())
+    else:
+        size = np.max(np.abs(points), axis=tuple(range(-manifold.point_ndim - 1, 0)))
+        size = size.reshape(size.shape + (1,) * (spread.ndim - size.ndim))
     # Below 1e-4 of the coordinates a gradient of 1e-10 of the scale would be rounding.
     return np.maximum(np.sqrt(2.0 * spread), 1e-4 * size)
 

@@ -527,9 +527,9 @@ def _directions(face, place):
 
 
 def _way_to_corner(space, length, along, across):
-    """Length of the way from a cell's middle, so far from the pole, to its farthest corner.
+    """Largest length of a path from a cell's middle, at distance ``length`` of the pole, within it.
 
-    It goes along an arc and then along a radius, or straight in flat spaces.
+    Along an arc and then along a radius; in flat spaces straight, to the farthest corner.
     """
     if is_flat(space):
         return np.sqrt(along**2 + across**2 * (1.0 + along / length))
