@@ -18,11 +18,12 @@ from hypothesis import strategies as st
 
 from geodp import DataError, PrivacyBudget, ReleasePlan
 from geodp.data.cells import TextTable, open_table
+from geodp.data.records import TableReading
 from geodp.data.tables import read_table
 from geodp.manifolds.registry import make_manifold
 from geodp_release.checking import check_data
 from geodp_release.faults import faults
-from geodp_release.reading import read_data, refuse_missing
+from geodp_release.reading import check_data_settings, read_data, refuse_missing
 from geodp_release.settings import ReleaseSettings
 
 NAMES = ["a", "b"]
@@ -134,7 +135,9 @@ def test_rows_are_those_that_programs_write(tmp_path_factory, rows, program, mar
         csv.writer(text, lineterminator=end, quoting=quoting).writerows([("x", "y"), *rows])
     start = "\ufeff" if mark else ""
     path.write_bytes((start + text.getvalue()).encode("utf-8", "surrogateescape"))
-    assert [tuple(texts) for _, texts in TextTable(str(path)).records(["x", "y"])] == rows
+    assert [
+        tuple(texts) for _, texts in TextTable(str(path), TableReading()).records(["x", "y"])
+    ] == rows
 
 
 @pytest.mark.parametrize("note", ["note\r\n(free)", "note\n(free)", 'a "note"', "note, free"])
@@ -238,7 +241,7 @@ REFUSED = {
         'who,age,a,b,comment\np,1,2,3,"x\nq,1,2,3,x\n',
         "the quote in line 2, column comment, is not closed",
     ),
-    "semicolons": ("who;age;a;b\np;1;2;3\n", "row 1: its columns are separated by semicolons"),
+    "JSON": ('{"who": 1}', "table.csv is no text, but JSON: save it as CSV"),
     "a column twice": ("who,age,a,b,a\np,1,2,3,4\n", "2 columns are called a: rename"),
     "UTF-16": ("who,age,a,b\np,1,2,3\n".encode("utf-16"), "is not UTF-8 text: save it as UTF-8"),
     "comments alone": ("# a\n\n#b\n", "the table is empty"),
@@ -281,7 +284,13 @@ def as_arrays(frame):
     return "table.npz"
 
 
-FORMATS = [(as_csv, 2), (as_parquet, 1), (as_arrays, 1)]
+def as_excel(frame):
+    """Below an empty row, which counts for nothing."""
+    frame.to_excel("table.xlsx", index=False, startrow=1)
+    return "table.xlsx"
+
+
+FORMATS = [(as_csv, 2), (as_parquet, 1), (as_arrays, 1), (as_excel, 3)]
 
 
 @pytest.mark.parametrize(("save", "first"), FORMATS)
@@ -312,6 +321,151 @@ def test_missing_numbers_of_any_format(folder, save, first):
         read_table(path, make_manifold("euclidean", 2), "age", NAMES)
     said = found_faults(path)
     assert any(f"row {first + 2}, column b: the value is missing" in line for line in said)
+
+
+def test_a_european_table_has_semicolons_and_decimal_commas(folder):
+    expected = read(as_csv(frame()))
+    frame().to_csv("table.csv", index=False, sep=";", decimal=",")
+    assert_same(read(decimal=","), expected)
+    table = read_table(
+        "table.csv",
+        make_manifold("euclidean", 2),
+        "age",
+        NAMES,
+        reading=TableReading(decimal=","),
+    )
+    np.testing.assert_array_equal(table.points, expected[1])
+    # As Windows writes it; a header of UTF-8 says that records are, too.
+    text = Path("table.csv").read_text().replace("who", "wär").encode("cp1252")
+    Path("table.csv").write_bytes(text)
+    assert_same(read(decimal=",", subject="wär"), expected)
+    # A point may be one of thousands or of decimals.
+    frame(b="1.250").to_csv("table.csv", index=False, sep=";", decimal=",")
+    _, points, _ = read(decimal=",")
+    assert np.isnan(points).any(axis=1).all()
+    said = found_faults(decimal=",")
+    assert "row 2, column b: '1.250' has a point, and data.decimal says" in said[0]
+    assert 'decimal: ","' in found_faults("table.csv")[0]
+
+
+@pytest.mark.parametrize("save", [as_csv, as_parquet, as_arrays, as_excel])
+def test_words_of_a_category_are_numbers(folder, save):
+    words = ["F", "M", "f", "F ", "", "M", "x", "F"]
+    path = save(frame(age=words))
+    covariates, _, _ = read(path, categories={"age": {"F": 0, "M": 1.0}})
+    expected = [0, 1, np.nan, 0, np.nan, 1, np.nan, 0]
+    np.testing.assert_array_equal(covariates[:, 0], expected)
+    said = "\n".join(found_faults(path, categories={"age": {"F": 0, "M": 1.0}}))
+    assert "'f' is none of the categories F, M, and may be meant for F: correct" in said
+    assert "'x' is none of the categories F, M: correct" in said
+    assert said.count("the value is missing") == 1
+
+
+def test_covariates_of_a_second_table_are_joined_by_subject(folder):
+    expected = read(as_csv(frame()))
+    ages = frame()[["who", "age"]].rename(columns={"who": "id"}).iloc[::-1]
+    # The first row of a label counts.
+    pd.concat([ages, ages.assign(age=99)]).to_csv("ages.csv", index=False)
+    path = as_parquet(frame().drop(columns="age"))
+    join = {"path": "ages.csv", "subject": "id"}
+    assert_same(read(path, join=join), expected)
+    ages.iloc[1:].to_csv("ages.csv", index=False)
+    covariates, _, _ = read(path, join=join)
+    assert np.flatnonzero(np.isnan(covariates[:, 0])).tolist() == [7]
+    for refused_join, says in (
+        (join | {"path": "none.csv"}, "key data.join.path: none.csv cannot be read"),
+        (join | {"subject": "name"}, "ages.csv, row 1: there is no column name"),
+    ):
+        with pytest.raises(DataError, match=says):
+            refuse_missing(settings_of(path, join=refused_join))
+
+
+SHAPES = np.random.default_rng(3).normal(size=(4, 3, 2)).round(3) + 5.0
+IDS = ["a", "b", "c", "d"]
+
+
+def lines_of(shape):
+    return "".join(f"{x:g} {y:g}\n" for x, y in shape)
+
+
+def as_tps(shapes):
+    parts = [
+        f"LM={len(shape)}\n{lines_of(shape)}IMAGE={name}.png\nID={name}\nSCALE=2\n"
+        for name, shape in zip(IDS, shapes, strict=True)
+    ]
+    curve = "CURVES=1\nPOINTS=2\n9 9\n8 8\n"
+    Path("s.tps").write_text("".join([parts[0], curve, *parts[1:]]))
+    return "s.tps"
+
+
+def as_nts(shapes):
+    text = '"skulls\n1 4L 6 1 -9 DIM=2\n' + " ".join(IDS) + "\n"
+    rows = (" ".join(f"{each:g}" for each in shape.ravel()) + "\n" for shape in shapes)
+    Path("s.nts").write_text(text + "".join(rows))
+    return "s.nts"
+
+
+def as_morphologika(shapes):
+    points = "".join(f"'{name}\n{lines_of(shape)}" for name, shape in zip(IDS, shapes, strict=True))
+    names = "".join(f"{name}\n" for name in IDS)
+    Path("s.txt").write_text(
+        "[Individuals]\n4\n[landmarks]\n3\n[dimensions]\n2\n"
+        f"[names]\n{names}[labels]\nage\n[labelvalues]\n1\n2\n3\n4\n[rawpoints]\n{points}"
+    )
+    return "s.txt"
+
+
+LANDMARKS = {"space": ("kendall", 3), "centre": "anywhere", "columns": None, "subject": "ID"}
+
+
+@pytest.mark.parametrize(("save", "scale"), [(as_tps, 2), (as_nts, 1), (as_morphologika, 1)])
+def test_files_of_landmarks(folder, save, scale):
+    path = save(SHAPES)
+    covariate = "age" if path == "s.txt" else "centroid_size"
+    choices = LANDMARKS | {"covariate": covariate}
+    covariates, points, subjects = read_data(settings_of(path, **choices))
+    manifold = make_manifold("kendall", 3)
+    expected = manifold.from_landmarks(SHAPES[..., 0] + 1j * SHAPES[..., 1])
+    np.testing.assert_allclose(manifold.dist(points, expected), 0.0, atol=1e-7)
+    assert subjects == IDS
+    sizes = scale * np.linalg.norm(SHAPES - SHAPES.mean(axis=1, keepdims=True), axis=(1, 2))
+    wanted = [1, 2, 3, 4] if covariate == "age" else sizes
+    np.testing.assert_allclose(covariates[:, 0], wanted)
+    records = read_table(path, manifold, covariate, None, subject="ID")
+    np.testing.assert_allclose(manifold.dist(records.points, points), 0.0, atol=1e-7)
+    # A landmark that is missing, as the format has it; and with a code that is a number.
+    for code in (np.nan, -9.0 if save is as_nts else -999.0):
+        missing = SHAPES.copy()
+        missing[1, 2] = code
+        covariates, points, _ = read_data(settings_of(save(missing), **choices))
+        assert np.flatnonzero(np.isnan(points).any(axis=1)).tolist() == [1]
+        said = found_faults(path, **choices)
+        assert "specimen 2, value x3: " in said[0]
+        assert "(label b)" in said[0]
+
+
+def test_another_number_of_landmarks_is_named_and_refused_by_no_header(folder):
+    shapes = [*SHAPES[:2], np.ones((4, 2)).cumsum(0), SHAPES[3]]
+    settings = settings_of(as_tps(shapes), **LANDMARKS | {"covariate": "centroid_size"})
+    refuse_missing(settings)
+    _, points, _ = read_data(settings)
+    assert np.flatnonzero(np.isnan(points).any(axis=1)).tolist() == [2]
+    said = found_faults("s.tps", **LANDMARKS | {"covariate": "centroid_size"})
+    assert "s.tps, specimen 3, value x1: '4 landmarks in place of 3' is not a number" in said[0]
+
+
+def test_a_lower_triangle_is_read_by_rows(folder):
+    lower = np.random.default_rng(1).normal(size=(8, 6))
+    names = list("abcdef")
+    matrices = np.zeros((8, 3, 3))
+    matrices[:, *np.tril_indices(3)] = lower
+    matrices += np.tril(matrices, -1).transpose(0, 2, 1)
+    path = as_csv(frame(**dict(zip(names, lower.T, strict=True))))
+    choices = {"space": ("spd", 3), "centre": "identity", "columns": names}
+    _, points, _ = read_data(settings_of(path, coordinates="lower_triangle", **choices))
+    np.testing.assert_array_equal(points, matrices)
+    with pytest.raises(DataError, match="a lower triangle is one of a matrix"):
+        check_data_settings(settings_of(path, coordinates="lower_triangle"))
 
 
 TYPES = {
@@ -391,7 +545,11 @@ def test_other_files_are_refused(folder, path):
         refuse_missing(settings_of(path))
     for content in (b"", b"PK\x03\x04", b"PAR1", b"who,age\n" * 99):
         Path(path).write_bytes(content)
-        says = "no column|is empty|not UTF-8" if ".csv" in path else f"{path}: it cannot be read as"
+        says = (
+            "no column|is empty|not UTF-8|is no text"
+            if ".csv" in path
+            else f"{path}: it cannot be read as"
+        )
         with pytest.raises(DataError, match=says):
             refuse_missing(settings_of(path))
 

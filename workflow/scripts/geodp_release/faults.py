@@ -30,11 +30,12 @@ def faults(settings, covariates, points, subjects):
         return []
     table, columns = table_of(settings)
     labels = [] if data.is_one_each else [data.subject]
-    records = list(table.records([*labels, *data.covariates, *columns]))
+    # Coordinates first: what is wrong with one may be with a covariate that follows from it.
+    records = list(table.records([*labels, *columns, *data.covariates]))
     # Another program may be writing the file.
     records = records[: len(points)]
     *_, valid, _ = mapped_records(settings.assumptions, covariates, points)
-    names = [*data.covariates, *table.numbered(columns)]
+    names = [*table.numbered(columns), *data.covariates]
 
     def reason(index):
         row, texts = records[index]
@@ -72,8 +73,8 @@ def _reason(settings, source, row, names, texts, point):
         numbers = [
             _number(text, source, row, name, data) for text, name in zip(texts, names, strict=True)
         ]
-        start = len(data.covariates)
-        point_of(data, manifold, source, row, names[start:], np.array(numbers[start:]))
+        end = len(names) - len(data.covariates)
+        point_of(data, manifold, source, row, names[:end], np.array(numbers[:end]))
     except DataError as problem:
         return str(problem)
     if has_landmarks(manifold) and not np.all(np.isfinite(point)):
@@ -91,10 +92,11 @@ def _number(text, source, row, name, data):
     if len(text) > LONGEST_NUMBER:
         raise source.refusal(row, f"its {len(text)} characters are no number", name)
     try:
-        return number_of(text, source, row, name)
+        return number_of(text, source, row, name, data.reading)
     except DataError:
         # What a message quotes is short and printable.
-        return number_of(_quoted(text) if text.strip() else "", source, row, name)
+        shown = _quoted(text) if text.strip() else ""
+        return number_of(shown, source, row, name, data.reading)
 
 
 def _quoted(text):

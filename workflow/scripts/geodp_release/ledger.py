@@ -281,12 +281,12 @@ class Ledger:
             )
         return ended
 
-    def fingerprint(self, path) -> str:
-        """HMAC-SHA256 of a file's bytes with the secret of the ledger; for the holder alone.
+    def fingerprint(self, *paths) -> str:
+        """HMAC-SHA256 of the bytes of files with the ledger's secret; for the holder alone.
 
         Parameters
         ----------
-        path : str or Path
+        *paths : str or Path
 
         Raises
         ------
@@ -299,8 +299,11 @@ class Ledger:
         if secret is None:
             with self._writing() as (_, account):
                 secret = account.secret
-        with open(path, "rb") as file:
-            keyed = hashlib.file_digest(file, lambda: hmac.new(secret, digestmod=hashlib.sha256))
+        keyed = hmac.new(secret, digestmod=hashlib.sha256)
+        for path in paths:
+            with open(path, "rb") as file:
+                while block := file.read(1 << 20):
+                    keyed.update(block)
         return keyed.hexdigest()
 
     def note_check(self, reading, fingerprint, passed):

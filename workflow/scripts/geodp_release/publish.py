@@ -167,11 +167,11 @@ def fingerprint_of(settings, ledger):
     if settings.data.source != "table":
         return None
     try:
-        return ledger.fingerprint(settings.data.path)
+        return ledger.fingerprint(*settings.data.paths)
     except OSError as problem:
+        key = "data.path" if problem.filename == settings.data.path else "data.join.path"
         raise DataError(
-            f"key data.path: {settings.data.path} cannot be read ({problem.strerror}): correct the "
-            "path"
+            f"key {key}: {problem.filename} cannot be read ({problem.strerror}): correct the path"
         ) from None
 
 

@@ -4,15 +4,16 @@ Unlike `geodp.data.tables.read_table`, no record changes what becomes of others:
 becomes NaN, which a release does not count.  Faults of the file as a whole are errors.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from geodp.data.cells import open_table
+from geodp.data.cells import JoinedTable, open_table
 from geodp.data.checks import FEWEST_OUTLINE_LANDMARKS
 from geodp.data.landmarks import crossing_edges, orient, resample
 from geodp.data.records import has_landmarks
-from geodp.data.tables import check_columns, on_the_sphere, point_columns
+from geodp.data.tables import ambient, check_columns, named_columns, point_columns
 from geodp.errors import DataError
 from geodp_release.subjects import ONE_EACH
 
@@ -120,12 +121,11 @@ def table_of(settings, is_shown=False):
         The table is not there, or is not as the settings describe it.
     """
     data, manifold = settings.data, settings.assumptions.manifold
-    try:
-        table = open_table(data.path)
-    except OSError as problem:
-        raise DataError(
-            f"key data.path: {data.path} cannot be read ({problem.strerror}): correct the path"
-        ) from None
+    table = _opened(data.path, "data.path", data, manifold)
+    if data.join is not None:
+        second = _opened(data.join.path, "data.join.path", data, manifold)
+        named_columns(second.names, second.place, [data.join.subject], [], is_shown)
+        table = JoinedTable(table, data.subject, second, data.join.subject)
     columns, names = point_columns(
         table,
         manifold,
@@ -144,6 +144,17 @@ def table_of(settings, is_shown=False):
     return table, columns
 
 
+def _opened(path, key, data, manifold):
+    count = manifold.landmarks if has_landmarks(manifold) else None
+    reading = data.reading if key == "data.path" else replace(data.reading, sheet=None)
+    try:
+        return open_table(path, reading=reading, landmarks=count)
+    except OSError as problem:
+        raise DataError(
+            f"key {key}: {path} cannot be read ({problem.strerror}): correct the path"
+        ) from None
+
+
 def point_of(data, manifold, source, row, names, numbers):
     """The point of a record, from the numbers of its columns; NaN for an empty cell.
 
@@ -159,9 +170,8 @@ def point_of(data, manifold, source, row, names, numbers):
     with np.errstate(all="ignore"):
         if has_landmarks(manifold):
             return _shape(numbers, manifold, data.outline, source, row)
-        if data.coordinates == "latitude_longitude":
-            return on_the_sphere(numbers[None], source, [row], names)[0]
-        return manifold.from_layout(numbers[None])[0]
+        found = ambient(numbers[None], data.coordinates, source, [row], names)
+        return manifold.from_layout(found)[0]
 
 
 def _shape(numbers, manifold, is_outline, source, row):

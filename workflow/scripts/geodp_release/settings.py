@@ -56,6 +56,15 @@ class ReleaseSection(Section):
         super().check_keys(given)
 
 
+class JoinSettings(ReleaseSection):
+    """A second table, with covariates of each subject in a row."""
+
+    path: Text
+    """Its file, in any format of the first."""
+    subject: Text
+    """Its column of the labels of subjects; the first row of a label counts."""
+
+
 class TableSettings(ReleaseSection, TableSection):
     """Records of a table, one a row."""
 
@@ -63,6 +72,19 @@ class TableSettings(ReleaseSection, TableSection):
     """Column of the covariate, or of each; null for a mean."""
     subject: Text
     """Column that names the subject of each record; or "one record each"."""
+    join: JoinSettings | None = None
+    """A second table, for covariates that are not in the first."""
+
+    @model_validator(mode="after")
+    def _joined_by_subjects(self):
+        if self.join is not None and self.is_one_each:
+            raise refused(": tables are joined by subjects: name their column", "subject")
+        strange = [name for name in self.categories if name not in self.covariates]
+        if strange:
+            raise refused(
+                ": it is the column of no covariate: remove it", f"categories.{strange[0]}"
+            )
+        return self
 
     @property
     def covariates(self):
@@ -70,6 +92,11 @@ class TableSettings(ReleaseSection, TableSection):
         if self.covariate is None:
             return []
         return [self.covariate] if isinstance(self.covariate, str) else self.covariate
+
+    @property
+    def paths(self):
+        """Paths of its files."""
+        return [self.path] if self.join is None else [self.path, self.join.path]
 
     @property
     def is_one_each(self):
@@ -311,8 +338,9 @@ class ReleaseSettings(ReleaseSection):
     def _resolved_data(self):
         """What the data are; a file by one path, whatever the working directory and links."""
         found = self.data.model_dump()
-        if "path" in found:
-            found["path"] = os.path.realpath(found["path"])
+        for part in (found, found.get("join") or {}):
+            if "path" in part:
+                part["path"] = os.path.realpath(part["path"])
         return found
 
     def key(self, plan):

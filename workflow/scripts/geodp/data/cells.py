@@ -1,4 +1,4 @@
-"""Tables of records in files: text (CSV), Parquet, or arrays of NumPy (.npz), by the suffix.
+"""Tables of records in files: text (CSV), Excel, Parquet, or arrays of NumPy, by the suffix.
 
 A row is a record whatever is in it.  Each cell is converted by itself and what cannot be read
 becomes a number that is not finite, or no label: no record changes what becomes of others.
@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from geodp.data.messages import RecordFile, misquoted
-from geodp.data.records import finite_number
+from geodp.data.records import TableReading
 from geodp.errors import DataError
 
 # Numbers of more characters are not tried: reading them takes time, and no program writes them.
@@ -27,6 +27,9 @@ LONGEST_NUMBER = 400
 
 # Characters that no text has: bytes that are no UTF-8 become U+DC80 to U+DCFF.
 END, RETURN = "\udc01", "\udc0d"
+
+# Rows of an Excel sheet among which the header is.
+HEADER_WITHIN = 100
 
 # Longest cell of text; the least of what every platform takes.
 LONGEST_CELL = 2**31 - 1
@@ -41,8 +44,9 @@ class Table(ABC):
 
     names: list
 
-    def __init__(self, path):
+    def __init__(self, path, reading):
         self.path, self.source, self.place = path, RecordFile(path), path
+        self.reading = reading
 
     def numbered(self, columns):
         """Names of the numbers in columns: their own but for arrays of more than one axis."""
@@ -57,7 +61,9 @@ class Table(ABC):
 
         The `DataError` depends on no record.
         """
-        wanted = [(name, "numbers") for name in numbers] + [(name, "labels") for name in labels]
+        categories = self.reading.categories
+        wanted = [(name, "labels" if name in categories else "numbers") for name in numbers]
+        wanted += [(name, "labels") for name in labels]
         for name, kind in wanted:
             unfit = self._unfit(name, kind == "labels")
             if unfit is not None:
@@ -70,12 +76,27 @@ class Table(ABC):
     def records(self, names):
         """Number of each record, and the texts in columns, empty for no value."""
 
-    @abstractmethod
     def read(self, columns, label=None):
         """Numbers (n, k) in columns, and labels if there is a column of them.
 
         NaN for an empty cell, infinite for what is no finite number; ``None`` for an empty label.
         """
+        numbers, labels = [], []
+        for _, texts in self.records([*columns, *([label] if label else [])]):
+            if label:
+                labels.append(_label(texts.pop()))
+            numbers.append(
+                [self._number(text, name) for text, name in zip(texts, columns, strict=True)]
+            )
+        found = np.array(numbers, dtype=float).reshape(len(numbers), len(columns))
+        return found, labels if label else None
+
+    def _number(self, text, name):
+        """The number of a cell: NaN for an empty one, infinite for what is no finite number."""
+        if not text or text.isspace():
+            return np.nan
+        value = self.reading.number(text, name) if len(text) <= LONGEST_NUMBER else None
+        return np.inf if value is None else value
 
 
 class TextTable(Table):
@@ -90,8 +111,9 @@ class TextTable(Table):
     # with ``#`` are passed over everywhere.
     is_checked = False
 
-    def __init__(self, path):
-        super().__init__(path)
+    def __init__(self, path, reading):
+        super().__init__(path, reading)
+        self._encoding = _encoding(path)
         taken = []
 
         def lines(each):
@@ -106,7 +128,8 @@ class TextTable(Table):
             while "".join(header).count('"') % 2 and (line := text.readline()):
                 header.append(line)
             unquoted = re.sub('"[^"]*"', "", "".join(header))
-            self.delimiter = "\t" if unquoted.count("\t") > unquoted.count(",") else ","
+            # Commas before others, where there are as many.
+            self.delimiter = max(",;\t", key=unquoted.count)
             reader = csv.reader(lines(itertools.chain(header, text)), delimiter=self.delimiter)
             cells = next(reader, [])
         if "\0" in first:
@@ -118,10 +141,6 @@ class TextTable(Table):
         self._newline = "\n" if end.endswith("\n") and not end.endswith("\r\n") else ""
         self.place = f"{path}, row {self._before + len(taken)}"
         self.names = [name.strip() for name in cells]
-        if len(self.names) == 1 and ";" in self.names[0]:
-            raise DataError(
-                f"{self.place}: its columns are separated by semicolons: save it with commas"
-            )
         # Programs that write a comma after every value leave a last column without a name.
         while self.names and not self.names[-1]:
             self.names.pop()
@@ -142,18 +161,8 @@ class TextTable(Table):
             texts = [cells[at].replace(RETURN, "\r") if at < number else "" for at in places]
             yield line, texts
 
-    def read(self, columns, label=None):
-        """Numbers in columns, and labels; see `Table.read`."""
-        numbers, labels = [], []
-        for _, texts in self.records([*columns, *([label] if label else [])]):
-            if label:
-                labels.append(_label(texts.pop()))
-            numbers.append([_number(text) for text in texts])
-        found = np.array(numbers, dtype=float).reshape(len(numbers), len(columns))
-        return found, labels if label else None
-
     def _opened(self, newline):
-        return open(self.path, encoding="utf-8-sig", errors="surrogateescape", newline=newline)
+        return open(self.path, encoding=self._encoding, errors="surrogateescape", newline=newline)
 
     def _lines(self):
         """As `lines`, the header first."""
@@ -194,14 +203,14 @@ class CheckedText(TextTable):
 
     is_checked = True
 
-    def __init__(self, path):
+    def __init__(self, path, reading):
         try:
             Path(path).read_text(encoding="utf-8")
         except UnicodeDecodeError as problem:
             raise DataError(
                 f"{path}: it is not UTF-8 text ({problem}): save it as UTF-8"
             ) from problem
-        super().__init__(path)
+        super().__init__(path, reading)
         self._newline = ""
 
     def lines(self):
@@ -223,7 +232,9 @@ class CheckedText(TextTable):
 
 
 class _ColumnTable(Table):
-    """A table of columns with types.  Rows are numbered from 1."""
+    """A table of columns with types.  Rows are numbered from 1, or from ``first_row``."""
+
+    first_row = 1
 
     @abstractmethod
     def _loaded(self, names):
@@ -245,12 +256,18 @@ class _ColumnTable(Table):
         """Number of each record, and the texts in columns, empty for no value."""
         columns = self._loaded(names)
         texts = [each for name in names for each in self._texts(columns[name])]
-        yield from enumerate(map(list, zip(*texts, strict=True)), start=1)
+        yield from enumerate(map(list, zip(*texts, strict=True)), start=self.first_row)
 
     def read(self, columns, label=None):
         """Numbers in columns, and labels; see `Table.read`."""
         loaded = self._loaded([*columns, *([label] if label else [])])
-        found = [each for name in columns for each in self._numbers(loaded[name])]
+        found = []
+        for name in columns:
+            if name in self.reading.categories:
+                [texts] = self._texts(loaded[name])
+                found.append([self._number(text, name) for text in texts])
+            else:
+                found += self._numbers(loaded[name])
         with np.errstate(all="ignore"):
             numbers = np.stack([np.asarray(each, dtype=float) for each in found], axis=-1)
         return numbers, [_label(each) for each in self._values(loaded[label])] if label else None
@@ -259,8 +276,8 @@ class _ColumnTable(Table):
 class ParquetTable(_ColumnTable):
     """A table in a Parquet file."""
 
-    def __init__(self, path):
-        super().__init__(path)
+    def __init__(self, path, reading):
+        super().__init__(path, reading)
         with self._opened() as file:
             self._schema = file.schema_arrow
         self.names = list(self._schema.names)
@@ -319,8 +336,8 @@ class ArrayTable(_ColumnTable):
     imaginary parts in turn.
     """
 
-    def __init__(self, path):
-        super().__init__(path)
+    def __init__(self, path, reading):
+        super().__init__(path, reading)
         self._shapes, self._types = {}, {}
         with self._opened(), zipfile.ZipFile(path) as file:
             for member in file.infolist():
@@ -400,13 +417,197 @@ class ArrayTable(_ColumnTable):
             ) from None
 
 
-def open_table(path, text=TextTable):
+class FrameTable(_ColumnTable):
+    """A data frame of pandas."""
+
+    def __init__(self, path, reading, frame=None):
+        super().__init__(path, reading)
+        self._frame = frame
+        self.names = [str(name).strip() for name in self._header()]
+
+    def _header(self):
+        return self._frame.columns
+
+    def _rows(self):
+        return self._frame
+
+    def _loaded(self, names):
+        frame = self._rows()
+        return {name: frame.iloc[:, self.names.index(name)] for name in names}
+
+    def _numbers(self, column):
+        if column.dtype.kind in "biuf":
+            return [column.to_numpy(dtype=float, na_value=np.nan)]
+        [texts] = self._texts(column)
+        return [[self._number(text, column.name) for text in texts]]
+
+    def _values(self, column):
+        return column.astype(object).where(column.notna(), None).tolist()
+
+    def _texts(self, column):
+        return [[_text(each) for each in self._values(column)]]
+
+
+class ExcelTable(FrameTable):
+    """A sheet of an Excel file (.xlsx).
+
+    The first row with a value is the header; rows without one are passed over, as empty lines are.
+    """
+
+    def _header(self):
+        return self._read(HEADER_WITHIN).iloc[0]
+
+    def _rows(self):
+        return self._read(None).iloc[1:]
+
+    def records(self, names):
+        """Row of each record, as the sheet numbers them, and the texts in columns."""
+        for (_, texts), row in zip(super().records(names), self._rows().index, strict=True):
+            yield row + 1, texts
+
+    def _read(self, rows):
+        try:
+            import openpyxl  # noqa: F401
+            import pandas as pd
+        except ImportError:
+            raise DataError(
+                f"{self.path}: Excel files need pandas and openpyxl: install geodp[excel], or save "
+                "the table as CSV"
+            ) from None
+        sheet = self.reading.sheet
+        with open(self.path, "rb") as handle:
+            try:
+                with pd.ExcelFile(handle, engine="openpyxl") as book:
+                    is_there = sheet is None or sheet in book.sheet_names
+                    chosen = sheet if sheet and is_there else 0
+                    found = pd.read_excel(book, chosen, header=None, dtype=object, nrows=rows)
+            except Exception:  # of many kinds, and their words may quote data
+                raise DataError(
+                    f"{self.path}: it cannot be read as an Excel file (.xlsx): save it anew"
+                ) from None
+        if not is_there:
+            raise DataError(f"{self.path}: it has no sheet {sheet}: correct the key sheet")
+        found = found.dropna(how="all")
+        if found.empty:
+            raise DataError(f"{self.path}: the sheet is empty: give a header and one record a row")
+        return found
+
+
+class JoinedTable(Table):
+    """A table with columns of a second one, of whose rows the first with a label counts.
+
+    Texts of labels are compared without blanks at their ends.
+    """
+
+    def __init__(self, first, label, second, second_label):
+        super().__init__(first.path, first.reading)
+        self._parts, self._labels = (first, second), (label, second_label)
+        self.source, self.place = first.source, first.place
+        self.names = [*first.names, *(each for each in second.names if each not in first.names)]
+
+    def numbered(self, columns):
+        """See `Table.numbered`."""
+        first, _ = self._parts
+        own = [name for name in columns if name in first.names]
+        return [*first.numbered(own), *(name for name in columns if name not in first.names)]
+
+    def refuse_unfit(self, numbers, labels):
+        """Refuse columns of either table; see `Table.refuse_unfit`."""
+        for table, label in zip(self._parts, self._labels, strict=True):
+            own = [name for name in numbers if name in table.names]
+            table.refuse_unfit(own, [label])
+            numbers = [name for name in numbers if name not in own]
+
+    def records(self, names):
+        """Number of each record of the first table, and the texts in columns of both."""
+        (first, second), (label, second_label) = self._parts, self._labels
+        own = [name for name in names if name in first.names]
+        others = [name for name in names if name not in first.names]
+        rows: dict = {}
+        for _, (key, *texts) in second.records([second_label, *others]):
+            rows.setdefault(key.strip(), texts)
+        empty = [""] * len(others)
+        # An array stands for several texts.
+        counts = {name: len(first.numbered([name])) for name in own}
+        for number, (key, *texts) in first.records([label, *own]):
+            found = {name: [texts.pop(0) for _ in range(counts[name])] for name in own}
+            joined = rows.get(key.strip(), empty)
+            found |= {name: [text] for name, text in zip(others, joined, strict=True)}
+            yield number, [text for name in names for text in found[name]]
+
+
+# What says of a file that it is none of those that are read.
+OTHER_FORMATS = {
+    ".xls": "an Excel file of the old format: save it as .xlsx",
+    ".xlsb": "a binary Excel file: save it as .xlsx",
+    ".ods": "an OpenDocument file: save it as .xlsx or CSV",
+    ".sav": "an SPSS file: save it as CSV",
+    ".dta": "a Stata file: save it as CSV",
+    ".sas7bdat": "a SAS file: save it as CSV",
+    ".rds": "a file of R: save it as CSV",
+    ".rdata": "a file of R: save it as CSV",
+    ".json": "JSON: save it as CSV",
+    ".feather": "a Feather file: save it as Parquet",
+    ".pkl": "a pickled object of Python: save it as Parquet or CSV",
+    ".npy": "an array without a name: save it with others as .npz",
+    ".nii": "an image: save a number for each record and column as CSV",
+}
+
+
+# What the first bytes of a file say of it, whatever its name.
+PACKED = {
+    b"PK\x03\x04": (
+        "a packed file, such as Excel's",
+        "rename it to end in .xlsx, or save it as CSV",
+    ),
+    b"\xd0\xcf\x11\xe0": ("a file of the old Office, such as Excel's", "save it as .xlsx or CSV"),
+    b"PAR1": ("a Parquet file", "rename it to end in .parquet"),
+    b"$FL2": ("a file of SPSS", "save it as CSV"),
+    b"<stata_dta>": ("a file of Stata", "save it as CSV"),
+    b"\x1f\x8b": ("a packed file", "unpack it"),
+    b"%PDF": ("a PDF file", "save its table as CSV"),
+    b"{": ("JSON", "save it as CSV"),
+}
+
+
+def open_table(path, text=TextTable, reading=None, landmarks=None):
     """The table in a file, of which only the header is read.
 
-    Names that end in .parquet or .npz say so; all others are read as ``text``, a `TextTable` or
-    `CheckedText`.  A file that is no table is a `DataError`, one that cannot be opened an OSError.
+    Parameters
+    ----------
+    path : str
+        Names that end in .xlsx, .parquet, .npz, .tps or .nts say so; all others are text, of
+        `TextTable` or morphologika.
+    text : {TextTable, CheckedText}
+    reading : TableReading, optional
+    landmarks : int, optional
+        Number of landmarks of a record, for the formats that hold them.
+
+    Raises
+    ------
+    DataError
+        The file is no table.
+    OSError
+        It cannot be opened.
     """
-    return {".parquet": ParquetTable, ".npz": ArrayTable}.get(Path(path).suffix.lower(), text)(path)
+    from geodp.data.landmark_files import LANDMARK_FILES, MorphologikaFile, is_morphologika
+
+    suffix, reading = Path(path).suffix.lower(), reading or TableReading()
+    if suffix in OTHER_FORMATS:
+        raise DataError(f"{path} is {OTHER_FORMATS[suffix]}")
+    with open(path, "rb") as file:
+        start = file.read(1024)
+    if reading.sheet is not None and suffix != ".xlsx":
+        raise DataError(f"{path} has no sheets: remove the key sheet")
+    kinds = {".parquet": ParquetTable, ".npz": ArrayTable, ".xlsx": ExcelTable}
+    if suffix in kinds:
+        return kinds[suffix](path, reading)
+    if suffix in LANDMARK_FILES or is_morphologika(start):
+        return LANDMARK_FILES.get(suffix, MorphologikaFile)(path, reading, landmarks)
+    for mark, (format_, remedy) in PACKED.items():
+        if start.startswith(mark):
+            raise DataError(f"{path} is no text, but {format_}: {remedy}")
+    return text(path, reading)
 
 
 def _characters(array):
@@ -454,6 +655,22 @@ def _arrow_kind(kind):
     return "time" if types.is_temporal(kind) and not types.is_interval(kind) else None
 
 
+def _encoding(path):
+    """Encoding of a text: UTF-8, or as programs of Windows write it where its header is not UTF-8.
+
+    No record changes how others are read.
+    """
+    with open(path, "rb") as file:
+        lines = (part for line in file for part in re.split(b"[\r\n]", line))
+        header = next((line for line in lines if line.strip() and line[:1] != b"#"), b"")
+    try:
+        header.decode("utf-8")
+    except UnicodeDecodeError:
+        # UTF-16 has zeros, and is refused.
+        return "utf-8-sig" if b"\0" in header else "cp1252"
+    return "utf-8-sig"
+
+
 def _header_line(text):
     """Number of lines before the header, and the header's first line; empty if there is none."""
     for before, line in enumerate(text):
@@ -470,14 +687,6 @@ def _long_cells():
         yield
     finally:
         csv.field_size_limit(before)
-
-
-def _number(text):
-    """The number of a cell: NaN for an empty one, infinite for what is no finite number."""
-    if not text or text.isspace():
-        return np.nan
-    value = finite_number(text) if len(text) <= LONGEST_NUMBER else None
-    return np.inf if value is None else value
 
 
 def _label(value):

@@ -5,7 +5,9 @@ the header is row 1) and the column or variable.
 """
 
 import math
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
+from difflib import get_close_matches
 
 import numpy as np
 
@@ -17,6 +19,9 @@ from geodp.manifolds.kendall import NoReducedShapeError
 TRANSFORMATIONS = {"none": lambda value: value, "log": math.log}
 
 FEWEST_RECORDS = 3
+
+# A number with words behind it.
+NUMBER = re.compile(r"\s*[-+]?\d+(\.\d*)?(?=\s*[^\d\s.,:/-])")
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,7 @@ class RecordOptions:
     outline : bool
         Whether landmarks run along a closed outline: any number of them is then accepted, see
         `mended_landmarks`.
+    reading : TableReading
     """
 
     covariate: str | None
@@ -62,6 +68,7 @@ class RecordOptions:
     keep: dict | None = None
     covariate_range: tuple[float, float] | None = None
     outline: bool = False
+    reading: "TableReading" = field(default_factory=lambda: TableReading())
 
     @property
     def fields(self):
@@ -177,14 +184,64 @@ def finite_number(text, kind=float):
     return value if np.isfinite(value) and "_" not in str(text) else None
 
 
-def number_of(text, source, record, field_name):
-    """Parse the finite number of a cell."""
-    value = finite_number(text)
-    if value is None:
-        fault = f"'{text}' is not a number" if text.strip() else "the value is missing"
+@dataclass(frozen=True)
+class TableReading:
+    """How the cells of a table become numbers.
+
+    Attributes
+    ----------
+    decimal : {".", ","}
+        The sign before decimals in text.
+    categories : dict
+        By column, the number of each word in it.
+    sheet : str, optional
+        Of an Excel file; by default the first.
+    """
+
+    decimal: str = "."
+    categories: dict = field(default_factory=dict)
+    sheet: str | None = None
+
+    def number(self, text, name):
+        """The finite number that a cell of a column states, or ``None``."""
+        codes = self.categories.get(name)
+        if codes is not None:
+            return codes.get(text.strip())
+        if self.decimal == ",":
+            # A point would be a separator of thousands, or a decimal point: nobody knows.
+            return None if "." in text else finite_number(text.replace(",", "."))
+        return finite_number(text)
+
+    def fault(self, text, name):
+        """Why a cell of a column states no number."""
+        codes = self.categories.get(name)
+        if not text.strip():
+            return "the value is missing"
+        if codes is not None:
+            near = get_close_matches(text.strip().casefold(), map(str.casefold, codes), n=1)
+            meant = [code for code in codes if code.casefold() in near or code[:1] == text[:1]]
+            hint = f", and may be meant for {meant[0]}" if meant else ""
+            return f"'{text}' is none of the categories {', '.join(codes)}{hint}"
+        if self.decimal == "," and "." in text:
+            return f"'{text}' has a point, and data.decimal says that decimals follow a comma"
         if finite_number(text.replace(",", ".")) is not None:
-            fault = f"'{text}' has a comma for its decimal point"
-        raise source.refusal(record, fault, field_name)
+            return (
+                f"'{text}' has a comma for its decimal point (decimal: \",\" in the section data "
+                "reads a file of such numbers)"
+            )
+        if finite_number(text.replace(",", "")) is not None:
+            return f"'{text}' has commas between its thousands"
+        if (number := NUMBER.match(text)) is not None:
+            return f"'{text}' is not a number alone, such as {number[0].strip()}"
+        return f"'{text}' is not a number"
+
+
+def number_of(text, source, record, field_name, reading=None):
+    """Parse the finite number of a cell, by a `TableReading`."""
+    reading = reading or TableReading()
+    value = reading.number(text, field_name)
+    if value is None:
+        raise source.refusal(record, reading.fault(text, field_name), field_name)
     return value
 
 
@@ -192,7 +249,8 @@ def _scaled(source, options, numbers, texts):
     """Covariates scaled to [0, 1], and the transformed values that became 0 and 1."""
     name, transformation = options.covariate, TRANSFORMATIONS[options.transformation]
     raw = [
-        number_of(text, source, number, name) for text, number in zip(texts, numbers, strict=True)
+        number_of(text, source, number, name, options.reading)
+        for text, number in zip(texts, numbers, strict=True)
     ]
     if min(raw) == max(raw):
         raise DataError(

@@ -14,6 +14,7 @@ from geodp.data.records import RecordOptions, assemble, finite_number, has_landm
 from geodp.errors import DataError
 from geodp.manifolds.landmark_maps import LandmarkMap
 from geodp.manifolds.registry import layout_advice
+from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 
 
@@ -37,8 +38,9 @@ def read_table(path, manifold, covariate, columns, coordinates="ambient", **sett
         Columns of the point: landmarks ``x1, y1, ...`` for planar shapes, else numbers in one of
         the manifold's `layouts`; an array of more axes stands for all its numbers.  ``None``, for
         planar shapes: all landmarks of the header.
-    coordinates : {"ambient", "latitude_longitude"}
-        What the columns hold; latitude and longitude are of the sphere S^2, in degrees.
+    coordinates : {"ambient", "latitude_longitude", "lower_triangle"}
+        What the columns hold; latitude and longitude are of the sphere S^2, in degrees, and a lower
+        triangle, row by row, is of a symmetric matrix.
     **settings
         The other parameters of `RecordOptions`.
 
@@ -58,7 +60,8 @@ def read_table(path, manifold, covariate, columns, coordinates="ambient", **sett
             "to false",
             argument="outline",
         )
-    table = open_table(path, CheckedText)
+    count = manifold.landmarks if has_landmarks(manifold) else None
+    table = open_table(path, CheckedText, options.reading, count)
     source, fields = table.source, options.fields
     columns, names = point_columns(
         table,
@@ -85,14 +88,13 @@ def read_table(path, manifold, covariate, columns, coordinates="ambient", **sett
             [
                 # Cells beyond the landmarks that every record has are empty.
                 [
-                    number_of(text, source, line, name)
+                    number_of(text, source, line, name, options.reading)
                     for text, name in zip(texts, named, strict=False)
                 ]
                 for line, texts in chosen
             ]
         )
-        if coordinates == "latitude_longitude":
-            found = on_the_sphere(found, source, numbers, names)
+        found = ambient(found, coordinates, source, numbers, names)
         return found[:, 0::2] + 1j * found[:, 1::2] if has_landmarks(manifold) else found
 
     values = zip(*(texts[len(names) :] for texts in rows), strict=True)
@@ -150,6 +152,15 @@ def check_columns(columns, source, manifold, covariates, subject, coordinates):
     elif has_landmarks(manifold):
         if number % 2:
             fault = "are no landmarks: name x and y of each in turn"
+    elif coordinates == "lower_triangle":
+        if not isinstance(manifold, SPD):
+            raise DataError(
+                f"{source}: a lower triangle is one of a matrix, and no point of {manifold.name}: "
+                "set coordinates to ambient",
+                argument="coordinates",
+            )
+        if number != manifold.dim:
+            fault = f"are no lower triangle of {manifold.name}: name {manifold.dim}"
     elif number not in manifold.layouts():
         fault = f"make no point of {manifold.name}: {layout_advice(manifold)}"
     if fault:
@@ -173,6 +184,21 @@ def named_columns(header, place, fields, columns, is_shown):
                 "others"
             )
     return columns
+
+
+def ambient(numbers, coordinates, source, rows, columns):
+    """Coordinates (n, k) in a layout of the space from what columns hold; see `read_table`."""
+    if coordinates == "latitude_longitude":
+        return on_the_sphere(numbers, source, rows, columns)
+    if coordinates == "lower_triangle":
+        return numbers[:, lower_triangle(numbers.shape[1])]
+    return numbers
+
+
+def lower_triangle(number):
+    """Places in a lower triangle, row by row, of the entries of the upper one, row by row."""
+    size = int(np.sqrt(2 * number))
+    return [j * (j + 1) // 2 + i for i in range(size) for j in range(i, size)]
 
 
 def on_the_sphere(degrees, source, rows, columns):

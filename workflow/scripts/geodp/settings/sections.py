@@ -1,12 +1,12 @@
 """Sections that studies, measurements and releases have in common: a space, a table, a centre."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from geodp.data.messages import text_of
-from geodp.data.records import has_landmarks
+from geodp.data.records import TableReading, has_landmarks
 from geodp.data.tables import read_landmark_map
 from geodp.errors import DataError
 from geodp.manifolds.euclidean import Euclidean
@@ -15,7 +15,7 @@ from geodp.manifolds.landmark_maps import fourier_harmonics
 from geodp.manifolds.registry import LARGEST_SIZE, MANIFOLDS, make_manifold, parse_point
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
-from geodp.settings.section import Count, Section, Text, integer, refused
+from geodp.settings.section import Count, Number, Section, Text, integer, refused
 
 # Spaces that have a centre of a name.
 CENTRES = {
@@ -91,17 +91,28 @@ class TableSection(Section):
 
     source: Literal["table"]
     path: Text
-    """CSV file with a header, or Parquet or NumPy by its suffix .parquet or .npz; seen from the
-    working directory."""
+    """CSV file with a header; or by its suffix Excel, Parquet, NumPy or landmarks: .xlsx, .parquet,
+    .npz, .tps, .nts, or morphologika; seen from the working directory."""
+    sheet: Text | None = None
+    """Sheet of an Excel file; null for its first."""
+    decimal: Literal[".", ","] = "."
+    """Sign before decimals in a CSV file."""
+    categories: dict[Text, Annotated[dict[Text, Number], Field(min_length=1)]] = Field(default={})
+    """By column, the number of each word in it: `{sex: {F: 0, M: 1}}`."""
     columns: list[Text] | None = None
     """Columns of the coordinates; null for landmarks in x1, y1, x2, y2, .... An array stands for
     all its numbers."""
-    coordinates: Literal["ambient", "latitude_longitude"] = "ambient"
+    coordinates: Literal["ambient", "latitude_longitude", "lower_triangle"] = "ambient"
     """What they hold: coordinates of the space, row by row (of a symmetric matrix also its upper
-    triangle), or degrees on the sphere S^2."""
+    triangle), or degrees on the sphere S^2, or a symmetric matrix's lower triangle row by row."""
     outline: bool = False
     """Landmarks run along a closed outline: reversed ones are turned, other numbers resampled by
     arc length."""
+
+    @property
+    def reading(self):
+        """How cells become numbers."""
+        return TableReading(self.decimal, self.categories, self.sheet)
 
 
 def public_centre(manifold, given, place="public.centre"):

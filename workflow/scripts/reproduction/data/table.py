@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from geodp.data.matlab import read_mat_records
-from geodp.data.records import has_landmarks
+from geodp.data.records import TableReading, has_landmarks
 from geodp.data.tables import read_table
 from geodp.errors import DataError
 from reproduction.manifolds import study_manifold
@@ -61,5 +61,11 @@ def _read(path, manifold, settings):
             argument="columns",
         )
     return read_table(
-        path, manifold, settings["covariate"], columns, settings["coordinates"], **choices
+        path,
+        manifold,
+        settings["covariate"],
+        columns,
+        settings["coordinates"],
+        reading=TableReading(settings["decimal"], settings["categories"], settings["sheet"]),
+        **choices,
     )

@@ -1,0 +1,195 @@
+"""Landmarks in the files of morphometrics: .tps, .nts and morphologika.
+
+They are tables as those of `geodp.data.cells`: a specimen is a record, with columns ``x1, y1, ...``
+of its landmarks, ``centroid_size``, and what else the format states.  A missing landmark, or one of
+a code that programs write for it, is two empty cells.
+"""
+
+import re
+from abc import abstractmethod
+
+import numpy as np
+
+from geodp.data.cells import Table
+from geodp.data.checks import MISSING_CODES
+from geodp.data.messages import RecordFile
+from geodp.data.records import finite_number
+from geodp.errors import DataError
+
+CENTROID_SIZE = "centroid_size"
+
+# Of digitisers for a missing landmark, in both coordinates; NA and the like are no numbers.
+MISSING = {*MISSING_CODES, -999.0, -1.0}
+
+
+class LandmarkFile(Table):
+    """A file of landmarks of so many a specimen; what it states besides them are ``fields``."""
+
+    fields: tuple[str, ...] = ()
+
+    def __init__(self, path, reading, landmarks):
+        super().__init__(path, reading)
+        if landmarks is None:
+            raise DataError(
+                f"{path} holds landmarks: set the space to kendall, for planar shapes of them"
+            )
+        self.source = RecordFile(path, "specimen", "value")
+        self._columns = [f"{axis}{index}" for index in range(1, landmarks + 1) for axis in "xy"]
+        self.names = [*self._columns, CENTROID_SIZE, *self.fields]
+
+    def records(self, names):
+        """Number of each specimen, and the texts in columns, empty for no value."""
+        for number, (landmarks, fields) in enumerate(self._specimens(), start=1):
+            values = dict(zip(self._columns, self._cells(landmarks), strict=True)) | fields
+            if CENTROID_SIZE in names:
+                values[CENTROID_SIZE] = _centroid_size(landmarks, fields.get("SCALE"))
+            yield number, [values.get(name, "") for name in names]
+
+    def _cells(self, landmarks):
+        wanted = len(self._columns) // 2
+        if len(landmarks) != wanted:
+            said = f"{len(landmarks)} landmarks in place of {wanted}"
+            return [said, *[""] * (2 * wanted - 1)]
+        return [
+            text
+            for pair in landmarks
+            for text in (("", "") if len(pair) != 2 or _is_missing(pair) else pair)
+        ]
+
+    @abstractmethod
+    def _specimens(self):
+        """Pairs of texts of the landmarks of each specimen, and its fields."""
+
+    def _lines(self):
+        with open(self.path, encoding="utf-8-sig", errors="surrogateescape") as text:
+            for line in text:
+                if line.strip():
+                    yield line.strip()
+
+    def _tokens(self, lines):
+        return [word for line in lines for word in re.split(r"[\s,]+", line) if word]
+
+
+class TpsFile(LandmarkFile):
+    """Landmarks of tpsDig: ``LM=8``, a landmark a line, then ``ID=`` and the like.
+
+    ``SCALE=`` multiplies centroid sizes.  Curves are passed over.
+    """
+
+    fields = ("ID", "IMAGE", "SCALE", "COMMENT", "VARIABLES")
+
+    def _specimens(self):
+        found, left = None, 0
+        for line in self._lines():
+            key, is_field, value = line.partition("=")
+            key = key.strip().upper()
+            if is_field and key in ("LM", "LM3"):
+                if found is not None:
+                    yield found
+                found, left = ([], {}), int(finite_number(value) or 0)
+            elif found is None:
+                continue
+            elif is_field:
+                # Points of curves follow a key of their own.
+                left = 0
+                found[1].setdefault(key, value.strip())
+            elif left:
+                found[0].append(line.split())
+                left -= 1
+        if found is not None:
+            yield found
+
+
+class NtsFile(LandmarkFile):
+    """A matrix of NTSYS: ``1 20L 16 0 DIM=2`` (specimens, numbers of each), labels, numbers."""
+
+    fields = ("ID",)
+
+    def __init__(self, path, reading, landmarks):
+        super().__init__(path, reading, landmarks)
+        header = next(self._content(), "")
+        found = re.match(r"1\s+(\d+)(L?)\s+(\d+)(L?)\s+([01])(?:\s+(?!DIM)(\S+))?", header, re.I)
+        dim = re.search(r"DIM\s*=\s*(\d)", header, re.I)
+        if found is None or (dim and dim[1] != "2"):
+            raise DataError(
+                f"{path}: its first line is not that of a matrix of planar landmarks: write it "
+                "like 1 20L 16 0 DIM=2"
+            )
+        self._size = int(found[1]), int(found[3])
+        self._labelled, self._missing = (bool(found[2]), bool(found[4])), found[6]
+
+    def _content(self):
+        return (line for line in self._lines() if line[0] not in "\"'")
+
+    def _specimens(self):
+        _, *lines = self._content()
+        (number, size), (rows, columns) = self._size, self._labelled
+        words = self._tokens(lines)
+        labels, words = words[: number * rows], words[number * rows :]
+        words = words[size * columns :]
+        words = ["" if word == self._missing else word for word in words]
+        for index in range(number):
+            row = words[index * size : (index + 1) * size]
+            yield (
+                list(zip(row[0::2], row[1::2], strict=False)),
+                {"ID": labels[index] if labels else ""},
+            )
+
+
+class MorphologikaFile(LandmarkFile):
+    """Landmarks of morphologika: sections ``[individuals]``, ``[landmarks]``, ``[names]``, ..."""
+
+    fields = ("ID",)
+
+    def __init__(self, path, reading, landmarks):
+        super().__init__(path, reading, landmarks)
+        # What stands before the names and values of specimens.
+        self._labels = self._tokens(self._sections().get("labels", []))
+        self.names += self._labels
+
+    def _sections(self):
+        found: dict = {}
+        for line in self._lines():
+            if line.startswith("["):
+                lines = found.setdefault(line.strip("[]").strip().casefold(), [])
+            else:
+                lines.append(line)
+        return found
+
+    def _specimens(self):
+        found = self._sections()
+        names, values = found.get("names", []), found.get("labelvalues", [])
+        specimens: list = []
+        for line in found.get("rawpoints", []):
+            # A quotation mark and a name stand before the points of a specimen.
+            if line.startswith("'"):
+                specimens.append([])
+            elif specimens:
+                specimens[-1].append(self._tokens([line]))
+        for index, points in enumerate(specimens):
+            labels = self._tokens(values[index : index + 1])
+            fields = dict(zip(self._labels, labels, strict=False))
+            yield points, {"ID": names[index] if index < len(names) else "", **fields}
+
+
+def is_morphologika(start):
+    """Whether a file that starts with these bytes is one of morphologika."""
+    return start.lstrip(b"\xef\xbb\xbf \r\n\t").lower().startswith(b"[individuals]")
+
+
+def _is_missing(pair):
+    values = [finite_number(text) for text in pair]
+    return None in values or (values[0] == values[1] and values[0] in MISSING)
+
+
+def _centroid_size(landmarks, scale):
+    """The root of the summed squared distances of landmarks from their middle, as text."""
+    if any(len(pair) != 2 or _is_missing(pair) for pair in landmarks):
+        return ""
+    points = np.array(landmarks, dtype=float).reshape(-1, 2)
+    factor = 1.0 if scale is None else finite_number(scale)
+    return "" if factor is None else repr(float(factor * np.linalg.norm(points - points.mean(0))))
+
+
+# By suffix; morphologika has none of its own.
+LANDMARK_FILES = {".tps": TpsFile, ".nts": NtsFile}
