@@ -13,6 +13,7 @@ from geodp.errors import DataError
 from geodp_release.faults import faults as faults_of
 from geodp_release.holder import spread_otherwise, suspicious_inputs
 from geodp_release.inspection import Inspection, inspect_inputs
+from geodp_release.misreadings import misreadings
 from geodp_release.reading import read_data, table_of
 from geodp_release.subjects import label_key, subject_records
 
@@ -27,6 +28,8 @@ class Check:
         None where the records could not be inspected.
     rows : tuple of int or None
         Row of each record in its table; None for simulated records.
+    counted : tuple of str
+        How many records and subjects there are.
     faults : tuple of str
         Of each record that cannot be read, where and why.
     warnings : tuple of str
@@ -37,6 +40,7 @@ class Check:
 
     inspection: Inspection | None
     rows: tuple[int, ...] | None
+    counted: tuple[str, ...]
     faults: tuple[str, ...]
     warnings: tuple[str, ...]
     reasons: tuple[str, ...]
@@ -57,6 +61,7 @@ class Check:
         inspected = self.inspection
         return [
             *([] if inspected is None else inspected.words(released, self.rows).splitlines()),
+            *self.counted,
             *self.faults,
             *(f"warning: {each}" for each in self.warnings),
             *(f"no: {each}" for each in self.reasons),
@@ -65,12 +70,15 @@ class Check:
 
 def check_data(settings, plan, data=None):
     """The `Check` of the data of a release, by default of `read_data`; not private."""
-    found, rows, faults, warnings, reasons = None, None, [], [], []
+    found, rows, counted, faults, warnings, reasons = None, None, [], [], [], []
     try:
         covariates, points, subjects = data = data or read_data(settings)
-        rows, lines = _rows_and_faults(settings, *data)
-        faults += lines
-        reasons += _other_number(plan.assumptions, points, subjects)
+        rows, faults, others, trouble = _of_table(settings, *data)
+        reasons += others
+        warnings += trouble
+        number = number_of_subjects(points, subjects)
+        counted = [f"There are {len(points)} records of {number} subjects."]
+        reasons += _other_number(plan.assumptions, number)
         found = inspect_inputs(plan.assumptions, covariates, points)
         if found.looks_wrong:
             reasons.append("too much is amiss, as said above")
@@ -85,29 +93,44 @@ def check_data(settings, plan, data=None):
             warnings += spread_otherwise(plan, records)
         except Exception as problem:  # records at which a fit fails do not stop a release
             warnings.append(f"the records could not be looked at further: {words_of(problem)}")
-    return Check(found, rows, tuple(faults), tuple(warnings), tuple(dict.fromkeys(reasons)))
+    reasons = list(dict.fromkeys(reasons))
+    return Check(found, rows, *map(tuple, (counted, faults, warnings, reasons)))
 
 
-def _rows_and_faults(settings, covariates, points, subjects):
-    """Row of each record in its table, and lines on those that do not count."""
+def _of_table(settings, covariates, points, subjects):
+    """Rows of the records in a table, its faults, better readings of it, and why there are none."""
     if settings.data.source != "table":
-        return None, []
+        return None, [], [], []
     table, columns = table_of(settings)
+    data = settings.data
+    numbers, _ = table.read([*data.covariates, *columns])
     rows = tuple(row for row, _ in table.records(columns[:1]))
-    # Another program may be writing the file.
     lines = faults_of(settings, covariates, points, subjects)
-    return (rows if len(rows) == len(points) else None), lines
+    # Another program may be writing the file.
+    if not len(rows) == len(points) == len(numbers):
+        return None, lines, [], []
+
+    def name_of(index):
+        label = "" if data.is_one_each else f" (label {subjects[index]!r})"
+        return f"{table.source.record(rows[index])}{label}"
+
+    try:
+        others = misreadings(settings, numbers, table.numbered(columns), points, name_of)
+    except Exception as problem:  # records at which another reading fails
+        return rows, lines, [], [f"other readings could not be tried: {words_of(problem)}"]
+    return rows, lines, others, []
 
 
-def _other_number(assumptions, points, subjects):
+def number_of_subjects(points, subjects):
+    """Number of subjects with a record; one without a label counts for nobody."""
+    if isinstance(subjects, str):
+        return len(points)
+    return len({label_key(label) for label in subjects} - {None})
+
+
+def _other_number(assumptions, number):
     """Why the number of subjects is another than the public one, where that is one; or nothing."""
-    if assumptions.changes != 2:
-        return []
-    number = len(points)
-    if not isinstance(subjects, str):
-        # A record without a label counts for nobody.
-        number = len({label_key(label) for label in subjects} - {None})
-    if number == assumptions.subjects:
+    if assumptions.changes != 2 or number == assumptions.subjects:
         return []
     return [
         f"the data have {number} subjects, and public.subjects says {assumptions.subjects}: make "

@@ -9,11 +9,16 @@ from collections import defaultdict
 import numpy as np
 
 from geodp.data.cells import LONGEST_NUMBER, TextTable
-from geodp.data.messages import SHOWN
-from geodp.data.records import has_landmarks, number_of
+from geodp.data.messages import SHOWN, few
+from geodp.data.records import finite_number, has_landmarks, number_of
 from geodp.errors import DataError
 from geodp_release.reading import point_of, table_of
-from geodp_release.subjects import mapped_records
+from geodp_release.subjects import label_key, mapped_records
+
+# Numbers that programs write for a missing value, and how many times the distance of the quartiles
+# from these they are taken for one.
+MISSING = [sign * float("9" * digits) for digits in range(1, 7) for sign in (1.0, -1.0)]
+CODES_AWAY = 3.0
 
 # Longest part of a cell that a message quotes.
 QUOTED = 60
@@ -46,7 +51,25 @@ def faults(settings, covariates, points, subjects):
 
     bad = [index for index in range(len(records)) if not valid[index]]
     lines = _first(bad, lambda index: f"{reason(index)}{whose(index)}", "records do not count")
+    source, end = table.source, len(labels) + len(names) - len(data.covariates)
+    for place, (name, (low, high)) in enumerate(
+        zip(data.covariates, settings.assumptions.ranges, strict=True)
+    ):
+        values = covariates[: len(records), place]
+        lines += _first(
+            np.flatnonzero((values < low) | (values > high)),
+            lambda index, name=name, at=end + place, limits=f"{low:g} to {high:g}": (
+                f"{source.cell(records[index][0], name)}: {_quoted(records[index][1][at].strip())} "
+                f"is outside covariate_range, {limits}, and is clipped to it{whose(index)}"
+            ),
+            f"values of {name} are outside its range",
+        )
+    lines += _codes(source, records, names, len(labels))
     if labels:
+        lines += _first(
+            *_repeated(source, records, subjects, settings.assumptions.records_per_subject),
+            "subjects have more records than count",
+        )
         without = [index for index in range(len(records)) if subjects[index] is None]
         lines += _first(
             without,
@@ -58,6 +81,44 @@ def faults(settings, covariates, points, subjects):
         )
         lines += _alike(table.source, data.subject, subjects)
     return [*lines, *_rows(table)] if isinstance(table, TextTable) else lines
+
+
+def _codes(source, records, names, start):
+    """Lines on numbers that programs write for a missing value, far from all others there."""
+    found = []
+    for place, name in enumerate(names, start):
+        numbers = np.array([finite_number(texts[place]) for _, texts in records], dtype=float)
+        there = numbers[np.isfinite(numbers)]
+        if not len(there):
+            continue
+        quarters = np.percentile(there, [25.0, 75.0])
+        away = np.maximum(quarters[0] - numbers, numbers - quarters[1])
+        is_code = np.isin(numbers, MISSING) & (away > CODES_AWAY * np.ptp(quarters))
+        found += [(index, name, numbers[index]) for index in np.flatnonzero(is_code)]
+    return _first(
+        found,
+        lambda each: (
+            f"{source.cell(records[each[0]][0], each[1])}: {each[2]:g} is far from other values, "
+            "and what programs write for a missing one: if it is, leave the cell empty"
+        ),
+        "cells may have the code of a missing value",
+    )
+
+
+def _repeated(source, records, subjects, limit):
+    """Labels with more records than count, and a function that makes a line of one."""
+    groups = defaultdict(list)
+    for (row, _), label in zip(records, subjects, strict=False):
+        if (key := label_key(label)) is not None:
+            groups[key].append(row)
+    word = source.record_word
+    return (
+        [(key[-1], rows) for key, rows in groups.items() if len(rows) > limit],
+        lambda each: (
+            f"{source.name}: {_quoted(str(each[0]))} has {len(each[1])} records, {word}s "
+            f"{few(each[1])}, and the first {limit} of them count (records_per_subject)"
+        ),
+    )
 
 
 def _first(found, line, rest):
@@ -96,6 +157,11 @@ def _number(text, source, row, name, data):
     except DataError:
         # What a message quotes is short and printable.
         shown = _quoted(text) if text.strip() else ""
+        if shown.isalpha() and name in data.covariates and name not in data.categories:
+            raise DataError(
+                f"{source.cell(row, name)}: '{shown}' is not a number: give the words of {name} "
+                f"numbers by data.categories, such as {{{name}: {{{shown}: 0}}}}"
+            ) from None
         return number_of(shown, source, row, name, data.reading)
 
 
@@ -105,20 +171,25 @@ def _quoted(text):
     return shown if len(shown) <= QUOTED else f"{shown[:QUOTED]}..."
 
 
+def simple_label(label):
+    """A label without what people change by chance: blanks, case, hyphens and leading zeros."""
+    return re.sub(r"[\s_-]|(?<!\d)0+(?=\d)", "", label.casefold())
+
+
 def _alike(source, name, subjects):
-    """A line on labels that differ in blanks or in case alone."""
+    """A line on labels that differ in signs that people leave out or change alone."""
     groups: defaultdict[str, dict] = defaultdict(dict)
     for label in subjects:
         if isinstance(label, str):
-            groups[" ".join(label.casefold().split())][label] = None
+            groups[simple_label(label)][label] = None
     pairs = [list(group)[:2] for group in groups.values() if len(group) > 1]
     if not pairs:
         return []
     first, second = (_quoted(label) for label in pairs[0])
     more = f" ({len(pairs) - 1} more such labels)" if len(pairs) > 1 else ""
     return [
-        f"{source.name}, column {name}: '{first}' and '{second}' differ in blanks or case alone "
-        f"and are two subjects{more}: write each subject's label in one way"
+        f"{source.name}, column {name}: '{first}' and '{second}' differ in blanks, case, hyphens "
+        f"or leading zeros alone and are two subjects{more}: write each subject's label in one way"
     ]
 
 

@@ -124,7 +124,7 @@ def table_of(settings, is_shown=False):
     table = _opened(data.path, "data.path", data, manifold)
     if data.join is not None:
         second = _opened(data.join.path, "data.join.path", data, manifold)
-        named_columns(second.names, second.place, [data.join.subject], [], is_shown)
+        named_columns(second, [data.join.subject], [], is_shown)
         table = JoinedTable(table, data.subject, second, data.join.subject)
     columns, names = point_columns(
         table,

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from geodp.data.messages import RecordFile, misquoted
+from geodp.data.messages import RecordFile, few, misquoted
 from geodp.data.records import TableReading
 from geodp.errors import DataError
 
@@ -43,6 +43,9 @@ class Table(ABC):
     """
 
     names: list
+
+    # What to add where a column is not there.
+    hint = ""
 
     def __init__(self, path, reading):
         self.path, self.source, self.place = path, RecordFile(path), path
@@ -485,8 +488,14 @@ class ExcelTable(FrameTable):
                 raise DataError(
                     f"{self.path}: it cannot be read as an Excel file (.xlsx): save it anew"
                 ) from None
+        others = [name for name in book.sheet_names if name != sheet]
         if not is_there:
-            raise DataError(f"{self.path}: it has no sheet {sheet}: correct the key sheet")
+            raise DataError(
+                f"{self.path}: it has no sheet {sheet} (there are: {few(others)}): correct the key "
+                "sheet"
+            )
+        if sheet is None and len(others) > 1:
+            self.hint = f"; the first sheet is read, and the key sheet names another: {few(others)}"
         found = found.dropna(how="all")
         if found.empty:
             raise DataError(f"{self.path}: the sheet is empty: give a header and one record a row")

@@ -20,6 +20,8 @@ TRANSFORMATIONS = {"none": lambda value: value, "log": math.log}
 
 FEWEST_RECORDS = 3
 
+DATE = re.compile(r"\d{4}-\d\d-\d\d")
+
 # A number with words behind it.
 NUMBER = re.compile(r"\s*[-+]?\d+(\.\d*)?(?=\s*[^\d\s.,:/-])")
 
@@ -231,6 +233,8 @@ class TableReading:
             )
         if finite_number(text.replace(",", "")) is not None:
             return f"'{text}' has commas between its thousands"
+        if DATE.match(text):
+            return f"'{text}' is a date and not a number"
         if (number := NUMBER.match(text)) is not None:
             return f"'{text}' is not a number alone, such as {number[0].strip()}"
         return f"'{text}' is not a number"

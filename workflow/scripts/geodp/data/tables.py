@@ -3,6 +3,7 @@
 import csv
 import itertools
 import re
+from difflib import get_close_matches
 from pathlib import Path
 
 import numpy as np
@@ -115,7 +116,7 @@ def point_columns(
     """
     labels = [*([subject] if subject else []), *others]
     fields = dict.fromkeys([*covariates, *labels])
-    columns = named_columns(table.names, table.place, fields, columns, is_shown)
+    columns = named_columns(table, fields, columns, is_shown)
     table.refuse_unfit([*covariates, *columns], labels)
     for name in covariates:
         if table.numbered([name]) != [name]:
@@ -167,17 +168,21 @@ def check_columns(columns, source, manifold, covariates, subject, coordinates):
         raise DataError(f"{source}: {number} columns {fault}", argument="columns")
 
 
-def named_columns(header, place, fields, columns, is_shown):
+def named_columns(table, fields, columns, is_shown):
     """The columns of a point; those and the fields are in the header, once; see `point_columns`."""
+    header, place = table.names, table.place
     there = f" (there are: {few(header)})" if is_shown else ""
     if columns is None:
         columns = _columns_of_landmarks(header, place, there, is_shown)
     for name in [*fields, *columns]:
         if name not in header:
-            raise DataError(
-                f"{place}: there is no column {name}{there}: add it, or correct the name that was "
-                "asked for"
-            )
+            remedy = "add it, or correct the name that was asked for"
+            if is_shown and all(finite_number(each) is None for each in header):
+                near = get_close_matches(name, header, n=1)
+                remedy = f"did you mean {near[0]}?" if near else remedy
+            elif is_shown:
+                remedy = "numbers are no names, so add the line of names if it is missing"
+            raise DataError(f"{place}: there is no column {name}{there}: {remedy}{table.hint}")
         if header.count(name) > 1:
             raise DataError(
                 f"{place}: {header.count(name)} columns are called {name}: rename or remove the "
@@ -211,6 +216,11 @@ def on_the_sphere(degrees, source, rows, columns):
                 raise source.refusal(
                     row, f"{value:g} is not between {low:g} and {high:g} degrees", name
                 )
+    return unit_vectors(degrees)
+
+
+def unit_vectors(degrees):
+    """Unit vectors (n, 3) from any latitudes and longitudes (n, 2)."""
     latitude, longitude = np.radians(degrees).T
     flat = np.cos(latitude)
     return np.stack([flat * np.cos(longitude), flat * np.sin(longitude), np.sin(latitude)], axis=-1)

@@ -1,0 +1,177 @@
+"""Usual mistakes in all records or in some, and what the holder is told of them by a check."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from cohort import SETTINGS
+
+from geodp.data.column_names import point_columns
+from geodp_release import checking
+from geodp_release.publish import plan_of
+from geodp_release.settings import ReleaseSettings
+
+NUMBER = 200
+RNG = np.random.default_rng(5)
+AGES = RNG.uniform(30.0, 79.0, NUMBER)
+OCTAGON = np.exp(2j * np.pi * np.arange(8) / 8) * [3.0, 1.0, 1.5, 1.0, 2.0, 1.0, 1.2, 1.0]
+SHAPES = 100.0 * OCTAGON + RNG.normal(size=(NUMBER, 8, 2)) @ [2.0, 2.0j]
+LANDMARKS = np.stack([SHAPES.real, SHAPES.imag], axis=-1).reshape(NUMBER, 16)
+UPPER = np.triu_indices(3)
+
+
+def tensors():
+    """Upper triangles of matrices about one with a large first eigenvalue."""
+    roots = np.diag([1.3, 0.5, 0.4]) + 0.1 * RNG.normal(size=(NUMBER, 3, 3))
+    return (roots @ roots.transpose(0, 2, 1))[:, *UPPER]
+
+
+TENSORS = tensors()
+DEGREES = RNG.normal(size=(NUMBER, 2)) * [4.0, 6.0] + [-20.0, 160.0]
+LOWER = [0, 1, 3, 2, 4, 5]
+SPACES = {
+    "r1": (("euclidean", 1), "origin", {"footpoint_radius": 300, "shooting_vector_length": 300}),
+    "sphere": (("sphere", 2), "anywhere", {}),
+    "spd": (("spd", 3), "identity", {"footpoint_radius": 3, "shooting_vector_length": 2}),
+    "shapes": (("kendall", 8), LANDMARKS.mean(axis=0).tolist(), {}),
+    "shapes anywhere": (("kendall", 8), "anywhere", {}),
+    "hyperbolic": (("hyperbolic", 2), "anywhere", {}),
+}
+
+
+def checked(space, points, ages=AGES, names=None, who=None, public=None, **data):
+    """What a check of a table says, without the plan that its settings would have."""
+    manifold, centre, radii = SPACES[space]
+    names = names or [f"c{index}" for index in range(np.shape(points)[1])]
+    table = pd.DataFrame(points, columns=names).astype(object)
+    who = [f"s{index}" for index in range(NUMBER)] if who is None else who
+    table.insert(0, "age", list(ages))
+    table.insert(0, "who", who)
+    table.to_csv("table.csv", index=False)
+    settings = SETTINGS | {
+        "data": SETTINGS["data"] | {"path": "table.csv", "columns": names} | data,
+        "public": {
+            "manifold": dict(zip(("name", "size"), manifold, strict=True)),
+            "centre": centre,
+            "covariate_range": [30, 79],
+            "subjects": NUMBER,
+        }
+        | radii
+        | (public or {}),
+    }
+    settings = ReleaseSettings.model_validate(settings)
+    return checking.check_data(settings, PLANS.setdefault(repr(settings.public), plan_of(settings)))
+
+
+PLANS: dict = {}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    # What follows from the plan has tests of its own.
+    monkeypatch.setattr(checking, "spread_otherwise", lambda *_: [])
+    monkeypatch.setattr("test_misreadings.plan_of", lambda settings: Planned(settings.assumptions))
+
+
+class Planned:
+    def __init__(self, assumptions):
+        self.assumptions = assumptions
+
+
+SBP = RNG.normal(130.0, 9.0, size=(NUMBER, 1))
+RADIANS = np.radians(DEGREES)
+LON_LAT = {"coordinates": "latitude_longitude"}
+HYPERBOLIC = np.sinh(0.3 * RNG.normal(size=(NUMBER, 2)))
+HYPERBOLIC = np.column_stack([np.sqrt(1.0 + np.sum(HYPERBOLIC**2, axis=1)), HYPERBOLIC])
+MIRRORED = LANDMARKS * np.resize([1.0, -1.0], 16)
+BLOCKS = LANDMARKS.reshape(NUMBER, 8, 2).transpose(0, 2, 1).reshape(NUMBER, 16)
+X_Y = [f"{axis}{index}" for axis in "xy" for index in range(1, 9)]
+MISREAD = {
+    "nothing": ("r1", SBP, {}, None),
+    "degrees": ("sphere", DEGREES, LON_LAT, None),
+    "an upper triangle": ("spd", TENSORS, {}, None),
+    "shapes": ("shapes", LANDMARKS, {}, None),
+    "mirrored anywhere": ("shapes anywhere", MIRRORED, {}, None),
+    "hyperbolic": ("hyperbolic", HYPERBOLIC, {}, None),
+    "swapped": ("sphere", DEGREES[:, ::-1], LON_LAT, "swapped: set columns to [c1, c0]"),
+    "names": ("sphere", DEGREES, LON_LAT | {"names": ["lon", "lat"]}, "columns to [lat, lon]"),
+    "radians": ("sphere", RADIANS, LON_LAT, "as radians are: convert them to degrees"),
+    "lower": ("spd", TENSORS[:, LOWER], {}, "set coordinates to lower_triangle"),
+    "upper": ("spd", TENSORS, {"coordinates": "lower_triangle"}, "set coordinates to ambient"),
+    "named": ("spd", TENSORS, {"names": ["xx", "xy", "yy", "xz", "yz", "zz"]}, "xx, xy, xz, yy"),
+    "diagonal": ("spd", TENSORS[:, [0, 3, 5, 1, 2, 4]], {}, "[c0, c3, c4, c1, c5, c2]"),
+    "Voigt": ("spd", TENSORS[:, [0, 3, 5, 4, 2, 1]], {}, "[c0, c5, c4, c1, c3, c2]"),
+    "unit of matrices": ("spd", 1e-3 * TENSORS, {}, "if all were multiplied by 1e3"),
+    "time last": ("hyperbolic", np.roll(HYPERBOLIC, -1, axis=1), {}, "columns to [c2, c0, c1]"),
+    "mirrored": ("shapes", MIRRORED, {}, "mirrored against public.centre"),
+    "blocks": ("shapes", BLOCKS, {}, "as if all x came before all y"),
+    "named blocks": ("shapes", BLOCKS, {"names": X_Y}, "set columns to [x1, y1, x2, y2"),
+    "months": ("r1", SBP, {"ages": 12 * AGES}, "in months and not in years: divide by 12"),
+    "fractions": ("r1", SBP, {"ages": AGES / 100}, "in fractions and not in percent: multiply"),
+    "logarithms": ("r1", SBP, {"ages": np.log(AGES)}, "natural logarithms: take their"),
+    "response": ("r1", AGES[:, None], {"ages": SBP[:, 0]}, "look whether the two columns are swap"),
+}
+
+
+@pytest.mark.parametrize(("space", "points", "changes", "says"), MISREAD.values(), ids=MISREAD)
+def test_another_reading_is_proposed_where_it_fits_better(space, points, changes, says):
+    found = checked(space, points, **changes)
+    if says is None:
+        assert (found.reasons, found.faults) == ((), ())
+    else:
+        assert says in " ".join(found.reasons)
+        assert not found.passed
+
+
+def test_single_shapes_that_are_mistaken_are_named():
+    swapped = LANDMARKS.copy()
+    swapped[3, [6, 7, 8, 9]] = LANDMARKS[3, [8, 9, 6, 7]]
+    swapped[9] = MIRRORED[9]
+    first, second = checked("shapes anywhere", swapped).reasons
+    assert {first, second} == {
+        "table.csv, row 5 (label 's3'): it looks as if landmarks 4 and 5 were swapped: correct it, "
+        "or remove the record",
+        "table.csv, row 11 (label 's9'): it looks as if it were mirrored: correct it, or remove "
+        "the record",
+    }
+
+
+def test_cells_that_are_amiss_are_named():
+    ages, points = AGES.copy(), SBP.copy()
+    ages[[3, 7]] = 95.0, 999.0
+    points[5] = -9.0
+    who = [f"s{index}" for index in range(NUMBER)]
+    who[20], who[30], who[8] = "s1", "s1", "S-09"
+    found = checked("r1", points, ages, who=who)
+    assert "There are 200 records of 198 subjects." in found.words()
+    for line in (
+        "table.csv, row 5, column age: 95.0 is outside covariate_range, 30 to 79, and is clipped "
+        "to it (label s3)",
+        "table.csv, row 9, column age: 999 is far from other values, and what programs write for "
+        "a missing one: if it is, leave the cell empty",
+        "table.csv, row 7, column c0: -9 is far from other values, and what programs write for "
+        "a missing one: if it is, leave the cell empty",
+        "table.csv: s1 has 3 records, rows 3, 22, 32, and the first 1 of them count "
+        "(records_per_subject)",
+        "table.csv, column who: 'S-09' and 's9' differ in blanks, case, hyphens or leading zeros "
+        "alone and are two subjects: write each subject's label in one way",
+    ):
+        assert line in found.faults
+    words = ["F", *ages[1:]]
+    [line] = checked("r1", SBP, words, public={"covariate_range": [0, 1000]}).faults
+    assert "row 2, column age: 'F' is not a number: give the words of age numbers by" in line
+
+
+NAMES = {
+    "sphere": (["id", "Länge_Grad", "Panzerlänge_cm", "Breite_Grad"], [3, 1]),
+    "spd": (["id", "age", "Dxx", "Dxy", "Dyy", "Dxz", "Dyz", "Dzz"], [2, 3, 5, 4, 6, 7]),
+    "spd whole": (["a11", "a21", "a12", "a22"], [0, 2, 1, 3]),
+    "kendall": (["x1", "x2", "x3", "y1", "y2", "y3", "id"], [0, 3, 1, 4, 2, 5]),
+    "none": (["id", "age", "sbp", "dbp", "x1", "y2"], None),
+}
+
+
+@pytest.mark.parametrize(("names", "places"), NAMES.values(), ids=NAMES)
+def test_names_tell_of_a_point(names, places):
+    found = point_columns(names)
+    assert (found and found.columns) == (places and [names[place] for place in places])

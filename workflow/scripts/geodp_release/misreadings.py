@@ -1,0 +1,266 @@
+"""Other readings of a table that fit better than its settings, for the holder's eyes alone.
+
+Of each space, and of covariates, the usual mistakes are tried: columns in another order, other
+units, mirrored landmarks.  All of it depends on the records.
+"""
+
+from itertools import combinations
+
+import numpy as np
+
+from geodp.data.column_names import point_columns
+from geodp.data.messages import SHOWN
+from geodp.data.records import has_landmarks
+from geodp.data.tables import lower_triangle, unit_vectors
+from geodp.manifolds.euclidean import Euclidean
+from geodp.manifolds.hyperbolic import Hyperbolic
+from geodp.manifolds.spd import SPD
+from geodp.manifolds.sphere import Sphere
+
+# A reading fits if it makes this share of the records valid, or puts as many covariates in range.
+MOST = 0.9
+
+# And if it brings most records so many times nearer to each other, or to the public centre.
+NEARER = 2.0
+
+# Single shapes are tried from so many times the median distance on.
+FAR = 2.0
+
+# Records of a table that are tried, and middles of those.
+TRIED, MIDDLES = 2000, 32
+
+# Powers of ten that units differ by.
+POWERS = (-3, 3, -2, 2, -6, 6, -1, 1, -4, 4, -5, 5)
+
+# Covariates: what they may have been given in, and how they become what is wanted.
+UNITS = {
+    "months and not in years: divide by 12": lambda x: x / 12.0,
+    "years and not in months: multiply by 12": lambda x: x * 12.0,
+    "days and not in years: divide by 365.25": lambda x: x / 365.25,
+    "years and not in days: multiply by 365.25": lambda x: x * 365.25,
+    "percent and not in fractions: divide by 100": lambda x: x / 100.0,
+    "fractions and not in percent: multiply by 100": lambda x: x * 100.0,
+    "thousandths of the unit: divide by 1000": lambda x: x / 1000.0,
+    "thousands of the unit: multiply by 1000": lambda x: x * 1000.0,
+    "natural logarithms: take their exponentials": np.exp,
+    "decimal logarithms: raise 10 to them": lambda x: 10.0**x,
+}
+
+
+def misreadings(settings, numbers, names, points, name_of):
+    """Sentences on readings of a table that fit better, with what to change; not private.
+
+    Parameters
+    ----------
+    settings : ReleaseSettings
+        With a table for its data.
+    numbers : ndarray, shape (n, k + m)
+        Those of covariates and of coordinates, as the file has them.
+    names : list of str
+        Of the m coordinates.
+    points : ndarray, shape (n, *point_shape)
+        Of `read_data`.
+    name_of : callable
+        From the index of a record to its name.
+    """
+    data, assumptions = settings.data, settings.assumptions
+    covariates, coordinates = np.split(numbers, [len(data.covariates)], axis=1)
+    found = _of_covariates(settings, covariates, coordinates, names)
+    if data.outline:
+        return found
+    found += _named_otherwise(data, names) or _of_points(settings, coordinates, names)
+    if has_landmarks(assumptions.manifold):
+        found += _of_single_shapes(assumptions.manifold, points, name_of)
+    return found
+
+
+def _named_otherwise(data, names):
+    """On columns whose names tell of another order than they are given in."""
+    told = point_columns(names)
+    if told is None or set(told.columns) != set(names):
+        return []
+    expected, coordinates = told.columns, told.coordinates
+    if data.coordinates == "lower_triangle" and told.space == "spd":
+        lower = np.argsort(lower_triangle(len(expected)))
+        expected, coordinates = [expected[place] for place in lower], data.coordinates
+    if expected == list(names) and coordinates == data.coordinates:
+        return []
+    return [
+        f"the names of the columns {', '.join(names)} tell of another order: set columns to "
+        f"[{', '.join(told.columns)}] and coordinates to {told.coordinates}"
+    ]
+
+
+def _of_covariates(settings, covariates, coordinates, names):
+    """On covariates most of which are outside their range, and would be in it otherwise."""
+    found = []
+    for name, limits, column in zip(
+        settings.data.covariates, settings.assumptions.ranges, covariates.T, strict=True
+    ):
+        given = column[np.isfinite(column)]
+        if _inside(given, limits) > 0.5:
+            continue
+        with np.errstate(all="ignore"):
+            tried = {words: change(given) for words, change in UNITS.items()}
+        fitting = [words for words in tried if _inside(tried[words], limits) >= MOST]
+        swapped = [
+            other
+            for other, values in zip(names, coordinates.T, strict=True)
+            if _inside(values[np.isfinite(values)], limits) >= MOST
+        ]
+        if fitting:
+            # What fills the range, where several units lie in it.
+            best = max(fitting, key=lambda words: np.ptp(tried[words]))
+            found.append(f"column {name}: most values look as if they were in {best}")
+        elif swapped:
+            found.append(
+                f"column {name}: most values are outside {limits[0]:g} to {limits[1]:g}, and those "
+                f"of {swapped[0]} within: look whether the two columns are swapped"
+            )
+    return found
+
+
+def _inside(values, limits):
+    """Share of values within limits; one of none."""
+    return np.mean((values >= limits[0]) & (values <= limits[1])) if len(values) else 1.0
+
+
+def _of_points(settings, numbers, names):
+    """On points that fit better as another reading of their numbers has them."""
+    data, assumptions = settings.data, settings.assumptions
+    numbers = numbers[np.all(np.isfinite(numbers), axis=-1)][:TRIED]
+    if not len(numbers):
+        return []
+    if data.coordinates == "latitude_longitude" and np.all(
+        np.abs(numbers) <= [0.5 * np.pi, 2.0 * np.pi]
+    ):
+        return [
+            f"columns {names[0]} and {names[1]}: all angles are below pi/2 and 2 pi, as radians "
+            "are: convert them to degrees"
+        ]
+    is_centred = settings.public.centre != "anywhere"
+    share, *away = _fit(assumptions, numbers, data.coordinates)
+    best, gain = None, 1.0
+    for words, order, factor, coordinates, of_centre in _readings(
+        data, assumptions.manifold, numbers.shape[1], names
+    ):
+        if of_centre and not is_centred:
+            continue
+        other, *near = _fit(assumptions, factor * numbers[:, order], coordinates)
+        nearer = away[of_centre] / max(near[of_centre], 1e-300)
+        is_better = other >= MOST and (share < MOST * other or nearer > NEARER)
+        if is_better and (best is None or nearer > gain):
+            best, gain = words, nearer
+    if best is not None:
+        return [f"most points look {best}"]
+    is_scaled = isinstance(assumptions.manifold, SPD | Euclidean) and assumptions.has_radii
+    for power in POWERS if is_scaled and away[1] > assumptions.reach else ():
+        *_, near = _fit(assumptions, 10.0**power * numbers, data.coordinates)
+        if near <= assumptions.reach:
+            return [
+                "most points lie farther from public.centre than geodesics may be, and would not "
+                f"if all were multiplied by 1e{power}: look whether the two are in one unit"
+            ]
+    return []
+
+
+def _fit(assumptions, numbers, coordinates):
+    """Share of valid points, and median distances of these from each other and from the centre."""
+    manifold = assumptions.manifold
+    with np.errstate(all="ignore"):
+        if coordinates == "latitude_longitude":
+            allowed = np.all(np.abs(numbers) <= [90.0, 360.0], axis=-1)
+            points = np.where(allowed[:, None], unit_vectors(numbers), np.nan)
+        elif coordinates == "lower_triangle":
+            points = manifold.from_layout(numbers[:, lower_triangle(numbers.shape[1])])
+        elif coordinates == "unit":
+            points = numbers / np.linalg.norm(numbers, axis=-1, keepdims=True)
+        elif has_landmarks(manifold):
+            points = manifold.from_landmarks(numbers[:, 0::2] + 1j * numbers[:, 1::2])
+        else:
+            points = manifold.from_layout(numbers)
+        valid = manifold.are_points(points)
+        points = manifold.project(points[valid])
+        if not len(points):
+            return 0.0, np.inf, np.inf
+        spread = np.median(manifold.dist(_middle(manifold, points), points))
+        return np.mean(valid), spread, np.median(manifold.dist(assumptions.centre, points))
+
+
+def _middle(manifold, points):
+    """Of some of the points, the one that half of all are nearest to."""
+    some = points[np.linspace(0, len(points) - 1, MIDDLES).astype(int)]
+    return some[np.argmin([np.median(manifold.dist(each, points)) for each in some])]
+
+
+def _readings(data, manifold, count, names):
+    """Usual other readings: words, order and factors of columns, what they hold, whether it is the
+    centre that they have to be nearer to.
+    """
+    same = np.arange(count)
+
+    def columns(order):
+        return f"set columns to [{', '.join(names[each] for each in order)}]"
+
+    if data.coordinates == "latitude_longitude":
+        words = f"as if latitude and longitude were swapped: {columns([1, 0])}"
+        yield words, [1, 0], 1.0, data.coordinates, False
+    elif isinstance(manifold, SPD) and 1 < count == manifold.dim:
+        if data.coordinates == "lower_triangle":
+            yield "like an upper triangle: set coordinates to ambient", same, 1.0, "ambient", False
+        else:
+            words = "like a lower triangle: set coordinates to lower_triangle"
+            yield words, same, 1.0, "lower_triangle", False
+        upper = list(zip(*np.triu_indices(manifold.size), strict=True))
+        diagonal = [pair for pair in upper if pair[0] == pair[1]]
+        others = [pair for pair in upper if pair[0] != pair[1]]
+        # The second is the order of Voigt.
+        for entries in (diagonal + others, diagonal + others[::-1]):
+            order = [entries.index(pair) for pair in upper]
+            words = f"as if the diagonal came first: {columns(order)} and coordinates to ambient"
+            yield words, order, 1.0, "ambient", False
+    elif isinstance(manifold, Hyperbolic):
+        order = np.roll(same, 1)
+        yield f"as if the first came last: {columns(order)}", order, 1.0, "ambient", False
+    elif isinstance(manifold, Sphere):
+        words = "like vectors of another length than 1: divide each by its length"
+        yield words, same, 1.0, "unit", False
+    elif has_landmarks(manifold):
+        order = same.reshape(2, -1).T.ravel()
+        if data.columns is not None:
+            yield f"as if all x came before all y: {columns(order)}", order, 1.0, "ambient", True
+        words = (
+            "mirrored against public.centre, so that y points down or stands before x: turn the "
+            "sign of y or swap the two, in the data or in the centre"
+        )
+        yield words, same, np.resize([1.0, -1.0], count), "ambient", True
+
+
+def _of_single_shapes(manifold, points, name_of):
+    """On shapes that are near most others once two landmarks are swapped, or mirrored."""
+    there = np.flatnonzero(manifold.are_points(points))
+    if len(there) < MIDDLES or manifold.point_shape != (manifold.landmarks,):
+        return []
+    middle = _middle(manifold, points[there])
+    away = manifold.dist(middle, points[there])
+    usual, found = np.median(away), []
+    pairs = list(combinations(range(manifold.landmarks), 2))
+    orders = np.tile(np.arange(manifold.landmarks), (len(pairs), 1))
+    for order, (first, second) in zip(orders, pairs, strict=True):
+        order[[first, second]] = second, first
+    for index in np.flatnonzero(away > FAR * usual)[np.argsort(-away[away > FAR * usual])]:
+        shape = manifold.to_landmarks(points[there[index]])
+        tried = manifold.from_landmarks(np.concatenate([shape[orders], [np.conj(shape)]]))
+        near = manifold.dist(middle, tried)
+        best = np.argmin(near)
+        if FAR * near[best] > away[index]:
+            continue
+        what = "it were mirrored"
+        if best < len(pairs):
+            first, second = pairs[best]
+            what = f"landmarks {first + 1} and {second + 1} were swapped"
+        found.append(
+            f"{name_of(there[index])}: it looks as if {what}: correct it, or remove the record"
+        )
+    more = len(found) - SHOWN
+    return found[:SHOWN] + ([f"{more} more shapes look so"] if more > 0 else [])
