@@ -66,10 +66,9 @@ def faults(settings, covariates, points, subjects):
         )
     lines += _codes(source, records, names, len(labels))
     if labels:
-        lines += _first(
-            *_repeated(source, records, subjects, settings.assumptions.records_per_subject),
-            "subjects have more records than count",
-        )
+        limit = settings.assumptions.records_per_subject
+        repeated, line = _repeated(source, records, subjects, limit)
+        lines += _first(repeated, line, "subjects have more records than count")
         without = [index for index in range(len(records)) if subjects[index] is None]
         lines += _first(
             without,

@@ -4,7 +4,9 @@ Of each space, and of covariates, the usual mistakes are tried: columns in anoth
 units, mirrored landmarks.  All of it depends on the records.
 """
 
+from collections.abc import Callable
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +35,7 @@ TRIED, MIDDLES = 2000, 32
 POWERS = (-3, 3, -2, 2, -6, 6, -1, 1, -4, 4, -5, 5)
 
 # Covariates: what they may have been given in, and how they become what is wanted.
-UNITS = {
+UNITS: dict[str, Callable] = {
     "months and not in years: divide by 12": lambda x: x / 12.0,
     "years and not in months: multiply by 12": lambda x: x * 12.0,
     "days and not in years: divide by 365.25": lambda x: x / 365.25,
@@ -197,7 +199,8 @@ def _readings(data, manifold, count, names):
     """Usual other readings: words, order and factors of columns, what they hold, whether it is the
     centre that they have to be nearer to.
     """
-    same = np.arange(count)
+    same: Any = np.arange(count)
+    order: Any
 
     def columns(order):
         return f"set columns to [{', '.join(names[each] for each in order)}]"

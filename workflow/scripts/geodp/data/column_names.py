@@ -41,7 +41,9 @@ def _directions(names):
     pair = [
         next((name for name in names if kind.match(name)), None) for kind in (LATITUDE, LONGITUDE)
     ]
-    return None if None in pair else PointColumns("sphere", 2, pair, "latitude_longitude")
+    if None in pair:
+        return None
+    return PointColumns("sphere", 2, [str(name) for name in pair], "latitude_longitude")
 
 
 def _entries(names):
@@ -56,9 +58,9 @@ def _entries(names):
         if len(letters) < 2:
             continue
         if len(found) == len(whole):
-            return PointColumns("spd", len(letters), [found[pair] for pair in whole])
+            return PointColumns("spd", len(letters), [str(found[pair]) for pair in whole])
         # Of either triangle, or of some entries from each.
-        triangle = [found.get(pair, found.get(pair[::-1])) for pair in upper]
-        if len(found) == len(upper) and None not in triangle:
-            return PointColumns("spd", len(letters), triangle)
+        pairs = [pair if pair in found else pair[::-1] for pair in upper]
+        if len(found) == len(upper) and set(pairs) <= set(found):
+            return PointColumns("spd", len(letters), [str(found[pair]) for pair in pairs])
     return None
