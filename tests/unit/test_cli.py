@@ -24,7 +24,7 @@ from geodp_release import checking
 from geodp_release import folder as folder_module
 from geodp_release import publish as publish_module
 from geodp_release.cli import main
-from geodp_release.pictures import ellipse_factors, ellipse_radii, landmark_radii
+from geodp_release.pictures import ellipse_factors, ellipse_radii, entry_limits, landmark_radii
 from geodp_release.publish import plan_of
 from geodp_release.settings import read_settings
 
@@ -156,6 +156,7 @@ def drawn(monkeypatch):
 
 def test_a_release_is_a_folder_with_a_release_a_page_and_a_table(holder, drawn, capsys):
     """Nothing of the data is in it: neither as written nor to as many digits as a page shows."""
+    write(SETTINGS | {"units": {"age": "years", "c0": "mm"}})
     assert main(["release", "mine.yaml"]) == 0
     shown, out = capsys.readouterr(), holder / "out" / "trial"
     assert sorted(os.listdir(out)) == ["index.html", "predictions.csv", "release.json"]
@@ -167,24 +168,33 @@ def test_a_release_is_a_folder_with_a_release_a_page_and_a_table(holder, drawn, 
     assert list(table.pop("note").isna()) == list(there)
     table = table.astype(float)
     assert list(table["covariate"]) == ages
-    found = table[[f"coordinate_{k + 1}" for k in range(DIM)]].to_numpy()
+    found = table[COLUMNS].to_numpy()
     np.testing.assert_array_equal(found[there], release.predict(ages)[there])
     assert np.all(np.isnan(found[~there]))
     np.testing.assert_array_equal(table["band_90"], release.band(ages, 0.9))
     np.testing.assert_array_equal(table["band_95"], release.band(ages, 0.95))
     page = (out / "index.html").read_text()
     heads = re.findall(r"<th(?: .*?)?>(.*?)</th>", page)
-    assert heads[:3] == ["age", "radius of the 90 % band", "radius of the 95 % band"]
+    terms = ["response", "term", "estimate", "95 % interval", "p"]
+    bands = ["radius of the 90 % band", "radius of the 95 % band"]
+    assert heads[:16] == [*terms, "age (years)", "c0 (mm)", *COLUMNS[1:], *bands]
     cells = re.findall('<td class="number">(.*?)</td>', page)
-    bands = [f"{table[name][0]:.5g}" for name in ("band_90", "band_95")]
-    assert cells[1:3] == (["no subjects here", ""] if bands[0] == "nan" else bands)
+    fitted = release.coefficients()
+    slope = [f"{each[1, 0]:#.4g}" for each in (fitted.value, fitted.low, fitted.high)]
+    assert cells[3:6] == [slope[0], " to ".join(slope[1:]), *release.p_words()]
+    bands = [f"{table[name][0]:.3g}" for name in ("band_90", "band_95")]
+    of_row = cells[6 * DIM :][: 3 + DIM]
+    assert (of_row[1], of_row[-2:]) == (
+        ("no subjects here", of_row[-2:]) if bands[0] == "nan" else (f"{found[0, 0]:.5g}", bands)
+    )
     for words in (
         release.guarantee.words(),
         # exp(2), rounded up.
         "make no outcome more than 7.39 times as probable.",
         "unknown (predicted errors are for even covariates and equal groups; bands",
-        *("an earlier study", "not stated", "nothing else is released", "python-flint"),
-        *("Data: points that were simulated.", "From age 50 to 90", "geodp 0"),
+        *("an earlier study", "nothing else is released", "python-flint", "geodp 0"),
+        "No source is stated for: space; radius of that ball; largest change over the range;",
+        *("Data: points that were simulated.", "A regression of 8 responses on age (years), from"),
         *(f"<td>R{number}</td>" for number in range(1, 8)),
     ):
         assert words in page
@@ -240,6 +250,7 @@ MISTAKES = [
     ("public.centre", "identity", "public.centre: Euclidean R^8 has no centre called identity"),
     ("public.centre", [1.0], "public.centre: its 1 numbers make no point of"),
     ("public.centre", "nowhere.csv", "nowhere.csv cannot be read"),
+    ("units", {"ages": "years"}, "mine.yaml: key units.ages is unknown: did you mean age?"),
     ("budget", {"epsilon": [1]}, "key budget.epsilon: [1] has none of its forms: give a number or"),
     ("budget", {"epsilon": f"0.{'1' * 99}"}, "budget.epsilon: it has more than 100 characters"),
     ("budget", {"epsilon": 10**99}, "budget.epsilon: a budget of 1e+99 is not between"),
@@ -778,6 +789,17 @@ def test_landmarks_of_shapes_in_a_ball_are_in_their_discs(harmonics):
 def ends_of_steps(manifold, point, radius, number, rng):
     starts = np.broadcast_to(point, (number, *point.shape))
     return manifold.exp(starts, radius * manifold.random_direction(rng, starts))
+
+
+def test_entries_of_matrices_in_a_ball_are_within_their_limits():
+    manifold = SPD(3)
+    matrix = np.array([[2.0, 0.3, -0.9], [0.3, 0.5, 0.0], [-0.9, 0.0, 1.0]])
+    ends = manifold.entries(ends_of_steps(manifold, matrix, 0.4, 100000, np.random.default_rng(3)))
+    [low], [high] = entry_limits(manifold, matrix[None], np.array([0.4]))
+    within = (low <= ends) & (ends <= high)
+    assert np.all(within)
+    # No wider than they have to be.
+    np.testing.assert_allclose(np.ptp(ends, axis=0), high - low, rtol=0.06)
 
 
 def test_ellipses_of_matrices_in_a_ball_are_in_their_ring():

@@ -1,10 +1,10 @@
 """Releases without a covariate and with several: means, and geodesics of several covariates."""
 
 import csv
-import re
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -455,13 +455,25 @@ def test_releases_are_saved_loaded_and_printed(covariates, tmp_path):
         np.testing.assert_allclose(several, [found.footpoint] * 3, rtol=0.0, atol=1e-14)
 
 
+def called(made, names, responses=(), is_geographic=False):
+    """What settings say of the names of a release."""
+    assumptions, public = made.plan.assumptions, SimpleNamespace(centre=[0.0, 0.0])
+    about = {"assumptions": assumptions, "public": public, "is_geographic": is_geographic}
+    return SimpleNamespace(names=names, responses=responses, labels=list, **about)
+
+
 @pytest.mark.parametrize("names", [[], ["age", "sex"]])
-@pytest.mark.parametrize("manifold", [geodp.SPD(2), geodp.Sphere(2)])
+@pytest.mark.parametrize(
+    "manifold", [geodp.SPD(2), geodp.SPD(3), geodp.Sphere(2), "latitude_longitude"]
+)
 def test_figures_have_a_title_a_covariate(manifold, names):
     """Of several covariates one line each; of a mean none."""
-    assumptions = assumed(manifold, len(names), 300)
+    is_map = manifold == "latitude_longitude"
+    assumptions = assumed(geodp.Sphere(2) if is_map else manifold, len(names), 300)
     made = geodp.release_geodesic(quick(assumptions), *cohort(assumptions), ONE_EACH)
-    svg, caption = picture(made, np.full((1, len(names)), 12.0), 0.95, names)
+    settings = called(made, names, is_geographic=is_map)
+    svg, caption = picture(made, settings, np.full((1, len(names)), 12.0), 0.95)
+    assert ("longitude" in svg) == is_map
     assert all(name in svg for name in names)
     assert "covariate" not in caption or names
 
@@ -496,14 +508,13 @@ def test_bands_and_figures_end_where_subjects_do(manifold):
     assert np.isfinite(made.band(x)).tolist() == [True, False]
     # Over where subjects are, and not in their midst alone.
     assert 0.0 < made.error < np.min(made.band([10.5, 11.5]))
-    svg, caption = picture(made, x, 0.95, ["age"])
+    settings = called(made, ["age"], [] if manifold.dtype is complex else ["a", "b", "c"])
+    svg, caption = picture(made, settings, x, 0.95)
     assert svg.count("no subjects here") == 1 or "end where" in caption
-    rows = folder.predictions(made, x, ["age"])
+    rows = folder.predictions(made, settings, x)
     for row, there, note in zip(rows, [True, False], ["", "no subjects here"], strict=True):
         _, *numbers, said = row.values()
         assert ({*np.isfinite(numbers)}, said) == ({there}, note)
-    heads, [_, cells] = folder._prediction_table(rows, manifold, ["age"])
-    assert cells == ["20", "no subjects here", *[""] * (len(heads) - 2)]
 
 
 @pytest.mark.parametrize("manifold", [geodp.SPD(2), geodp.Sphere(2)])
@@ -593,7 +604,7 @@ def holder(tmp_path, monkeypatch):
 def test_the_command_releases_means_and_several_covariates(covariates, holder, capsys, few_points):
     Path("mine.yaml").write_text(yaml.safe_dump(settings_with(covariates)))
     assert main(["plan", "mine.yaml"]) == 0
-    shown, what = capsys.readouterr().out, "a mean" if covariates == 0 else "geodesics"
+    shown, what = capsys.readouterr().out, "a mean" if covariates == 0 else "a plane"
     assert f"trial: {what} on Euclidean R^8" in shown
     assert f"for {what} drawn" in shown
     assert main(["check", "mine.yaml"]) == 0
@@ -603,7 +614,7 @@ def test_the_command_releases_means_and_several_covariates(covariates, holder, c
     release = geodp.Release.load(out / "release.json")
     with open(out / "predictions.csv", newline="") as file:
         rows = list(csv.DictReader(file))
-    predicted = [[float(row[f"coordinate_{k + 1}"]) for k in range(DIM)] for row in rows]
+    predicted = [[float(row[name]) for name in COLUMNS] for row in rows]
     page = (out / "index.html").read_text()
     if covariates == 0:
         assert len(rows) == 1
@@ -621,9 +632,7 @@ def test_the_command_releases_means_and_several_covariates(covariates, holder, c
     assert at.tolist() == [[70, 0], [50, 0], [90, 0], [70, 1]]
     there = release.has_subjects(at)[:, None]
     np.testing.assert_array_equal(np.where(there, release.predict(at), np.nan), predicted)
-    assert "two covariates" not in page
-    assert "on 2 covariates (age, sex)" in page
-    assert re.search(r"From sex 0 to 1 the released geodesic has length 0\.\d", page)
+    assert "A regression of 8 responses on age and sex, from" in page
     assert '<th class="number">sex</th>' in page
     # From one group to the other coordinates grow by 0.2.
     first, *_, second = np.array(predicted)

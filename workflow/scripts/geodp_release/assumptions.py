@@ -16,8 +16,8 @@ from geodp_release.simulation import EVENLY, SQUARES, TWO_GROUPS, UNKNOWN
 NONE, LOG = "none", "log"
 TRANSFORMATIONS: dict[str, Any] = {NONE: np.asarray, LOG: np.log}
 
-# What a release is without a covariate, with one, and with more.
-WHAT = ("a mean", "a geodesic", "geodesics")
+# What a release is without a covariate, with one, and with more; and in flat space.
+WHAT, FLAT = ("a mean", "a geodesic", "geodesics"), ("a mean", "a line", "a plane")
 
 REPLACE, ADD_OR_REMOVE = "replace one subject", "add or remove one subject"
 NEIGHBOURS = (REPLACE, ADD_OR_REMOVE)
@@ -230,7 +230,31 @@ class Assumptions:
     @property
     def what(self):
         """What is released: a mean, a geodesic, or one for each covariate."""
-        return WHAT[min(self.number_of_covariates, 2)]
+        return (FLAT if self.is_flat else WHAT)[min(self.number_of_covariates, 2)]
+
+    @property
+    def is_flat(self):
+        """Whether the space is Euclidean, where coefficients mean something."""
+        return type(self.manifold) is Euclidean
+
+    @property
+    def coefficients(self):
+        """Matrix (1 + k, 1 + k) from a flat state to the prediction at `usual` and to slopes."""
+        ends = zip(self.transformations, self.ranges, strict=True)
+        widths = [np.ptp(TRANSFORMATIONS[scale](limits)) for scale, limits in ends]
+        matrix = np.diag(1.0 / np.array([1.0, *widths]))
+        matrix[0, 1:] = self.places(self.usual[None])[0]
+        return matrix
+
+    @property
+    def without_source(self):
+        """What the public inputs are that were given without a source, by their names."""
+        given = {name: _tuple(getattr(self, name))[0] for name in self.described()}
+        return {
+            name: what
+            for name, (what, _) in self.described().items()
+            if not (self.sources.get(name) or isinstance(given[name], _Widest | None))
+        }
 
     @property
     def ranges(self):
@@ -350,7 +374,7 @@ class Assumptions:
             resting = "predicted errors and bands rest on it"
         return {
             "shooting_vector_length": (
-                f"longest geodesic{s} over the range{s}",
+                f"{'largest change' if self.is_flat else 'longest geodesic'}{s} over the range{s}",
                 f"{lengths} {self.manifold.length_unit}",
             ),
             "covariate_range": (f"range{s} of the covariate{s}", ranges),

@@ -11,7 +11,7 @@ and adjoints of the derivative of Exp, moved coverage by less than one point.
 
 from dataclasses import replace
 from itertools import takewhile
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,16 +44,17 @@ NARROWEST = 0.015**2
 
 
 class Estimate(NamedTuple):
-    """A number with the interval of a level.
+    """A number, or an array, with the interval of a level.
 
     Attributes
     ----------
-    value, low, high, level : float
+    value, low, high : float or ndarray
+    level : float
     """
 
-    value: float
-    low: float
-    high: float
+    value: Any
+    low: Any
+    high: Any
     level: float
 
     @classmethod
@@ -219,6 +220,16 @@ def sampled_errors(found, rng):
     """
     root = np.linalg.cholesky(found.estimate_covariance)
     return found.errors + root @ rng.normal(size=found.errors.shape)
+
+
+def coefficient_errors(matrix, noise, errors):
+    """Errors (m, n dim) of combinations (m, 1 + k) of the parts of flat states.
+
+    Of errors with sampling variation and without it, as if records scattered in one direction
+    alone: whichever that is, intervals of them hold.
+    """
+    found = matrix @ (noise + np.sqrt(errors.shape[-1]) * (errors - noise))
+    return np.moveaxis(found, 1, 0).reshape((len(matrix), -1))
 
 
 def agreeing_moments(assumptions, stage, moments, least=NARROWEST):

@@ -8,6 +8,7 @@ import csv
 import io
 import os
 import platform
+import re
 import shutil
 import tempfile
 from datetime import UTC, datetime
@@ -21,21 +22,16 @@ import geodp
 from geodp.data.records import has_landmarks
 from geodp.data.tables import landmark_columns
 from geodp.errors import DataError
+from geodp.manifolds.spd import SPD
 from geodp_release.bands import LEVELS
 from geodp_release.doubts import WITHHELD
 from geodp_release.new_files import umask
-from geodp_release.pictures import NOBODY, landmarks_of, picture
+from geodp_release.pictures import NOBODY, degrees_of, landmarks_of, picture
 
 RELEASE, PAGE, TABLE = "release.json", "index.html", "predictions.csv"
 
 # Column of the table that says where there are no subjects.
 NOTE = "note"
-
-# Of what the error is, without a covariate, with one, and with more.
-ERROR_OF = ("the mean", "the geodesic where subjects are", "predictions where subjects are")
-
-# Digits of a number on the page; the files have all.
-DIGITS = 5
 
 
 def refuse_taken(folder):
@@ -71,7 +67,7 @@ def write_folder(release, settings, folder):
     # For its owner alone until it is complete.
     partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
-        rows = predictions(release, settings.covariates, settings.names)
+        rows = predictions(release, settings, settings.covariates)
         release.save(partial / RELEASE)
         (partial / TABLE).write_text(_csv(rows), encoding="utf-8")
         (partial / PAGE).write_text(page(release, settings, rows), encoding="utf-8")
@@ -91,7 +87,7 @@ def _unwritable(folder, problem):
     )
 
 
-def predictions(release, covariates, names_of_covariates):
+def predictions(release, settings, covariates):
     """Predictions as a table: a dictionary for each row of covariates (m, k).
 
     Its numbers are NaN where there are no subjects, and its note says so.
@@ -99,37 +95,47 @@ def predictions(release, covariates, names_of_covariates):
     assumptions = release.plan.assumptions
     manifold = assumptions.manifold
     points = release.predict(covariates)
-    if has_landmarks(manifold):
-        landmarks = landmarks_of(manifold, assumptions.centre, points)
-        names = landmark_columns(manifold.landmarks)
-        values = np.stack([landmarks.real, landmarks.imag], axis=-1).reshape(len(points), -1)
-    else:
-        values = points.reshape(len(points), -1)
-        names = [f"coordinate_{index + 1}" for index in range(values.shape[-1])]
+    values = _values(settings, manifold, points)
     there = release.has_subjects(covariates)
     values = np.where(there[:, None], values, np.nan)
     bands = {_band(level): release.band(covariates, level) for level in LEVELS}
-    keys = covariate_columns(names_of_covariates)
+    if settings.is_geographic:
+        bands |= {f"{name}_degrees": np.degrees(radii) for name, radii in bands.items()}
+    known, names = columns(settings, values.shape[-1])
     return [
         {
-            **dict(zip(keys, row.tolist(), strict=True)),
-            **{name: float(radii[index]) for name, radii in bands.items()},
+            **dict(zip(known, row.tolist(), strict=True)),
             **dict(zip(names, map(float, values[index]), strict=True)),
+            **{name: float(radii[index]) for name, radii in bands.items()},
             NOTE: "" if there[index] else NOBODY,
         }
         for index, row in enumerate(covariates)
     ]
 
 
-def covariate_columns(names):
-    """Columns of the covariates in the table of predictions: one alone is called ``covariate``."""
-    if len(names) == 1:
-        return ["covariate"]
-    columns = [f"covariate_{name}" for name in names]
-    # Names are the holder's, and two may be the same.
-    if len({*columns}) < len(names):
-        return [f"covariate_{index + 1}" for index in range(len(names))]
-    return columns
+def _values(settings, manifold, points):
+    """Coordinates or landmarks (m, c) of points, in the order of their columns."""
+    if has_landmarks(manifold):
+        landmarks = landmarks_of(manifold, settings.assumptions.centre, points)
+        return np.stack([landmarks.real, landmarks.imag], axis=-1).reshape(len(points), -1)
+    if settings.is_geographic:
+        return degrees_of(points)
+    matrices = isinstance(manifold, SPD)
+    return manifold.entries(points) if matrices else points.reshape(len(points), -1)
+
+
+def columns(settings, number):
+    """Columns of the covariates and of so many coordinates in the table of predictions."""
+    known = [f"covariate_{name}" for name in settings.names]
+    names = [re.sub(r"\W+", "_", name) for name in settings.responses]
+    if len(known) == 1:
+        known = ["covariate"]
+    # Names are the holder's, and two may be the same, or those of other columns.
+    if len({*known}) < len(known):
+        known = [f"covariate_{index + 1}" for index in range(len(known))]
+    if len({*names, *known, NOTE, *map(_band, LEVELS)}) < len(known) + len(names) + 3:
+        names = [f"coordinate_{index + 1}" for index in range(number)]
+    return known, names or landmark_columns(number // 2)
 
 
 def _band(level):
@@ -149,12 +155,12 @@ def page(release, settings, rows):
     # Imported here, since plans do without it.
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    plan, names = release.plan, settings.names
-    assumptions, manifold = plan.assumptions, plan.assumptions.manifold
-    svg, caption = picture(release, settings.covariates, LEVELS[-1], names)
+    plan, manifold = release.plan, release.plan.assumptions.manifold
+    svg, caption = picture(release, settings, settings.covariates, LEVELS[-1])
 
     def length_of(number):
-        return f"{number:.3g} {manifold.length_unit}".strip()
+        degrees = f" ({np.degrees(number):.3g} degrees)" if settings.is_geographic else ""
+        return f"{number:.3g} {settings.length_unit}".strip() + degrees
 
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
@@ -166,40 +172,24 @@ def page(release, settings, rows):
         keep_trailing_newline=True,
     )
     environment.filters["length_of"] = length_of
-    heads, predicted = _prediction_table(rows, manifold, names)
     return environment.get_template("index.html.j2").render(
         RELEASE=RELEASE,
         TABLE=TABLE,
         WITHHELD=WITHHELD,
+        LEVELS=LEVELS,
         settings=settings,
-        names=names,
+        names=settings.names,
+        labels=settings.labels(settings.names),
+        responses=settings.labels(settings.responses),
         plan=plan,
         release=release,
-        assumptions=assumptions,
+        assumptions=plan.assumptions,
         guarantee=release.guarantee,
-        space=f"a curved space ({manifold.name}, {manifold.dim} dimensions)",
-        subjects=(
-            f"{assumptions.subjects} subjects"
-            if assumptions.changes == 2
-            else f"about {release.number:g} subjects (a private count)"
-        ),
-        lengths=[
-            f"From {name} {low:g} to {high:g} the released geodesic has length "
-            f"{length_of(float(manifold.norm(release.footpoint, vector)))}."
-            for name, (low, high), vector in zip(
-                names, assumptions.ranges, release.shooting_vectors, strict=True
-            )
-        ],
         meaning=_meaning(plan),
         svg=svg,
         caption=caption,
-        heads=heads,
-        predictions=predicted,
-        error_of=ERROR_OF[min(len(names), 2)],
-        hypotheses=[
-            [each.name, each.by_code, each.by_holder] for each in release.guarantee.hypotheses
-        ],
-        inputs=_input_table(assumptions),
+        rows=rows,
+        centre=_values(settings, manifold, plan.assumptions.centre[None])[0],
         is_shape=has_landmarks(manifold),
         date=datetime.now(UTC).date().isoformat(),
         versions=_versions(),
@@ -235,44 +225,3 @@ def _versions():
             "python-flint": flint.__version__,
         }.items()
     )
-
-
-def _prediction_table(rows, manifold, names_of_covariates):
-    """Heads and cells: covariates and radii, and coordinates where there are few."""
-    unit = f" ({manifold.length_unit})" if manifold.length_unit else ""
-    names = [f"radius of the {100 * level:g} % band{unit}" for level in LEVELS]
-    keys = [*covariate_columns(names_of_covariates), *map(_band, LEVELS)]
-    others = [key for key in rows[0] if key not in (*keys, NOTE)]
-    if not has_landmarks(manifold) and len(others) <= 9:
-        keys += others
-        names += [key.replace("_", " ") for key in others]
-    cells = [
-        ["withheld" if np.isnan(row[key]) else f"{row[key]:.{DIGITS}g}" for key in keys]
-        for row in rows
-    ]
-    known = len(names_of_covariates)
-    for row, found in zip(rows, cells, strict=True):
-        if row[NOTE]:
-            found[known:] = [row[NOTE], *[""] * (len(keys) - known - 1)]
-    return [*names_of_covariates, *names], cells
-
-
-def _input_table(assumptions):
-    """Every public input with its value and its source."""
-    return [
-        [
-            what,
-            _point_in_words(assumptions) if name == "centre" else value,
-            assumptions.sources.get(name) or "not stated",
-        ]
-        for name, (what, value) in assumptions.described().items()
-    ]
-
-
-def _point_in_words(assumptions):
-    if has_landmarks(assumptions.manifold):
-        return f"the dashed shape of the figure; its coordinates are in {RELEASE}"
-    values = assumptions.centre.ravel()
-    if len(values) > 9:
-        return f"a point; its coordinates are in {RELEASE}"
-    return ", ".join(f"{value:.{DIGITS}g}" for value in values)

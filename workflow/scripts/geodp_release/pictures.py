@@ -10,6 +10,7 @@ import numpy as np
 
 from geodp.data.landmarks import signed_area
 from geodp.data.records import has_landmarks
+from geodp.data.tables import unit_vectors
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.spd import SPD
 from geodp_release.doubts import WITHHELD
@@ -19,11 +20,15 @@ LINE, BAND = "#14315f", "#a9c4e2"
 NOBODY = "no subjects here"
 CENTRE: dict[str, Any] = {"color": "0.5", "linewidth": 0.9, "linestyle": "--", "zorder": 2}
 
+POINT: dict[str, Any] = {"linestyle": "none", "marker": "x"}
+
 # Most predictions and coordinates in a figure.
 PANELS, COORDINATES = 5, 6
 
 # From so many landmarks on an outline is a curve, and its band a tube about it.
 CURVED = 21
+
+ENTRIES = "Entries of the predicted matrix, and the least and greatest in the ball about it,"
 
 # Points of a curve.
 POINTS = 121
@@ -46,15 +51,17 @@ STYLE: Any = {
 }
 
 
-def picture(release, covariates, level, names):
+def picture(release, settings, covariates, level):
     """The figure of predictions at covariates (m, k) as SVG, and what it shows in a sentence.
 
     Where there are no subjects it shows none.
-    ``level`` is the probability of the bands, and ``names`` are those of the covariates.
+    ``level`` is the probability of the bands; `ReleaseSettings` say what is called how.
     """
     import matplotlib as mpl
 
-    manifold, withheld = release.plan.assumptions.manifold, bool(release.doubts())
+    assumptions, names = release.plan.assumptions, settings.names
+    manifold, withheld = assumptions.manifold, bool(release.doubts())
+    centre: dict[str, Any] | None = CENTRE
     if len(covariates) > PANELS:
         covariates = covariates[np.linspace(0, len(covariates) - 1, PANELS).round().astype(int)]
     with mpl.rc_context(STYLE):
@@ -62,11 +69,15 @@ def picture(release, covariates, level, names):
             figure, caption, promise = _shapes(release, covariates, level, names)
         elif isinstance(manifold, SPD) and manifold.size == 2:
             figure, caption, promise = _ellipses(release, covariates, level, names)
+        elif settings.is_geographic:
+            figure, caption, promise = _map(release, settings, level)
+            # One that was not chosen may be anywhere.
+            centre = CENTRE | POINT if settings.public.centre != "anywhere" else None
         elif not names:
-            figure, caption, promise = _mean_coordinates(release, level)
+            figure, caption, promise = _mean_coordinates(release, settings, level)
         else:
-            figure, caption, promise = _coordinates(release, level, names)
-        _legend(figure, None if withheld else level)
+            figure, caption, promise = _coordinates(release, settings, level)
+        _legend(figure, None if withheld else level, centre)
         file = io.StringIO()
         figure.savefig(file, format="svg", bbox_inches="tight", metadata={"Date": None})
     svg = file.getvalue()
@@ -104,14 +115,13 @@ def _figure(width, height):
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def _legend(figure, level):
+def _legend(figure, level, centre):
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    handles: list[Any] = [
-        Line2D([], [], color=LINE, label="released prediction"),
-        Line2D([], [], **CENTRE, label="public centre, chosen before"),
-    ]
+    handles: list[Any] = [Line2D([], [], color=LINE, label="released prediction")]
+    if centre is not None:
+        handles.append(Line2D([], [], **centre, label="public centre, chosen before"))
     if level is not None:
         handles.insert(1, Patch(facecolor=BAND, label=f"{100 * level:g} % band"))
     figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), fontsize=8)
@@ -273,12 +283,75 @@ def ellipse_radii(matrix, directions):
     return 1.0 / np.sqrt(np.sum(directions * np.linalg.solve(matrix, directions), axis=0))
 
 
-def _coordinates(release, level, names):
+def degrees_of(points):
+    """Latitudes and longitudes (..., 2) of unit vectors (..., 3)."""
+    x, y, z = np.moveaxis(points, -1, 0)
+    return np.degrees(np.stack([np.arctan2(z, np.hypot(x, y)), np.arctan2(y, x)], axis=-1))
+
+
+def _map(release, settings, level):
+    """A map for each covariate: the curve of predictions, and the balls about it."""
+    names, is_chosen = settings.names, settings.public.centre != "anywhere"
+    panels = max(len(names), 1)
+    figure = _figure(4.4 * panels + 0.4, 3.9)
+    for index, panel in enumerate(figure.subplots(1, panels, squeeze=False)[0]):
+        rows: Any = _rows_along(release.plan.assumptions, index) if names else None
+        there = release.has_subjects(rows)
+        found = release.predict(rows), release.band(rows, level), there
+        line = _draw_map(panel, release.plan.assumptions.centre, is_chosen, *found)
+        panel.set(xlabel="longitude (degrees)", ylabel="latitude (degrees)")
+        for end in np.flatnonzero(there)[[0, -1]] if names and np.any(there) else ():
+            value = f"{names[index]} {rows[end, index]:g}"
+            panel.annotate(
+                value, line[end], (0, 9), textcoords="offset points", ha="center", fontsize=8
+            )
+        figure.set_figheight(4.0 * min(panel.get_aspect() * panel.get_data_ratio(), 1.3) + 0.8)
+    what = f"curve along {' and '.join(names)}" if names else "mean"
+    ends = "" if np.all(there) else " It ends where there are no subjects."
+    return (
+        figure,
+        f"Map of the released {what}.{ends}",
+        f"{'At each covariate, the' if names else 'The'} true point lies within a ball about the "
+        "released one, and the shaded region is all these balls: it does so",
+    )
+
+
+def _draw_map(panel, centre, is_chosen, points, radii, there):
+    """Draw points (m, 3), balls about them and a centre; longitudes and latitudes (m, 2)."""
+    reach = np.degrees(np.nan_to_num(radii))
+    places = degrees_of(np.concatenate([points, centre[None]]))[:, ::-1]
+    places[:, 0] = np.unwrap(places[:, 0], period=360.0)
+    line, place = places[:-1], places[-1:]
+    # How far a ball reaches along parallels, at most; about a pole all around.
+    nearest = np.minimum(np.abs(line[:, 1]) + reach, 89.0)
+    sides = np.stack([np.minimum(reach / np.cos(np.radians(nearest)), 180.0), reach], axis=-1)
+    corners = np.concatenate([(line - sides)[there], (line + sides)[there]])
+    if is_chosen:
+        panel.plot(*place.T, **CENTRE | POINT)
+        corners = np.concatenate([corners, place])
+    low, high = np.min(corners, axis=0), np.max(corners, axis=0)
+    edge = 0.08 * (high - low) + 0.1
+    low, high = np.maximum(low - edge, [-np.inf, -90.0]), np.minimum(high + edge, [np.inf, 90.0])
+    grid = np.stack(np.meshgrid(*np.linspace(low, high, 2 * POINTS).T), axis=-1)
+    beyond = np.arccos(np.clip(unit_vectors(grid[..., ::-1]) @ points[there].T, -1.0, 1.0))
+    within = np.min(beyond - radii[there], axis=-1)
+    panel.contourf(*np.moveaxis(grid, -1, 0), within, [-np.pi, 0.0], colors=[BAND])
+    line[~there] = np.nan
+    panel.plot(*line.T, color=LINE, marker="o" if len(line) < 3 else None)
+    panel.grid(color="0.88", linewidth=0.6)
+    panel.xaxis.set_major_formatter(lambda value, _: f"{(value + 180.0) % 360.0 - 180.0:g}")
+    panel.set_aspect(1.0 / max(np.cos(np.radians(0.5 * (low + high)[1])), 0.25))
+    return line
+
+
+def _coordinates(release, settings, level):
     """A row of panels for each covariate, the others in their middle; of one as many as need be."""
+    names = settings.labels(settings.names)
     several = len(names) > 1
     found = [_along(release, level, index) for index in range(len(names))]
     *_, what = found[0]
     number = found[0][1].shape[-1]
+    responses = _responses(settings, number)
     shown = min(number, 3 if several else COORDINATES)
     columns = min(shown, 3)
     rows = len(names) if several else -(-shown // columns)
@@ -286,7 +359,7 @@ def _coordinates(release, level, names):
     share = {"sharex": "row", "sharey": "col"} if several else {"sharex": True}
     panels = figure.subplots(rows, columns, squeeze=False, **share)
     for row, (name, along) in enumerate(zip(names, found, strict=True)):
-        covariates, values, radius, before, _ = along
+        covariates, values, low, high, before, _ = along
         some = panels[row] if several else panels.ravel()
         for index, panel in enumerate(some):
             panel.set_visible(index < shown)
@@ -296,20 +369,19 @@ def _coordinates(release, level, names):
             panel.axhline(before[index], **CENTRE)
             if len(covariates) == 2:
                 width = 0.2 * np.ptp(covariates)
-                panel.bar(covariates, 2.0 * radius, width, line - radius, color=BAND)
+                panel.bar(covariates, (high - low)[:, index], width, low[:, index], color=BAND)
                 panel.hlines(line, covariates - 0.3 * width, covariates + 0.3 * width, color=LINE)
                 panel.set_xticks(covariates)
             else:
-                panel.fill_between(
-                    covariates, line - radius, line + radius, color=BAND, linewidth=0
-                )
+                limits = low[:, index], high[:, index]
+                panel.fill_between(covariates, *limits, color=BAND, linewidth=0)
                 panel.plot(covariates, line, color=LINE)
                 panel.set_xlim(covariates[0], covariates[-1])
             if row == 0:
-                panel.set_title(f"coordinate {index + 1}")
+                panel.set_title(responses[index])
             if several or index + columns >= shown:
                 panel.set_xlabel(name)
-    first = f", the first {shown} of {number}" if shown < number else ""
+    first = f", the first {shown} of {number}," if shown < number else ""
     against = (
         "each covariate, with the others in their middle or first group"
         if several
@@ -318,52 +390,98 @@ def _coordinates(release, level, names):
     ends = any(np.any(np.isnan(values)) for _, values, *_ in found)
     return (
         figure,
-        f"{what}{first}, against {against}."
+        f"{what}{first} against {against}."
         f"{' Lines end where there are no subjects.' if ends else ''}",
-        "At each covariate, the true coordinates all lie within the bands",
+        f"At each covariate, the true {_kind(release)} within the bands",
     )
 
 
-def _along(release, level, index):
-    """Covariates along a range, coordinates of predictions there, their bands, and the centre's.
+def _kind(release):
+    manifold = release.plan.assumptions.manifold
+    if manifold.dim == 1:
+        return "value lies"
+    return f"{'entries' if isinstance(manifold, SPD) else 'coordinates'} all lie"
 
-    Of two groups these are its ends.
-    """
-    assumptions = release.plan.assumptions
+
+def _responses(settings, number):
+    """Names of coordinates with their units; those of a logarithm are numbered."""
+    named = settings.labels(settings.responses)
+    return named if len(named) == number else [f"coordinate {k + 1}" for k in range(number)]
+
+
+def _rows_along(assumptions, index):
+    """Covariates (m, k) along the range of one of them; of two groups its ends."""
     low, high = assumptions.ranges[index]
     is_group = assumptions.spreads[index] == TWO_GROUPS
     rows = np.tile(assumptions.usual, (2 if is_group else POINTS, 1))
     rows[:, index] = np.linspace(low, high, len(rows))
-    values, before, what = _coordinates_of(assumptions, release.predict(rows))
-    values[~release.has_subjects(rows)] = np.nan
-    return rows[:, index], values, release.band(rows, level), before, what
+    return rows
 
 
-def _coordinates_of(assumptions, points):
-    """Coordinates of points (m, coordinates), those of the centre, and what they are."""
+def _along(release, level, index):
+    """Covariates along a range, with what `_coordinates_of` has of predictions there."""
+    rows = _rows_along(release.plan.assumptions, index)
+    return rows[:, index], *_coordinates_of(release, rows, level)
+
+
+def _coordinates_of(release, rows, level):
+    """Coordinates (m, coordinates) of predictions and their limits, the centre's, what they are."""
+    assumptions = release.plan.assumptions
     manifold, centre = assumptions.manifold, assumptions.centre
-    # Neither chords, nor logarithms where curvature is negative, are longer than distances.
-    if manifold.curvature_bounds[0] >= 0.0 or isinstance(manifold, Euclidean):
-        return points.reshape(len(points), -1), centre.ravel(), "Coordinates of the prediction"
-    values = manifold.coordinates(centre, manifold.log(centre, points))
-    what = "Coordinates of the prediction's logarithm at the public centre"
-    return values, np.zeros(values.shape[-1]), what
+    points, radii = release.predict(rows), release.band(rows, level)
+    if isinstance(manifold, SPD):
+        before, what = manifold.entries(centre), ENTRIES
+        values, (low, high) = manifold.entries(points), entry_limits(manifold, points, radii)
+    else:
+        # Neither chords, nor logarithms where curvature is negative, are longer than distances.
+        values, before = points.reshape(len(points), -1), centre.ravel()
+        what = "Coordinates of the prediction"
+        if manifold.curvature_bounds[0] < 0.0:
+            values = manifold.coordinates(centre, manifold.log(centre, points))
+            before, what = np.zeros(values.shape[-1]), f"{what}'s logarithm at the public centre"
+        elif isinstance(manifold, Euclidean):
+            what = "The prediction" if manifold.dim == 1 else "Predictions"
+        low, high = values - radii[:, None], values + radii[:, None]
+    values = np.where(release.has_subjects(rows)[:, None], values, np.nan)
+    return values, low, high, before, what
 
 
-def _mean_coordinates(release, level):
+def entry_limits(manifold, matrices, radii):
+    """Least and greatest entries (2, m, K) of SPD matrices within balls (m,) about some.
+
+    They are exact: in units of the diagonal an entry of correlation r is
+    ``((1 + r) Q(u) - (1 - r) Q(w)) / 2``, for the quadratic form Q of the exponential of a
+    tangent vector, and orthonormal u and w. That is greatest where these are its eigenvectors.
+    """
+    roots = np.sqrt(np.diagonal(matrices, axis1=-2, axis2=-1))
+    units = manifold.entries(roots[..., :, None] * roots[..., None, :])
+    correlations = manifold.entries(matrices) / units
+    angles = np.linspace(0.0, 0.5 * np.pi, 2 * POINTS)
+    gains = np.exp(np.multiply.outer(radii, [np.cos(angles), -np.sin(angles)]))[:, None]
+
+    def greatest(r):
+        forms = (1.0 + r)[..., None] * gains[..., 0, :] - (1.0 - r)[..., None] * gains[..., 1, :]
+        return 0.5 * units * np.max(forms, axis=-1)
+
+    return np.stack([-greatest(-correlations), greatest(correlations)])
+
+
+def _mean_coordinates(release, settings, level):
     """Coordinates of a mean, side by side."""
-    values, before, what = _coordinates_of(release.plan.assumptions, release.predict())
+    values, low, high, before, what = _coordinates_of(release, None, level)
     places = np.arange(1, values.shape[-1] + 1)
-    radius = float(release.band(level=level)[0])
-    figure = _figure(min(2.0 + 0.35 * len(places), 8.0), 2.6)
+    figure = _figure(min(2.0 + 0.8 * len(places), 8.0), 2.6)
     panel = figure.subplots()
-    panel.bar(places, 2.0 * radius, bottom=values[0] - radius, width=0.5, color=BAND)
+    panel.bar(places, (high - low)[0], bottom=low[0], width=0.5, color=BAND)
     panel.hlines(before, places - 0.35, places + 0.35, **CENTRE)
     panel.hlines(values[0], places - 0.25, places + 0.25, color=LINE)
-    panel.set_xlabel("coordinate")
-    panel.locator_params(axis="x", integer=True)
+    if len(places) <= COORDINATES:
+        panel.set_xticks(places, _responses(settings, len(places)))
+    else:
+        panel.set_xlabel("coordinate")
+        panel.locator_params(axis="x", integer=True)
     return (
         figure,
-        f"{what.replace('prediction', 'mean')}.",
-        "The true coordinates all lie within the bars",
+        f"{what.replace('prediction', 'mean').replace('predicted', 'mean')}.",
+        f"The true {_kind(release)} within the bars",
     )

@@ -5,6 +5,7 @@ on the records.  Random bits come from the operating system, without a seed.
 """
 
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -143,8 +144,28 @@ class Release:
     def doubts(self) -> list[str]:
         """Sentences that say which public input to change next time; bands are withheld then."""
         state = np.stack([self.footpoint, *self.shooting_vectors])
-        typical, errors, away, far, _ = self._simulated
+        typical, errors, away, far, *_ = self._simulated
         return doubts(self, state, away, errors, typical, far)
+
+    def coefficients(self, level: float = bands.LEVELS[-1]) -> bands.Estimate:
+        """Coefficients of a line or plane in flat space with intervals, as arrays (1 + k, dim).
+
+        The prediction at ``plan.assumptions.usual``, and slopes per unit of each covariate, or of
+        its logarithm where that is its transformation.  An interval holds the true coefficient with
+        the probability of the level, in several dimensions or more.  Limits are NaN if there are
+        `doubts`.
+        """
+        assumptions = self.plan.assumptions
+        if not assumptions.is_flat:
+            raise DataError(
+                f"{assumptions.manifold.name} has no coefficients: use predict and band"
+            )
+        _, errors, *_, noise, _ = self._simulated
+        errors = bands.coefficient_errors(assumptions.coefficients, noise, errors)
+        half = np.quantile(np.abs(errors), level, axis=1)[:, None]
+        values = assumptions.coefficients @ [self.footpoint, *self.shooting_vectors]
+        half = np.nan if self.doubts() else half
+        return bands.Estimate(values, values - half, values + half, level)
 
     @property
     def error(self) -> float:
@@ -214,13 +235,17 @@ class Release:
         """Noisy share of records far from the geodesic; ``None`` if no stage counts them."""
         return None if self.far is None else float(np.clip(self.far / self.number, 0.0, 1.0))
 
-    def found(self) -> list[str]:
-        """What was found besides the geodesic: a sentence, and one of records far away."""
-        clauses, unit = [], self.plan.assumptions.manifold.length_unit
-        for number, p_value in enumerate(self.p_values(), start=1):
-            which = f" on covariate {number}" if len(self.shooting_vectors) > 1 else ""
-            least = 1.0 / (1.0 + len(self._simulated[1]))
-            said = f"{p_value:.2g} or less" if p_value <= least else f"{p_value:.2g}"
+    def found(self, names: Sequence[str] = (), unit: str | None = None) -> list[str]:
+        """What was found besides the geodesic: a sentence, and one of records far away.
+
+        They name the covariates, or number them, and lengths are in a unit or the manifold's.
+        """
+        assumptions, clauses = self.plan.assumptions, []
+        unit = assumptions.manifold.length_unit if unit is None else unit
+        for index, (p_value, said) in enumerate(zip(self.p_values(), self.p_words(), strict=True)):
+            which = f" with {names[index] if names else f'covariate {index + 1}'}"
+            if len(self.shooting_vectors) == 1 and not names:
+                which = ""
             there = "there is a trend" if p_value <= SIGNIFICANT else "no trend is clear"
             clauses.append(f"{there}{which} (p = {said})")
         scale, explained = self.residual_scale(), self.r_squared()
@@ -228,10 +253,11 @@ class Release:
             clauses.append(f"R^2, the share of the variance explained, is {explained.words()}")
         if scale is not None:
             unit = f" {unit}".rstrip()
+            each = " in each direction" if assumptions.manifold.dim > 1 else ""
             length = self._last_length(scale.level).words(unit)
             clauses.append(
                 f"{self._last_look[0].residuals} are shorter than {length}, as those of a "
-                f"standard deviation of {scale.value:.2g}{unit} in each direction are"
+                f"standard deviation of {scale.value:.2g}{unit}{each} are"
             )
         together = "; ".join(clauses)
         lines = [f"{together[0].upper()}{together[1:]}."] if clauses else []
@@ -239,7 +265,7 @@ class Release:
             noise = share_of_noise(self.plan, self.number, 0.05)
             lines.append(
                 f"About {self.share_far_away:.0%} of records, give or take {noise:.0%}, "
-                "lie far from the geodesic; the release follows the bulk."
+                f"lie far from the {assumptions.what.split()[-1]}; the release follows the bulk."
             )
         return lines
 
@@ -249,6 +275,11 @@ class Release:
         By how often a shooting vector of simulated releases whose true one is zero is as long.
         """
         return self._p_values.copy()
+
+    def p_words(self) -> list[str]:
+        """Each of `p_values` in words: one that no simulated release reaches is a limit."""
+        least = 1.0 / (1.0 + len(self._simulated[1]))
+        return [f"{p:.2g}{' or less' if p <= least else ''}" for p in self.p_values()]
 
     @cached_property
     def _p_values(self):
@@ -273,12 +304,14 @@ class Release:
     def _simulated(self):
         """Of simulated releases that agree with this one.
 
-        Residuals, errors, lengths, far records, and moment matrices of covariates.
+        Residuals, errors, lengths, far records, errors without sampling variation, and moment
+        matrices of covariates.
         """
         found, rng = bands.agreeing_releases(self.plan, self.moments, self.lengths)
         typical = np.broadcast_to(found.typical, len(found.truth))
         away = np.linalg.norm(found.state, axis=-1) / found.radii
-        return typical, bands.sampled_errors(found, rng), away, found.far, found.covariates.matrix
+        errors = bands.sampled_errors(found, rng)
+        return typical, errors, away, found.far, found.errors, found.covariates.matrix
 
     def save(self, path: str | Path) -> None:
         """Write the release to a new file, as JSON with all digits.

@@ -9,10 +9,11 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import AfterValidator, Field, model_validator
 
+from geodp.data.tables import lower_triangle, unit_vectors
 from geodp.errors import DataError
 from geodp.mechanisms.budgets import parse_budget
 from geodp.settings.reading import LONGEST_NUMBER, PlainLoader, check, load_keys
-from geodp.settings.section import Count, FileName, Section, Text, refused
+from geodp.settings.section import Count, FileName, Section, Text, refused, unknown
 from geodp.settings.sections import CentreName, ManifoldSettings, TableSection, public_centre
 from geodp_release.accounting import CONCENTRATED, PURE, PrivacyBudget
 from geodp_release.assumptions import NEIGHBOURS, NONE, REPLACE, TRANSFORMATIONS, Assumptions
@@ -20,8 +21,8 @@ from geodp_release.files import plan_document
 from geodp_release.simulation import SQUARES, TWO_GROUPS, UNKNOWN
 from geodp_release.subjects import ONE_EACH
 
-# Covariates that are tabulated where the settings name none.
-TABULATED = 5
+# Covariates that are tabulated where the settings name none, and most responses that are spelt out.
+TABULATED, SPELT_OUT = 5, 6
 
 
 def _is_line(text):
@@ -188,8 +189,10 @@ class ReleaseSettings(ReleaseSection):
     """Name of the release in its ledger, its folder and its page."""
     description: Line | None = None
     """What the data are, in a line for readers of the release, which shows it."""
-    covariate: Line | list[Line] = "covariate"
-    """What the release calls the covariate, such as `age`, or a list."""
+    covariate: Line | list[Line] | None = None
+    """What the release calls the covariate, such as `age`, or a list; null for names of columns."""
+    units: dict[Text, Line] = Field(default={})
+    """Unit of a covariate or of a response, by its name or column, which the release shows."""
     data: Annotated[TableSettings | SimulatedSettings, Field(discriminator="source")]
     """The private records."""
     public: PublicSettings
@@ -244,6 +247,9 @@ class ReleaseSettings(ReleaseSection):
                 f"{number} ranges: give as many",
                 "covariate",
             )
+        for name in self.units:
+            if name not in (known := [*self.names, *self.responses]):
+                raise refused(unknown(name, known), f"units.{name}")
         if not all(name.isprintable() for name in self.names):
             raise refused(
                 ": a name has characters that cannot be printed, and the release "
@@ -277,10 +283,63 @@ class ReleaseSettings(ReleaseSection):
         number = len(self.public.ranges)
         if isinstance(self.covariate, list):
             return self.covariate
-        if number == 1:
+        if number == 1 and self.covariate is not None:
             return [self.covariate]
-        # Several have the names of their columns; simulated outlines have one.
-        return self.data.covariates if isinstance(self.data, TableSettings) else []
+        return self.data.covariates if isinstance(self.data, TableSettings) else ["age"][:number]
+
+    @property
+    def responses(self):
+        """What coordinates of predictions are called: as their columns, where each has its own.
+
+        Of matrices they are the entries of the upper triangle, and of shapes there are none.
+        """
+        space, size = self.public.manifold.name, self.public.manifold.size
+        columns = getattr(self.data, "columns", None) or []
+        found = [f"coordinate {index + 1}" for index in range(size + (space != "euclidean"))]
+        if space == "kendall":
+            return []
+        if space == "spd":
+            upper = np.triu_indices(size)
+            found = [f"entry {row + 1},{column + 1}" for row, column in zip(*upper, strict=True)]
+            if len(columns) == size**2:
+                columns = np.reshape(columns, (size, size))[upper].tolist()
+            elif len(columns) == len(found) and self._coordinates == "lower_triangle":
+                columns = [columns[index] for index in lower_triangle(len(columns))]
+        if self.is_geographic:
+            found = ["latitude", "longitude"]
+        return columns if len(columns) == len(found) and "".join(columns).isprintable() else found
+
+    @property
+    def _coordinates(self):
+        return getattr(self.data, "coordinates", None)
+
+    @property
+    def is_geographic(self):
+        """Whether points are latitudes and longitudes in degrees."""
+        return self._coordinates == "latitude_longitude"
+
+    def labels(self, names):
+        """Names with their units."""
+        units = dict.fromkeys(self.responses if self.is_geographic else (), "degrees") | self.units
+        return [f"{name} ({units[name]})" if name in units else name for name in names]
+
+    @property
+    def length_unit(self):
+        """Unit of lengths: in flat space that of all responses, if they have one in common."""
+        units = {self.units.get(name, "") for name in self.responses}
+        shared = self.assumptions.is_flat and len(units) == 1
+        return units.pop() if shared else self.assumptions.manifold.length_unit
+
+    @property
+    def model(self):
+        """What is fitted, in words."""
+        manifold, points = self.assumptions.manifold, in_words(self.labels(self.responses))
+        if not self.assumptions.is_flat:
+            points = f"points of a curved space ({manifold.name}, {manifold.dim} dimensions)"
+        elif manifold.dim > SPELT_OUT:
+            points = f"{manifold.dim} responses"
+        on = in_words(self.labels(self.names))
+        return f"a regression of {points} on {on}" if on else f"a mean of {points}"
 
     @property
     def covariates(self):
@@ -307,13 +366,17 @@ class ReleaseSettings(ReleaseSection):
     def assumptions(self):
         """The `Assumptions` of the public inputs."""
         public = self.public
-        manifold = public.manifold.make()
+        manifold, centre = public.manifold.make(), public.centre
+        if self.is_geographic and isinstance(centre, list) and len(centre) == 2:
+            if not -90.0 <= centre[0] <= 90.0:
+                raise DataError(f"public.centre: {centre[0]:g} is no latitude: correct it")
+            centre = unit_vectors(centre).tolist()
         given = {name: getattr(public, name) for name in type(public).model_fields}
         return Assumptions(
             **given
             | {
                 "manifold": manifold,
-                "centre": public_centre(manifold, public.centre),
+                "centre": public_centre(manifold, centre),
                 "covariate_range": tuple(map(tuple, public.ranges)),
                 "sources": self.sources,
             }
@@ -348,6 +411,11 @@ class ReleaseSettings(ReleaseSection):
         return _digest(
             {"name": self.name, "data": self._resolved_data, "plan": plan_document(plan)}
         )
+
+
+def in_words(names):
+    """Names in a list, with an "and" before the last."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def _digest(values):

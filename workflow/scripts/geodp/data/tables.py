@@ -220,8 +220,8 @@ def on_the_sphere(degrees, source, rows, columns):
 
 
 def unit_vectors(degrees):
-    """Unit vectors (n, 3) from any latitudes and longitudes (n, 2)."""
-    latitude, longitude = np.radians(degrees).T
+    """Unit vectors (..., 3) from any latitudes and longitudes (..., 2)."""
+    latitude, longitude = np.moveaxis(np.radians(degrees), -1, 0)
     flat = np.cos(latitude)
     return np.stack([flat * np.cos(longitude), flat * np.sin(longitude), np.sin(latitude)], axis=-1)
 
