@@ -2,6 +2,7 @@
 
 import html
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -169,14 +170,25 @@ def test_module_of_another_workflow(checkout, folder):
     assert said in checkout.refused(folder=folder)
 
 
-def test_the_entry_in_the_catalogue_of_workflows(source):
-    """What the catalogue demands of its standardised usage."""
-    root = Path(__file__).resolve().parents[2]
-    usage = yaml.safe_load((root / ".snakemake-workflow-catalog.yml").read_text())["usage"]
-    assert set(usage) == {"mandatory-flags", "software-stack-deployment"}
-    assert usage["software-stack-deployment"] == {"conda": True}
-    described = (source / "config" / "README.md").read_text()
-    shipped = {path.name for path in (source / "config").glob("*.yaml")}
+@pytest.mark.slow
+def test_module_by_its_address(checkout, folder):
+    """As the catalogue of workflows would have it; only single files are at an address."""
+    for words in ("init -q", "add -A", "-c user.name=a -c user.email=a commit -qm all"):
+        subprocess.run(["git", *words.split()], cwd=checkout.root, check=True)
+    address = f"git+file://{checkout.root}/{SNAKEFILE}@HEAD"
+    parent = PARENT.format(snakefile=address, table=TABLE)
+    (folder / "Snakefile").write_text(parent)
+    (folder / "parent.yaml").write_text(yaml.safe_dump({"geodp": tiny()}))
+    assert "Error: the packages of this workflow do not come with its address" in checkout.refused(
+        folder=folder
+    )
+
+
+def test_every_configuration_is_described():
+    """In the page that the catalogue of workflows shows."""
+    folder = Path(__file__).resolve().parents[2] / "config"
+    described = (folder / "README.md").read_text()
+    shipped = {path.name for path in folder.glob("*.yaml")}
     assert {name for name in shipped if f"`{name}`" not in described} == set()
 
 

@@ -26,8 +26,8 @@ FEW = yaml.safe_load(Path(__file__).with_name("slurm.yaml").read_text())
 
 PROFILE = ("--profile", "profiles/slurm")
 
-# Jobs of the cluster: three blocks of cells, and a table of errors of each study.
-SUBMITTED = 3 + 2
+# Jobs of the cluster: all fits, three blocks of cells, and a table of errors of each study.
+SUBMITTED = 1 + 3 + 2
 
 # Seconds until something is seen that has to come.
 PATIENCE = 120.0

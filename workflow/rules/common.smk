@@ -184,6 +184,13 @@ def figure_files(study):
     ]
 
 
+def shown(path, category, label, part=None):
+    """An output that `snakemake --report` shows; workflow/report has a caption for each category."""
+    caption = f"../report/{category.lower()}.rst"
+    labels = {"result": label}
+    return report(path, caption=caption, category=category, subcategory=part, labels=labels)
+
+
 def kind_of_figure(study, figure):
     """The module that draws a figure."""
     return import_module(f"reproduction.figures.{study.settings['figures'][figure]['kind']}")

@@ -7,9 +7,16 @@ rule evaluate:
         fit=group_files("fit.json"),
         blocks=block_files,
     output:
-        data=f"{RESULTS}/{{study}}/tables/data.csv",
-        errors=f"{RESULTS}/{{study}}/tables/errors.csv",
-        diagnostics=f"{RESULTS}/{{study}}/tables/diagnostics.csv",
+        data=shown(f"{RESULTS}/{{study}}/tables/data.csv", "Tables", "Data", "{study}"),
+        errors=shown(
+            f"{RESULTS}/{{study}}/tables/errors.csv", "Tables", "Errors of draws", "{study}"
+        ),
+        diagnostics=shown(
+            f"{RESULTS}/{{study}}/tables/diagnostics.csv",
+            "Tables",
+            "Diagnostics of samplers",
+            "{study}",
+        ),
     log:
         f"{RESULTS}/{{study}}/logs/evaluate.log",
     conda:
@@ -37,7 +44,7 @@ rule evaluate_claims:
         tables=list(claimed_tables().values()),
     output:
         csv=f"{RESULTS}/claims.csv",
-        page=f"{RESULTS}/claims.html",
+        page=shown(f"{RESULTS}/claims.html", "Pages", "Verdicts on claims"),
     log:
         f"{RESULTS}/logs/evaluate_claims.log",
     localrule: True

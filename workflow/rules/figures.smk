@@ -36,7 +36,7 @@ def drawn_together(study):
     return rules
 
 
-def shown(study, figure):
+def told(study, figure):
     """What a figure's module is told of it."""
     chosen = study.settings["figures"][figure]
     return {
@@ -67,9 +67,18 @@ for study in STUDIES.values():
             output:
                 **{
                     suffix: [figure_path(study.name, figure, suffix) for figure in figures]
-                    for suffix in (*PICTURES, "csv")
+                    for suffix in ("pdf", "png", "csv")
                 },
                 **({"tables": tables} if kind else {}),
+                svg=[
+                    shown(
+                        figure_path(study.name, figure, "svg"),
+                        "Figures",
+                        figure_title(figure),
+                        study.name,
+                    )
+                    for figure in figures
+                ],
             log:
                 f"{RESULTS}/{study.name}/logs/{name}.log",
             # Walks take long, and other figures seconds.
@@ -82,7 +91,7 @@ for study in STUDIES.values():
                 study=study.name,
                 kind=kind,
                 figure=study.settings["figures"][figures[0]],
-                figures=[shown(study, figure) for figure in figures],
+                figures=[told(study, figure) for figure in figures],
                 code=code(
                     "figures.py",
                     *(kind_of_figure(study, figure).__name__ for figure in figures),

@@ -12,7 +12,6 @@ rule fit:
         sensitivity=f"{GROUPS}/sensitivity.npz",
     log:
         f"{RESULTS}/{{study}}/logs/{{group}}/fit.log",
-    localrule: True
     conda:
         "../../envs/environment.yaml"
     threads: share

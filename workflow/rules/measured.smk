@@ -10,7 +10,14 @@ for name, job in JOBS.items():
         input:
             **inputs_of(job),
         output:
-            **job.outputs,
+            **{
+                key: (
+                    path
+                    if key != "svg"
+                    else shown(path, "Figures", figure_title(Path(path).stem), job.stage)
+                )
+                for key, path in job.outputs.items()
+            },
         log:
             job.log,
         wildcard_constraints:
@@ -59,7 +66,7 @@ use rule evaluate_claims as paper_claims with:
         tables=lambda wildcards: list(or_exit(claimed, wildcards.paper).values()),
     output:
         csv="results/{stage}/{paper}_claims.csv",
-        page="results/{stage}/{paper}_claims.html",
+        page=shown("results/{stage}/{paper}_claims.html", "Pages", "Verdicts on {paper}"),
     log:
         "results/{stage}/logs/{paper}_claims.log",
     wildcard_constraints:

@@ -18,7 +18,7 @@ rule report:
         parts=shipped("workflow/report/parts.html.j2"),
         captions=shipped("workflow/report/captions.html.j2"),
     output:
-        f"{RESULTS}/report.html",
+        shown(f"{RESULTS}/report.html", "Pages", "Report"),
     log:
         f"{RESULTS}/logs/report.log",
     localrule: True

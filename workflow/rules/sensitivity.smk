@@ -3,7 +3,12 @@
 # In: the configuration. Out: tables/losses.csv, tables/neighbours.csv.
 rule privacy_losses:
     output:
-        f"{RESULTS}/{{study}}/tables/losses.csv",
+        shown(
+            f"{RESULTS}/{{study}}/tables/losses.csv",
+            "Tables",
+            "Realised privacy losses",
+            "{study}",
+        ),
     log:
         f"{RESULTS}/{{study}}/logs/privacy_losses.log",
     conda:
@@ -23,7 +28,12 @@ rule privacy_losses:
 
 rule neighbour_ratios:
     output:
-        f"{RESULTS}/{{study}}/tables/neighbours.csv",
+        shown(
+            f"{RESULTS}/{{study}}/tables/neighbours.csv",
+            "Tables",
+            "Changes of gradients",
+            "{study}",
+        ),
     log:
         f"{RESULTS}/{{study}}/logs/neighbour_ratios.log",
     conda:

@@ -62,14 +62,17 @@ def _expand_study(name, settings, cells_per_job):
     table = find_table(settings["data"], f"{key}.data.path")
     settings = settings | {"manifold": _with_digest(settings["manifold"], f"{key}.manifold")}
     study = Study(name, settings, cells_per_job, table, groups={}, cells={}, grids=[])
+    written = {}
+    # Names are made once a grid and not once a group, of which there may be thousands.
     budgets = {
-        grid: _divided(part, study.budgets, f"{key}.budgets.{grid}")
+        grid: _named(_divided(part, study.budgets, f"{key}.budgets.{grid}"))
         for grid, part in settings["budgets"].items()
     }
     release = settings["release"]
-    released = _divided({"totals": release["totals"]}, (ALL,), f"{key}.release") if release else []
+    released = {}
+    if release:
+        released = _named(_divided({"totals": release["totals"]}, (ALL,), f"{key}.release"))
     has_stand_in = settings["data"].get("stand_in") is not None
-    written = {}
     for index, entry in enumerate(settings["cells"]):
         place = f"{key}.cells[{index}]"
         for grid in entry["budgets"]:
@@ -78,21 +81,17 @@ def _expand_study(name, settings, cells_per_job):
                     f"{place}.budgets: there is no grid {grid} under "
                     f"{key}.budgets (there are: {', '.join(budgets)})"
                 )
+            _check_one_spelling(written, budgets[grid], f"{key}.budgets.{grid}")
             for group, properties in _groups(study.source, has_stand_in, entry, place):
                 study.groups[group] = properties
-                for divided in budgets[grid]:
-                    cell = cell_name(divided)
-                    _check_one_spelling(written, divided, cell, f"{key}.budgets.{grid}")
-                    study.cells.setdefault(group, {})[cell] = divided
-                    study.grids.append((grid, group, cell))
+                study.cells.setdefault(group, {}).update(budgets[grid])
+                study.grids.extend((grid, group, cell) for cell in budgets[grid])
     # Two entries, or a repeated budget, may give the same cell.
     study.grids[:] = dict.fromkeys(study.grids)
+    _check_one_spelling(written, released, f"{key}.release.totals")
     for group in study.groups:
-        for divided in released:
-            cell = cell_name(divided)
-            _check_one_spelling(written, divided, cell, f"{key}.release.totals")
-            study.cells.setdefault(group, {})[cell] = divided
-            study.grids.append((RELEASE, group, cell))
+        study.cells[group].update(released)
+        study.grids.extend((RELEASE, group, cell) for cell in released)
     if not study.groups:
         raise _refused(
             f"{key}.cells: all entries give n, which is of stand-ins, and there "
@@ -132,14 +131,20 @@ def _divided(part, names, key):
         raise _refused(problem) from None
 
 
-def _check_one_spelling(written, divided, cell, key):
+def _named(divided):
+    """Budgets of the cells of a grid by name of the cell."""
+    return {cell_name(budgets): budgets for budgets in divided}
+
+
+def _check_one_spelling(written, cells, key):
     """Refuse budgets that are equal and written in two ways, which would be two cells."""
-    first = written.setdefault(tuple(map(Decimal, divided.values())), cell)
-    if first != cell:
-        raise _refused(
-            f"{key}: the cells {first} and {cell} have the same budgets: write "
-            "each budget in one way"
-        )
+    for cell, budgets in cells.items():
+        first = written.setdefault(tuple(map(Decimal, budgets.values())), cell)
+        if first != cell:
+            raise _refused(
+                f"{key}: the cells {first} and {cell} have the same budgets: write "
+                "each budget in one way"
+            )
 
 
 def find_table(data, key, needed=True):

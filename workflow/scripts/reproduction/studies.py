@@ -132,7 +132,7 @@ class Study:
             for cell in cells
         }
 
-    @property
+    @cached_property
     def budgets(self):
         """Names of the budgets: the blocks of the model, or ``all``."""
         return budget_names(self.mechanism, self.settings["model"]["covariates"])
