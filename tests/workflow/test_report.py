@@ -5,6 +5,7 @@ import re
 import shutil
 from itertools import pairwise
 from pathlib import Path
+from zipfile import ZipFile
 
 import chromium
 import pandas as pd
@@ -138,6 +139,15 @@ def test_claims_stand_beside_the_figure_they_are_about(finished):
     assert beside.count("<tr>") == 1 + len(about)
     for quantity in about["quantity"]:
         assert quantity in beside
+
+
+def test_archive_of_snakemake_has_figures_tables_and_pages(finished_copy):
+    finished_copy.run("--report", "report.zip")
+    names = [Path(name).name for name in ZipFile(finished_copy.root / "report.zip").namelist()]
+    assert names.count("errors.csv") == len(finished_copy.files("errors.csv"))
+    pictures = [path.name for path in finished_copy.files("*.svg").values()]
+    assert sorted(name for name in names if name.endswith(".svg")) == sorted(pictures)
+    assert {"report.html", "claims.html"} <= set(names)
 
 
 def test_what_is_not_made_is_named_with_its_command(finished):
