@@ -22,10 +22,7 @@ author = "The geodp authors"
 
 extensions = ["myst_parser", "numpydoc", "sphinx.ext.autodoc"]
 include_patterns = [
-    "README.md",
-    "CHANGELOG.md",
-    "CONTRIBUTING.md",
-    "SECURITY.md",
+    "*.md",
     "data/README.md",
     "docs/*.md",
     "resources/README.md",

@@ -209,6 +209,20 @@ def test_a_release_is_a_folder_with_a_release_a_page_and_a_table(holder, drawn, 
     assert all("mine.csv" not in text and str(holder) not in text for text in texts)
 
 
+def test_an_entry_of_the_registry_says_what_the_release_says(released, capsys):
+    assert main(["registry", "out/trial/release.json"]) == 0
+    release = Release.load("out/trial/release.json")
+    entry = yaml.safe_load(capsys.readouterr().out)["deployment"]
+    privacy, made = entry["privacy_loss"], entry["implementation"]
+    notes = entry["administrative"]["notes"]
+    assert privacy["privacy_parameters"] == {"epsilon": 2}
+    assert release.guarantee.words() in privacy["privacy_parameters_details"]
+    assert all(f"- {stage.describe()}\n" in made["mechanisms"] for stage in release.plan.stages)
+    assert "a point (an earlier study)\n" in made["justification"]
+    assert all(f": {words}\n" in notes for words in release.guarantee.unchecked())
+    assert entry["basic"]["publication_date"].startswith("TO BE WRITTEN")
+
+
 def test_a_release_is_made_once(released, capsys):
     """Again it is the same folder, which is never overwritten, and what is spent stays spent."""
     before = {path: path.read_bytes() for path in Path("out/trial").iterdir()}

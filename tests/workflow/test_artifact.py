@@ -11,7 +11,8 @@ from reproduction.results_page import WORDS, page, sentences
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE, RESULTS = (ROOT / "docs" / name for name in ("artifact.md", "results.md"))
-PAGES = [GUIDE, RESULTS, ROOT / "README.md", ROOT / "docs" / "tutorial.md"]
+APPENDIX = ROOT / "ARTIFACT-APPENDIX.md"
+PAGES = [GUIDE, RESULTS, ROOT / "README.md", ROOT / "docs" / "tutorial.md", APPENDIX]
 
 
 def lines(path):
@@ -109,6 +110,13 @@ def test_verdicts_of_the_page_are_read_back():
     text = page({"soto": verdicts})
     assert "4 sentences: 2 hold, 1 do not hold, 1 are not evaluated." in text
     assert verdicts_in(text.split("\n## ")[-1], stated) == verdicts
+
+
+def test_the_appendix_has_the_numbers_of_the_guide():
+    sizes, guide = r"\d+(?: to \d+)? (?:min|MB|GB)|[\d.]+ GB", GUIDE.read_text(encoding="utf-8")
+    stated = APPENDIX.read_text(encoding="utf-8").replace(" compute minutes", " min")
+    assert len(set(re.findall(sizes, stated))) > 5
+    assert set(re.findall(sizes, stated)) <= set(re.findall(sizes, guide))
 
 
 @pytest.mark.parametrize("paper", PAPERS)

@@ -30,7 +30,7 @@ PROFILE = ("--profile", "profiles/slurm")
 SUBMITTED = 1 + 3 + 2
 
 # Seconds until something is seen that has to come.
-PATIENCE = 120.0
+PATIENCE = 240.0
 
 
 @pytest.fixture(scope="module")

@@ -43,6 +43,10 @@ COMMANDS = {
         "finishes one that was interrupted after its draw. Exit status: 0 if the release is "
         "there; 2 if not, and the message says whether budget was spent; 130 if interrupted."
     ),
+    "registry": (
+        "Print what a release says of itself as an entry for OpenDP's registry of deployments, in "
+        "YAML. Where only the holder of the data knows, it says so. Reads the release alone."
+    ),
     "ledger": (
         "Keep the account of a privacy budget: one file for each data set, which stays with its "
         "holder. Every release reserves its part there before it is drawn."
@@ -144,6 +148,8 @@ def _parser():
         action="store_true",
         help="release even if the last `geodp check` of the file said no",
     )
+    registry = command("registry", _registry, epilog=None)
+    registry.add_argument("path", metavar="RELEASE", help="the file release.json of a release")
     actions = command("ledger", None, epilog=None).add_subparsers(
         required=True, metavar="ACTION", title="actions"
     )
@@ -299,6 +305,12 @@ def _release(given):
         _say(f"Released before: {folder}/index.html (nothing was spent)")
     if given.for_holder is not None:
         _say(f"For the holder of the data alone: {given.for_holder}")
+
+
+def _registry(given):
+    from geodp_release.registry import registry_entry
+
+    _say(*registry_entry(given.path).splitlines())
 
 
 def _create(given):
