@@ -90,7 +90,7 @@ def test_a_plan_needs_no_data_and_no_ledger(holder, capsys):
     for words in (
         "pure 2-differential privacy",
         r"The predicted error is [\d.]+ \([\d.]+ if covariates cluster\), and [\d.]+ for",
-        "Of the ledger nothing can be said",
+        "The ledger mine.ledger is not there",
         "No data were read and nothing was spent.",
     ):
         assert re.search(words, shown.out)

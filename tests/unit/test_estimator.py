@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
@@ -22,6 +23,7 @@ from geodp import (
     Assumptions,
     Euclidean,
     KendallPlanarShapes,
+    Ledger,
     PrivacyBudget,
     PrivateGeodesicRegression,
     Release,
@@ -167,7 +169,9 @@ def test_every_fit_is_another_release_also_of_data_frames_in_a_pipeline():
     X, y = records()
     frame = pd.DataFrame(X, columns=["age"])
     log = estimator(covariate_range=(np.log(50.0), np.log(90.0)))
-    pipeline = make_pipeline(FunctionTransformer(np.log), clone(log)).fit(frame, pd.DataFrame(y))
+    pipeline = make_pipeline(FunctionTransformer(np.log), type(log)(**log.get_params())).fit(
+        frame, pd.DataFrame(y)
+    )
     assert pipeline.score(frame, y) > 0.4
     first = pipeline[-1].release_
     again = pipeline.fit(frame, y)[-1]
@@ -462,8 +466,25 @@ EXPECTED = {
 }
 
 
-def test_checks_of_scikit_learn():
+def test_fits_of_copies_need_a_ledger_that_counts_them(tmp_path):
+    ages, points = records()
+    with pytest.raises(DataError, match="each would spend the budget again: give the path of a"):
+        cross_val_score(estimator(), ages, points, error_score="raise")
+    path = str(tmp_path / "a.ledger")
+    ledger = Ledger.create(path, "6", "epsilon")
+    whole = estimator(ledger=path)
+    clone(whole).fit(ages, points)
+    whole.fit(ages, points)
+    assert ledger.left == 0
+    with pytest.raises(DataError, match="of which 6 is spent, and the release asks for 3"):
+        clone(whole).fit(ages, points)
+
+
+def test_checks_of_scikit_learn(tmp_path):
+    path = str(tmp_path / "a.ledger")
+    Ledger.create(path, "1000", "epsilon")
     found = OfFirstColumn(
+        ledger=path,
         epsilon="1",
         manifold=Euclidean(1),
         centre=[0.0],

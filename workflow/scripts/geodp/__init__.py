@@ -5,6 +5,7 @@ Names are loaded when they are first used.  `__init__.pyi` lists them with their
 
 import re
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 __version__ = "0.2.0"
@@ -12,7 +13,10 @@ __version__ = "0.2.0"
 _STUB = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
 _OWNERS = {name: owner for owner, name in re.findall(r"^from (\S+) import (\w+)", _STUB, re.M)}
 
-__all__ = sorted([*_OWNERS, "__version__"])
+# What `from geodp import *` would fail with, where an extra is not installed.
+_LACKING = set() if find_spec("sklearn") else {"PrivateGeodesicRegression"}
+
+__all__ = sorted({*_OWNERS, "__version__"} - _LACKING)
 
 
 def __getattr__(name):

@@ -28,6 +28,7 @@ from geodp_release.inspection import inspect_inputs as inspect_inputs
 from geodp_release.ledger import Ledger as Ledger
 from geodp_release.planning import ReleasePlan as ReleasePlan
 from geodp_release.planning import plan_release as plan_release
+from geodp_release.publish import release as release
 from geodp_release.release import Release as Release
 from geodp_release.release import release_geodesic as release_geodesic
 

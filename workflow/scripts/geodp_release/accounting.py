@@ -30,6 +30,8 @@ class PrivacyBudget:
         Pure differential privacy, or zero-concentrated differential privacy.
     delta : Decimal, optional
         With rho: the delta for which the guarantee is also stated as (eps, delta).
+    epsilon, rho : str, optional
+        The amount by the name of its unit, in place of both.
 
     Raises
     ------
@@ -40,6 +42,16 @@ class PrivacyBudget:
     amount: Any
     unit: str = PURE
     delta: Any = None
+
+    def __init__(self, amount=None, unit=PURE, delta=None, *, epsilon=None, rho=None):
+        given = [amount is not None, epsilon is not None, rho is not None]
+        if sum(given) != 1:
+            raise DataError('budget: give one amount, such as epsilon="1"')
+        if not given[0]:
+            amount, unit = (epsilon, PURE) if given[1] else (rho, CONCENTRATED)
+        for name, value in (("amount", amount), ("unit", unit), ("delta", delta)):
+            object.__setattr__(self, name, value)
+        self.__post_init__()
 
     def __post_init__(self):
         if self.unit not in UNITS:

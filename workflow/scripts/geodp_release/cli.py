@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 import threading
+from pathlib import Path
 
 from geodp.errors import DataError
 
@@ -12,10 +13,14 @@ Fits a mean or a regression to records on a manifold (shapes, directions, covari
 vectors) and publishes it with differential privacy: noise hides what any one person contributed.
 How much noise is set by a privacy budget, which a ledger counts over all releases from the data.
 
-  geodp ledger create mine.ledger --allowed 3   once for each data set, its whole budget
+  geodp init mine.csv        settings of a release, mine.yaml, by questions
   geodp plan mine.yaml       how good the release would be; reads no data
+  geodp release mine.yaml    check, price, and the release: a folder to publish
+
+Without a terminal, as in scripts, the parts are commands of their own:
+
+  geodp ledger create mine.ledger --allowed 3   once for each data set, its whole budget
   geodp check mine.yaml      what is wrong with the data; for you alone
-  geodp release mine.yaml    the release: a folder to publish
 """
 
 EXAMPLE = """\
@@ -24,6 +29,11 @@ budget, ledger and folder. config/release.example.yaml explains all keys and run
 """
 
 COMMANDS = {
+    "init": (
+        "Write the settings of a release from a table, by questions. Reads the header of the table "
+        "alone and guesses by its names; answers are what is publicly known. Give answers a line "
+        "each on the standard input to do without a terminal."
+    ),
     "plan": (
         "Predict the error of a release, from the settings alone. Reads no data and spends "
         "nothing. Exit status: 0; 1 if the release would be mostly noise, so that it would be "
@@ -38,7 +48,10 @@ COMMANDS = {
         "the last check said no. Exit status: 0 for yes, 1 for no, 2 if nothing could be checked."
     ),
     "release": (
-        "Make the release once and spend its budget. What is printed does not depend on the "
+        "Make the release once and spend its budget. On a terminal it says what the release would "
+        "be worth, makes the ledger if there is none, checks the data, and asks once before it "
+        "spends; what that prints is for the holder of the data alone, but for the folder. With "
+        "--yes, or without a terminal, it does not check, and prints nothing that depends on the "
         "records. The same command again returns the same release and spends nothing; it also "
         "finishes one that was interrupted after its draw. Exit status: 0 if the release is "
         "there; 2 if not, and the message says whether budget was spent; 130 if interrupted."
@@ -132,6 +145,9 @@ def _parser():
         added.set_defaults(run=run)
         return added
 
+    init = command("init", _init, epilog=None)
+    init.add_argument("table", metavar="TABLE", help="CSV, .xlsx, .parquet, .npz, .tps, .nts, ...")
+    init.add_argument("--output", metavar="FILE", help="by default TABLE with the ending .yaml")
     command("plan", _plan).add_argument("settings", metavar="FILE")
     command("check", _check).add_argument("settings", metavar="FILE")
     release = command("release", _release)
@@ -147,6 +163,9 @@ def _parser():
         "--despite-check",
         action="store_true",
         help="release even if the last `geodp check` of the file said no",
+    )
+    release.add_argument(
+        "--yes", action="store_true", help="ask nothing and check nothing: release at once"
     )
     registry = command("registry", _registry, epilog=None)
     registry.add_argument("path", metavar="RELEASE", help="the file release.json of a release")
@@ -169,6 +188,14 @@ def _parser():
     )
     command("show", _show, actions, None).add_argument("path", metavar="PATH")
     return parser
+
+
+def _init(given):
+    from geodp_release.interview import Interview, new_settings
+
+    path = given.output or str(Path(given.table).with_suffix(".yaml"))
+    new_settings(given.table, path, Interview(input, _say, sys.stdin.isatty()))
+    _say(f"Written: {path}. Look through it, then: geodp plan {path}, geodp release {path}")
 
 
 def _plan(given):
@@ -228,6 +255,8 @@ def _account(settings, plan):
     from geodp_release.ledger import Ledger
     from geodp_release.publish import drawn, refuse_other
 
+    if not Path(settings.ledger).exists():
+        return f"The ledger {settings.ledger} is not there: the release on a terminal makes it."
     try:
         ledger, key = Ledger.open(settings.ledger), settings.key(plan)
         if drawn(ledger, key) is not None:
@@ -243,13 +272,18 @@ def _account(settings, plan):
 
 
 def _check(given):
-    from geodp_release.checking import check_data
     from geodp_release.publish import plan_of
-    from geodp_release.reading import refuse_missing
     from geodp_release.settings import read_settings
 
     settings = read_settings(given.settings)
-    plan = plan_of(settings)
+    return 0 if _checked(settings, plan_of(settings)) else 1
+
+
+def _checked(settings, plan):
+    """Check the data, say what is found and note it in the ledger; whether the check says yes."""
+    from geodp_release.checking import check_data
+    from geodp_release.reading import refuse_missing
+
     refuse_missing(settings, is_shown=True)
     _say("For the holder of the data alone: mend the data, and change no public input by this.")
     # Before the records are read: what is noted must not be of a later file.
@@ -261,7 +295,7 @@ def _check(given):
     else:
         _say("The check says no: do not release before the data are mended.")
     _say(*about_ledger, note(found.passed), "Nothing was spent.")
-    return 0 if found.passed else 1
+    return found.passed
 
 
 def _notes(settings, plan):
@@ -291,12 +325,22 @@ def _notes(settings, plan):
 
 
 def _release(given):
-    from geodp_release.publish import publish
+    from geodp_release.publish import plan_of, publish, verdict
     from geodp_release.settings import read_settings
 
     settings = read_settings(given.settings)
+    plan, told = plan_of(settings), []
+    if not given.yes and sys.stdin.isatty() and sys.stdout.isatty():
+        told = [verdict(plan)]
+        if not _agreed(settings, plan, given.despite_check):
+            _say("Not released. Nothing was spent.")
+            return 1
     folder, is_new = publish(
-        settings, _say, despite_check=given.despite_check, for_holder=given.for_holder
+        settings,
+        lambda words: words in told or _say(words),
+        plan=plan,
+        despite_check=given.despite_check,
+        for_holder=given.for_holder,
     )
     if is_new:
         spent = settings.privacy_budget
@@ -305,6 +349,32 @@ def _release(given):
         _say(f"Released before: {folder}/index.html (nothing was spent)")
     if given.for_holder is not None:
         _say(f"For the holder of the data alone: {given.for_holder}")
+    return 0
+
+
+def _agreed(settings, plan, despite_check):
+    """Make the ledger, check and ask on a terminal; whether to release."""
+    from geodp_release.ledger import Ledger
+    from geodp_release.publish import is_paid, verdict
+
+    budget, path = settings.privacy_budget, settings.ledger
+    _say(verdict(plan))
+    if plan.is_noise and not settings.allow_noise:
+        # Refused by the release, with what would do.
+        return True
+    _say(_usual(plan), "")
+    if not Path(path).exists():
+        question = f"{path} will be the ledger. Total {budget.unit} of all releases from these data"
+        total = input(f"{question} [{budget.amount}]: ").strip()
+        Ledger.create(path, total or str(budget.amount), budget.unit)
+    ledger = Ledger.open(path)
+    if is_paid(ledger, settings.key(plan)):
+        return True
+    if not _checked(settings, plan) and not despite_check:
+        _say("To release all the same: geodp release --despite-check.")
+        return False
+    price = f"It spends {budget.amount} of {ledger.left:f} {budget.unit} left in {path}"
+    return input(f"{price}. Release now (yes or no) [no]: ").strip().lower() in ("y", "yes")
 
 
 def _registry(given):

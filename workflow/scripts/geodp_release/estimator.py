@@ -1,5 +1,6 @@
 """Private geodesic regression as an estimator of scikit-learn."""
 
+import secrets
 from dataclasses import fields
 
 import numpy as np
@@ -22,6 +23,7 @@ from geodp.settings.sections import public_centre
 from geodp_release.accounting import CONCENTRATED, PURE, PrivacyBudget
 from geodp_release.assumptions import NONE, Assumptions
 from geodp_release.bands import LEVELS
+from geodp_release.ledger import Ledger
 from geodp_release.needed import MOST_NEEDED, planned, subjects_needed
 from geodp_release.release import release_geodesic
 from geodp_release.simulation import UNKNOWN
@@ -42,8 +44,8 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
     """Geodesic regression with covariates, released under differential privacy.
 
     Every `fit` is a release and spends the whole budget: n fits of one data set spend n budgets.
-    So does whatever fits many times, such as cross-validation or a grid search.  Noise has no seed,
-    and two fits differ.
+    So does whatever fits copies, such as cross-validation or a grid search, which is refused
+    without a ledger.  Noise has no seed, and two fits differ.
 
     Public inputs are chosen without looking at the data; only radii have a default.  In a pipeline,
     steps before this one must not learn from the data either: a logarithm may come first, a
@@ -65,6 +67,8 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
         Says that no two records are of one subject.  Otherwise labels go to `fit`.
     allow_noise : bool
         Whether to release even if almost no information about the data would be left.
+    ledger : str, optional
+        Path of a ledger, which every fit spends from and which refuses those beyond its total.
 
     Attributes
     ----------
@@ -122,6 +126,7 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
         covariate_spread=UNKNOWN,
         unit=None,
         allow_noise=False,
+        ledger=None,
     ):
         self.epsilon = epsilon
         self.rho = rho
@@ -140,6 +145,12 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
         self.covariate_spread = covariate_spread
         self.unit = unit
         self.allow_noise = allow_noise
+        self.ledger = ledger
+
+    def __sklearn_clone__(self):
+        copy = type(self)(**self.get_params(deep=False))
+        copy._is_copy = True
+        return copy
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -176,6 +187,13 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
             fewer; see `geodp_release.needed.subjects_needed`.
         """
         budget, assumptions = self._budget(), self._assumptions()
+        if self.ledger is None and getattr(self, "_is_copy", False):
+            raise DataError(
+                "ledger: this is the fit of a copy, as cross-validation and grid searches make "
+                "many, and each would spend the budget again: give the path of a ledger that "
+                "counts them (geodp ledger create PATH --allowed TOTAL)",
+                argument="ledger",
+            )
         whose = self._whose(subjects)
         validate_data(self, X, y, skip_check_array=True, ensure_2d=False)
         covariates = self._covariates(X, assumptions.number_of_covariates)
@@ -183,6 +201,10 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
         plan = planned(assumptions, budget)
         if plan.is_noise and not self.allow_noise:
             raise _noise_error(plan)
+        if self.ledger is not None:
+            Ledger.open(self.ledger).reserve(
+                secrets.token_hex(16), budget.amount, type(self).__name__, unit=budget.unit
+            )
         self.release_ = release_geodesic(plan, covariates, points, whose)
         self.plan_ = plan
         self.footpoint_ = self.release_.footpoint

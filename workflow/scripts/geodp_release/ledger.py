@@ -451,7 +451,10 @@ def _budget(amount, key):
 def _connection(path, begin):
     """A transaction on a file that is there: committed at the end, undone by an exception."""
     if not path.is_file():
-        raise DataError(f"{path} is not there or no file: give the path of a ledger, or create one")
+        raise DataError(
+            f"{path} is not there or no file: correct its path, or make it once, for all releases "
+            f"from the data, by `geodp ledger create {path} --allowed TOTAL`"
+        )
     with closing(
         sqlite3.connect(
             f"{path.as_uri()}?mode=rw", uri=True, timeout=BUSY_SECONDS, isolation_level=None

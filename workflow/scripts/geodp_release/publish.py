@@ -14,12 +14,14 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppres
 from pathlib import Path
 
 from geodp.errors import DataError
+from geodp.settings.reading import PlainLoader, check, load_keys
 from geodp_release.checking import check_data, words_of
 from geodp_release.folder import refuse_taken, write_folder
 from geodp_release.ledger import CANCELLED, STARTED, Ledger
 from geodp_release.needed import planned, subjects_needed
 from geodp_release.reading import check_data_settings, read_data, refuse_missing
 from geodp_release.release import Release, release_geodesic
+from geodp_release.settings import FRAME, ReleaseSettings
 
 # Said of every release that was made before, whether the data changed or not.
 OF_THEN = (
@@ -62,7 +64,7 @@ def verdict(plan):
     )
 
 
-def publish(settings, tell=lambda words: None, *, despite_check=False, for_holder=None):
+def publish(settings, tell=lambda words: None, *, plan=None, despite_check=False, for_holder=None):
     """Make a release once: a second call returns the folder of the first and spends nothing.
 
     Where the first drew and did not get to its folder, the second makes that from the draw.
@@ -72,6 +74,8 @@ def publish(settings, tell=lambda words: None, *, despite_check=False, for_holde
     settings : ReleaseSettings
     tell : callable
         Takes sentences that do not depend on the data.
+    plan : ReleasePlan, optional
+        That of the settings, where it was made before.
     despite_check : bool
         Release even if the last check of the file said no.
     for_holder : str or Path, optional
@@ -90,7 +94,7 @@ def publish(settings, tell=lambda words: None, *, despite_check=False, for_holde
     KeyboardInterrupt
         Its message says what was spent.
     """
-    plan = plan_of(settings)
+    plan = plan or plan_of(settings)
     if plan.is_noise and not settings.allow_noise:
         raise DataError(f"{verdict(plan)} Set allow_noise to true to release it. Nothing was spent")
     tell(verdict(plan))
@@ -100,7 +104,7 @@ def publish(settings, tell=lambda words: None, *, despite_check=False, for_holde
     key, folder = settings.key(plan), Path(settings.folder)
     before = ledger.entries()
     fingerprint, kept = None, drawn(ledger, key)
-    if not any(entry.key == key and entry.finished for entry in before):
+    if not is_finished(before, key):
         refuse_taken(folder)
         refuse_other(settings, ledger, key)
         if kept is None:
@@ -128,6 +132,51 @@ def publish(settings, tell=lambda words: None, *, despite_check=False, for_holde
     # The ledger keeps absolute paths, and settings what was written.
     made, here = made.absolute(), Path.cwd()
     return made.relative_to(here) if made.is_relative_to(here) else made, is_new
+
+
+def is_paid(ledger, key):
+    """Whether a release needs no budget more: it was finished, or drawn."""
+    return is_finished(ledger.entries(), key) or drawn(ledger, key) is not None
+
+
+def is_finished(entries, key):
+    """Whether the release of a key was finished."""
+    return any(entry.key == key and entry.finished for entry in entries)
+
+
+def release(data, settings, *, tell=None, despite_check=False) -> Release:
+    """Make the release of a data frame, once: with the folder and the ledger of `geodp release`.
+
+    Parameters
+    ----------
+    data : pandas.DataFrame or None
+        A record a row; None where the settings name a file.
+    settings : str, Path or dict
+        File of settings, as `geodp init` writes it, or its keys and values; without
+        ``data.source`` and ``data.path`` where data are given.
+    tell : callable, optional
+        Takes sentences that do not depend on the data; by default `print`.
+    despite_check : bool
+        See `publish`.
+
+    Returns
+    -------
+    Release
+        Of the first call, if its name was released before from the ledger.
+
+    Raises
+    ------
+    DataError
+        One sentence, which does not tell of records.
+    """
+    given = settings if isinstance(settings, dict) else load_keys(settings, loader=PlainLoader)
+    if data is not None:
+        given = given | {"data": {**(given.get("data") or {}), "source": "table", "path": FRAME}}
+    checked = check(ReleaseSettings, given)
+    if data is not None:
+        checked.data.set_frame(data)
+    folder, _ = publish(checked, tell or print, despite_check=despite_check)
+    return Release.load(folder / "release.json")
 
 
 def _left_by(ledger, key, budget, before):
@@ -164,7 +213,7 @@ def refuse_other(settings, ledger, key):
 
 def fingerprint_of(settings, ledger):
     """Fingerprint of the data file, or ``None`` for simulated data; for the holder alone."""
-    if settings.data.source != "table":
+    if settings.data.source != "table" or settings.data.path == FRAME:
         return None
     try:
         return ledger.fingerprint(*settings.data.paths)
@@ -307,7 +356,7 @@ def _place(ledger, entry):
 def drawn(ledger, key):
     """The entry of the release of a key that was drawn and has no folder yet, or ``None``."""
     entries = [entry for entry in ledger.entries() if entry.key == key]
-    if any(entry.finished for entry in entries):
+    if is_finished(entries, key):
         return None
     started = (entry for entry in entries if entry.status == STARTED)
     return next((entry for entry in started if _place(ledger, entry).is_file()), None)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from geodp.data.cells import JoinedTable, open_table
+from geodp.data.cells import FrameTable, JoinedTable, open_table
 from geodp.data.checks import FEWEST_OUTLINE_LANDMARKS
 from geodp.data.landmarks import crossing_edges, orient, resample
 from geodp.data.records import has_landmarks
@@ -147,6 +147,8 @@ def table_of(settings, is_shown=False):
 def _opened(path, key, data, manifold):
     count = manifold.landmarks if has_landmarks(manifold) else None
     reading = data.reading if key == "data.path" else replace(data.reading, sheet=None)
+    if key == "data.path" and data.frame is not None:
+        return FrameTable(path, reading, data.frame)
     try:
         return open_table(path, reading=reading, landmarks=count)
     except OSError as problem:

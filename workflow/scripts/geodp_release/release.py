@@ -453,6 +453,10 @@ def release_geodesic(
     DataError
         Shapes do not go together, or the number of subjects is not the public one.
     """
+    if not isinstance(plan, ReleasePlan):
+        raise DataError(
+            f"plan is of type {type(plan).__name__}: give plan_release(assumptions, budget)"
+        )
     records = subject_records(plan.assumptions, covariates, points, subjects)
     hypotheses = check_hypotheses(plan, records, system_bits)
     assumptions = plan.assumptions

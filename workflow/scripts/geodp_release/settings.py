@@ -4,10 +4,10 @@ import hashlib
 import json
 import os
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
 from geodp.data.tables import lower_triangle, unit_vectors
 from geodp.errors import DataError
@@ -20,6 +20,9 @@ from geodp_release.assumptions import NEIGHBOURS, NONE, REPLACE, TRANSFORMATIONS
 from geodp_release.files import plan_document
 from geodp_release.simulation import SQUARES, TWO_GROUPS, UNKNOWN
 from geodp_release.subjects import ONE_EACH
+
+# Path of records that are in memory.
+FRAME = "the data frame"
 
 # Covariates that are tabulated where the settings name none, and most responses that are spelt out.
 TABULATED, SPELT_OUT = 5, 6
@@ -75,6 +78,16 @@ class TableSettings(ReleaseSection, TableSection):
     """Column that names the subject of each record; or "one record each"."""
     join: JoinSettings | None = None
     """A second table, for covariates that are not in the first."""
+    _frame: Any = PrivateAttr(None)
+
+    def set_frame(self, frame):
+        """Take the records from a data frame."""
+        self._frame = frame
+
+    @property
+    def frame(self):
+        """A data frame in place of a file, or None."""
+        return self._frame
 
     @model_validator(mode="after")
     def _joined_by_subjects(self):
@@ -148,6 +161,16 @@ class PublicSettings(ReleaseSection):
     rest on `evenly`: say it only if that is known, as by design."""
     neighbours: Literal[NEIGHBOURS] = REPLACE  # type: ignore[valid-type]
     """Which data sets a release cannot tell apart."""
+
+    @model_validator(mode="after")
+    def _ranges_ascend(self):
+        for low, high in self.ranges:
+            if not low < high:
+                raise refused(
+                    f": it runs from {low:g} to {high:g}: give the smaller number first",
+                    "covariate_range",
+                )
+        return self
 
     @property
     def ranges(self):
@@ -402,7 +425,7 @@ class ReleaseSettings(ReleaseSection):
         """What the data are; a file by one path, whatever the working directory and links."""
         found = self.data.model_dump()
         for part in (found, found.get("join") or {}):
-            if "path" in part:
+            if part.get("path", FRAME) != FRAME:
                 part["path"] = os.path.realpath(part["path"])
         return found
 

@@ -63,7 +63,7 @@ def _sentence(problem, snakemake):
     """One sentence for an exception that is not of the program, else nothing."""
     if isinstance(problem, DataError):
         study = snakemake.wildcards.get("study") or snakemake.params.get("study", "")
-        return f"Error in study {study}: {problem}"
+        return f"Error{f' in study {study}' if study else ''}: {problem}"
     # Closing a file after an interruption or on a full disk may raise an exception of its own.
     while problem is not None:
         if isinstance(problem, KeyboardInterrupt):

@@ -434,6 +434,10 @@ class FrameTable(_ColumnTable):
     def _rows(self):
         return self._frame
 
+    def _unfit(self, name, is_label):
+        kind = self._rows().iloc[:, self.names.index(name)].dtype
+        return str(kind) if not is_label and kind.kind in "mM" else None
+
     def _loaded(self, names):
         frame = self._rows()
         return {name: frame.iloc[:, self.names.index(name)] for name in names}
@@ -488,7 +492,8 @@ class ExcelTable(FrameTable):
                 raise DataError(
                     f"{self.path}: it cannot be read as an Excel file (.xlsx): save it anew"
                 ) from None
-        others = [name for name in book.sheet_names if name != sheet]
+        self.sheets = book.sheet_names
+        others = [name for name in self.sheets if name != sheet]
         if not is_there:
             raise DataError(
                 f"{self.path}: it has no sheet {sheet} (there are: {few(others)}): correct the key "
@@ -579,6 +584,27 @@ PACKED = {
 }
 
 
+def table_kind(path, text=TextTable):
+    """The class of the table in a file, by its name and first bytes.
+
+    Files of other formats are a `DataError`, one that cannot be opened an OSError.
+    """
+    from geodp.data.landmark_files import LANDMARK_FILES, MorphologikaFile, is_morphologika
+
+    suffix = Path(path).suffix.lower()
+    if suffix in OTHER_FORMATS:
+        raise DataError(f"{path} is {OTHER_FORMATS[suffix]}")
+    with open(path, "rb") as file:
+        start = file.read(1024)
+    kinds = {".parquet": ParquetTable, ".npz": ArrayTable, ".xlsx": ExcelTable, **LANDMARK_FILES}
+    if suffix in kinds:
+        return kinds[suffix]
+    for mark, (format_, remedy) in PACKED.items():
+        if start.startswith(mark):
+            raise DataError(f"{path} is no text, but {format_}: {remedy}")
+    return MorphologikaFile if is_morphologika(start) else text
+
+
 def open_table(path, text=TextTable, reading=None, landmarks=None):
     """The table in a file, of which only the header is read.
 
@@ -599,24 +625,14 @@ def open_table(path, text=TextTable, reading=None, landmarks=None):
     OSError
         It cannot be opened.
     """
-    from geodp.data.landmark_files import LANDMARK_FILES, MorphologikaFile, is_morphologika
+    from geodp.data.landmark_files import LandmarkFile
 
-    suffix, reading = Path(path).suffix.lower(), reading or TableReading()
-    if suffix in OTHER_FORMATS:
-        raise DataError(f"{path} is {OTHER_FORMATS[suffix]}")
-    with open(path, "rb") as file:
-        start = file.read(1024)
-    if reading.sheet is not None and suffix != ".xlsx":
+    kind, reading = table_kind(path, text), reading or TableReading()
+    if reading.sheet is not None and kind is not ExcelTable:
         raise DataError(f"{path} has no sheets: remove the key sheet")
-    kinds = {".parquet": ParquetTable, ".npz": ArrayTable, ".xlsx": ExcelTable}
-    if suffix in kinds:
-        return kinds[suffix](path, reading)
-    if suffix in LANDMARK_FILES or is_morphologika(start):
-        return LANDMARK_FILES.get(suffix, MorphologikaFile)(path, reading, landmarks)
-    for mark, (format_, remedy) in PACKED.items():
-        if start.startswith(mark):
-            raise DataError(f"{path} is no text, but {format_}: {remedy}")
-    return text(path, reading)
+    if issubclass(kind, LandmarkFile):
+        return kind(path, reading, landmarks)
+    return kind(path, reading)
 
 
 def _characters(array):

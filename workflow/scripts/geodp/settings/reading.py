@@ -110,9 +110,10 @@ def load(path, shown=None, loader=Loader):
     except yaml.YAMLError as problem:
         mark = getattr(problem, "problem_mark", None)
         where = f", line {mark.line + 1}" if mark else ""
-        raise DataError(
-            f"{shown}{where}: it is not YAML: mend its punctuation or indentation"
-        ) from None
+        fault = "it is not YAML: mend its punctuation or indentation"
+        if "'\\t'" in str(getattr(problem, "problem", "")):
+            fault = "a tab stands where YAML wants blanks: replace it by blanks"
+        raise DataError(f"{shown}{where}: {fault}") from None
     except DataError as problem:
         raise DataError(f"{shown}, {problem}") from None
     except ValueError:

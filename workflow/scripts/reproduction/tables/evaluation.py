@@ -70,10 +70,10 @@ def stated(draws, *names):
 
 
 def flagged_cells(diagnostics):
-    """Text on how many cells of the default sampler are flagged by their diagnostics."""
+    """Text on how many cells of the default sampler their diagnostics doubt."""
     default = diagnostics[diagnostics["sampler"] == "default"]
     passed = default.groupby(["group", "cell"])["passed"].all()
-    message = f"{(~passed).sum()} of {len(passed)} cells are flagged"
+    message = f"diagnostics doubt the draws of {(~passed).sum()} of {len(passed)} cells"
     if np.mean(~passed) > LARGEST_FLAGGED_SHARE:
         message += f", more than the {LARGEST_FLAGGED_SHARE:.0%} that this project accepts"
     return message

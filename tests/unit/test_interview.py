@@ -1,0 +1,173 @@
+"""`geodp init`, a release that a terminal asks for, and one of a data frame."""
+
+import io
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+from cohort import SETTINGS, write_cohort
+
+import geodp
+from geodp import DataError, Ledger, PrivacyBudget, Release
+from geodp_release import folder as folder_module
+from geodp_release.cli import main
+from geodp_release.settings import read_settings
+
+SCRIPTS = Path(__file__).parents[2] / "workflow" / "scripts"
+
+
+@pytest.fixture(autouse=True)
+def holder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(folder_module, "picture", lambda *_: ("<svg/>", "Points."))
+    return tmp_path
+
+
+CLINIC = """
+euclidean
+sbp
+age, sex
+
+none
+50, 90
+a protocol
+no
+years
+F=0, M=1
+
+400
+a protocol
+mmHg
+125
+a textbook
+60
+
+
+
+a trial
+2
+"""
+PLACES = ["sphere", "day", "", "none", "0, 9", *[""] * 4, "1500", "", "anywhere", "", ""]
+TENSORS = ["spd", "none", "id", "", "300", "", "1, 0, 0, 1, 0, 1", "", "2", "", "", ""]
+SKULLS = ["3", "kendall", "age", "ID", "a.csv", "who", "none", "6, 18", *[""] * 4, "40", *[""] * 4]
+
+
+def wrote(table, text, answers, monkeypatch):
+    """Settings that `geodp init` writes from answers."""
+    Path(table).write_text(text)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(answers) + "\n"))
+    assert main(["init", table]) == 0
+    return read_settings(str(Path(table).with_suffix(".yaml")))
+
+
+def test_settings_are_written_from_a_header_and_public_answers(monkeypatch, capsys):
+    found = wrote("clinic.csv", "id,age,sex,sbp\n", CLINIC.splitlines()[1:], monkeypatch)
+    assert found.data.columns == ["sbp"]
+    assert found.data.categories == {"sex": {"F": 0.0, "M": 1.0}}
+    assert (found.data.subject, found.names) == ("id", ["age", "sex"])
+    assert found.assumptions.ranges.tolist() == [[50.0, 90.0], [0.0, 1.0]]
+    assert found.assumptions.spreads == ("unknown", "two groups")
+    assert (found.public.footpoint_radius, found.public.shooting_vector_length) == (60.0, 120.0)
+    assert found.units == {"age": "years", "sbp": "mmHg"}
+    assert (found.ledger, found.folder) == ("clinic.ledger", "clinic-release")
+    # Nothing is overwritten, and answers that are missing or wrong are named.
+    for answers, says in (
+        ([], "clinic.yaml is there already"),
+        (["plane"], "Which are they: plane was given"),
+        (["sphere"], "no answer is left for: Their columns"),
+    ):
+        monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(answers)))
+        output = ["--output", "b.yaml"] if answers else []
+        assert main(["init", "clinic.csv", *output]) == 2
+        assert says in capsys.readouterr().err
+
+
+def test_names_of_columns_tell_of_spaces(monkeypatch):
+    Path("a.csv").write_text("who,age\n")
+    header = "id;Breite;Länge;day\n".encode("cp1252").decode("cp1252")
+    found = wrote("places.csv", header, [",", *PLACES], monkeypatch)
+    assert (found.data.decimal, found.data.coordinates) == (",", "latitude_longitude")
+    found = wrote("tensors.csv", "id,Dxx,Dxy,Dyy,Dxz,Dyz,Dzz\n", TENSORS, monkeypatch)
+    assert found.data.columns == ["Dxx", "Dxy", "Dxz", "Dyy", "Dyz", "Dzz"]
+    assert found.assumptions.manifold.size == 3
+    found = wrote("skulls.tps", "", SKULLS, monkeypatch)
+    assert found.data.columns is None
+    assert found.data.join.model_dump() == {"path": "a.csv", "subject": "who"}
+
+
+def on_a_terminal(answers, *arguments):
+    """Exit status and output of the command on a terminal that types answers to questions."""
+    terminal, its_end = pty.openpty()
+    command = [sys.executable, "-m", "geodp_release.cli", *arguments]
+    ends = dict.fromkeys(("stdin", "stdout", "stderr"), its_end)
+    process = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(SCRIPTS)}, **ends)
+    os.close(its_end)
+    shown, answers = b"", list(answers)
+    while select.select([terminal], [], [], 60)[0]:
+        try:
+            shown += os.read(terminal, 4096)
+        except OSError:
+            break
+        if answers and re.search(rb"\]: $", shown):
+            os.write(terminal, answers.pop(0).encode() + b"\n")
+    os.close(terminal)
+    return process.wait(), shown.decode()
+
+
+def test_a_release_on_a_terminal_checks_and_asks_once():
+    write_cohort(Path(), "3")
+    Path("mine.ledger").unlink()
+    Path("mine.yaml").write_text(yaml.safe_dump(SETTINGS))
+    status, shown = on_a_terminal(["3", "no"], "release", "mine.yaml")
+    assert (status, Ledger.open("mine.ledger").spent) == (1, 0)
+    for words in (
+        "The predicted error is",
+        "All 400 records would be used as they are.",
+        "The check says yes.",
+        "It spends 2 of 3 epsilon left in mine.ledger. Release now (yes or no) [no]: ",
+        "Not released. Nothing was spent.",
+    ):
+        assert words in shown
+    lines = Path("mine.csv").read_text().splitlines()
+    Path("mine.csv").write_text("\n".join([*lines[:-1], lines[1]]))
+    status, shown = on_a_terminal([], "release", "mine.yaml")
+    assert status == 1
+    assert "The check says no" in shown
+    Path("mine.csv").write_text("\n".join(lines))
+    status, shown = on_a_terminal(["yes"], "release", "mine.yaml")
+    assert (status, Ledger.open("mine.ledger").spent) == (0, 2)
+    assert shown.count("The predicted error is") == 1
+
+
+def test_a_data_frame_is_released_into_the_same_folder_and_ledger(capsys):
+    write_cohort(Path(), "3")
+    frame = pd.read_csv("mine.csv")
+    data = {
+        name: value for name, value in SETTINGS["data"].items() if name not in ("source", "path")
+    }
+    settings = SETTINGS | {"data": data}
+    found = geodp.release(frame, settings)
+    assert found.number == 400
+    assert "The predicted error is" in capsys.readouterr().out
+    assert Ledger.open("mine.ledger").spent == 2
+    assert sorted(os.listdir("out/trial")) == ["index.html", "predictions.csv", "release.json"]
+    again = geodp.release(None, settings | {"data": SETTINGS["data"] | {"path": "the data frame"}})
+    assert again.footpoint.tolist() == Release.load("out/trial/release.json").footpoint.tolist()
+    with pytest.raises(DataError, match="folder: out/trial is there already"):
+        geodp.release(frame, settings | {"public": SETTINGS["public"] | {"subjects": 401}})
+
+
+def test_budgets_by_name_and_what_is_no_plan():
+    assert PrivacyBudget(rho="0.1", delta="1e-6") == PrivacyBudget("0.1", "rho", "1e-6")
+    assert PrivacyBudget(epsilon="1") == PrivacyBudget("1")
+    with pytest.raises(DataError, match="give one amount"):
+        PrivacyBudget("1", rho="1")
+    with pytest.raises(DataError, match="give plan_release"):
+        geodp.release_geodesic(None, None, None, None)

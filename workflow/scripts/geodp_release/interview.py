@@ -1,0 +1,285 @@
+"""Settings of a new release, by questions about a table of which only the header is read.
+
+Answers are what is publicly known; guesses come from the names of columns alone.
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from geodp.data.cells import open_table, table_kind
+from geodp.data.column_names import point_columns
+from geodp.data.landmark_files import LandmarkFile
+from geodp.data.records import TableReading
+from geodp.errors import DataError
+from geodp.mechanisms.budgets import parse_budget
+from geodp_release.settings import read_settings
+from geodp_release.subjects import ONE_EACH
+
+SPACES = {
+    "euclidean": "numbers, such as a blood pressure, one or several",
+    "sphere": "directions or places, by latitude and longitude, or as unit vectors",
+    "spd": "symmetric positive definite matrices, such as covariances or tensors",
+    "kendall": "planar shapes, by landmarks x1, y1, x2, y2, ...",
+    "hyperbolic": "points of a hyperboloid",
+}
+
+COVARIATE = re.compile("age|year|time|day|dose|sex|gender|alter|jahr|tage|centroid", re.IGNORECASE)
+SUBJECT = re.compile("(.*_)?id|id_.*|subject|patient|person|code", re.IGNORECASE)
+
+YES_NO: tuple = ("no", "yes")
+Whole = Annotated[int, Field(ge=1)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Above = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class Interview:
+    """Questions, each with a default and a check of its answer.
+
+    Parameters
+    ----------
+    ask : callable
+        Takes the text of a question and returns the answer, as `input` does.
+    tell : callable
+        Takes a sentence.
+    is_patient : bool
+        Whether to ask again where an answer cannot be used, rather than raise its `DataError`.
+    """
+
+    def __init__(self, ask, tell, is_patient):
+        self.ask, self.tell, self.is_patient = ask, tell, is_patient
+
+    def __call__(self, question, default="", check=str):
+        """An answer as ``check`` makes it, which raises a `DataError` for one of no use."""
+        while True:
+            try:
+                given = self.ask(f"{question} [{default}]: " if default else f"{question}: ")
+            except EOFError:
+                raise DataError(f"no answer is left for: {question}: give one a line") from None
+            try:
+                return check(given.strip() or default)
+            except DataError as problem:
+                if not self.is_patient:
+                    raise DataError(f"{question}: {problem}") from None
+                self.tell(f"  {problem}")
+
+
+def new_settings(table, path, interview):
+    """Ask for the settings of a release from a table, and write them to a new file.
+
+    Parameters
+    ----------
+    table, path : str
+        The table, and the file of settings.
+    interview : Interview
+
+    Raises
+    ------
+    DataError
+        The table cannot be read, the file is there, or the answers do not go together.
+    """
+    # Imported here, since other commands do without it.
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    if Path(path).exists():
+        raise DataError(f"{path} is there already: give another by --output")
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    # JSON is YAML, whatever is in a text.
+    environment.filters["yaml"] = lambda value: json.dumps(value, ensure_ascii=False)
+    stem = Path(table).with_suffix("")
+    name = re.sub("[^A-Za-z0-9_-]+", "-", stem.name)
+    text = environment.get_template("settings.yaml.j2").render(
+        _answers(table, interview), name=name, stem=str(stem), file=path
+    )
+    try:
+        with open(path, "x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as problem:
+        raise DataError(f"{path} cannot be written ({problem.strerror}): give another") from None
+    read_settings(path)
+
+
+def _answers(path, interview):
+    table, data, landmarks = _opened(path, interview)
+    names = table.names
+    told = point_columns(names)
+    interview.tell(f"{path} has the columns {', '.join(names)}. Its responses may be")
+    for word, what in SPACES.items():
+        interview.tell(f"  {word}: {what}")
+    space = interview("Which are they", told.space if told else "euclidean", _of(*SPACES))
+    if told and told.space == space:
+        _, size, columns, data["coordinates"] = told
+    else:
+        columns = interview(
+            "Their columns, in order, with commas between", check=_of(*names, many=True)
+        )
+        size, data["coordinates"] = _size_of(space, len(table.numbered(columns)), interview)
+    rest = [name for name in names if name not in columns]
+    data["columns"] = None if landmarks else columns
+    data["covariates"] = interview(
+        "Covariates, with commas between; none for a mean",
+        next(filter(COVARIATE.match, rest), "none"),
+        lambda text: [] if text == "none" else _list(text),
+    )
+    data["subject"] = interview(
+        f"Column that says whose each record is; or {ONE_EACH}",
+        next(filter(SUBJECT.fullmatch, rest), ONE_EACH),
+        _of(*names, ONE_EACH),
+    )
+    lacking = [name for name in data["covariates"] if name not in names]
+    data["join"] = _joined(lacking, interview) if lacking else None
+    found = {"data": data, "space": space, "size": size, "units": {}, "sources": {}}
+    found["covariates"] = [_covariate(name, found, interview) for name in data["covariates"]]
+    return found | _public_inputs(found, interview)
+
+
+def _opened(path, interview):
+    """The table, how it is read, and how many landmarks its specimens have."""
+    try:
+        kind = table_kind(path)
+        landmarks = None
+        if issubclass(kind, LandmarkFile):
+            landmarks = interview("Number of landmarks of each specimen", check=_as(Whole))
+        table = open_table(path, landmarks=landmarks)
+        data = {"path": path, "sheet": None, "decimal": "."}
+        if len(sheets := getattr(table, "sheets", [])) > 1:
+            data["sheet"] = interview("Sheet with the records", sheets[-1], _of(*sheets))
+            table = open_table(path, reading=TableReading(sheet=data["sheet"]))
+    except OSError as problem:
+        raise DataError(f"{path} cannot be read ({problem.strerror}): correct the path") from None
+    if getattr(table, "delimiter", ",") == ";":
+        data["decimal"] = interview("Sign before decimals", ",", _of(",", "."))
+    return table, data, landmarks
+
+
+def _joined(lacking, interview):
+    """A second table that has the covariates which the first lacks."""
+    path = interview(f"File of the table with {', '.join(lacking)}")
+    try:
+        names = open_table(path).names
+    except OSError as problem:
+        raise DataError(f"{path} cannot be read ({problem.strerror}): correct the path") from None
+    for name in lacking:
+        if name not in names:
+            raise DataError(f"{path} has no column {name}, but {', '.join(names)}: correct it")
+    guess = next(filter(SUBJECT.fullmatch, names), names[0])
+    subject = interview("Its column of the same labels of subjects", guess, _of(*names))
+    return {"path": path, "subject": subject}
+
+
+def _covariate(name, found, interview):
+    """Name, range, spread and words of a covariate."""
+    words = interview(
+        f"Words in {name} with a number for each, such as F=0, M=1; none if it has numbers",
+        "none",
+        _categories,
+    )
+    if words:
+        limits, is_two = (min(words.values()), max(words.values())), len(words) == 2
+    else:
+        limits = interview(
+            f"Least and greatest {name} that there can be, by what is public, such as 50, 90",
+            check=_as(tuple[Finite, Finite], many=True),
+        )
+        found["sources"]["covariate_range"] = interview("Where is that known from", "the protocol")
+        is_two = interview(f"Has {name} these two values alone", "no", _of(*YES_NO)) == "yes"
+        _ask_unit(name, found, interview)
+    spread = "two groups" if is_two else "unknown"
+    return {"name": name, "range": list(limits), "spread": spread, "words": words}
+
+
+def _ask_unit(name, found, interview):
+    unit = interview(f"Unit of {name}", "none")
+    if unit != "none":
+        found["units"][name] = unit
+
+
+def _public_inputs(found, interview):
+    data, sources = found["data"], found["sources"]
+    names = ", ".join(data["columns"] or [])
+    given = {"records": 1, "radius": None, "length": None}
+    if data["subject"] != ONE_EACH:
+        given["records"] = interview("Records of a subject that count", "1", _as(Whole))
+    given["subjects"] = interview("Number of subjects that is publicly known", check=_as(Whole))
+    sources["subjects"] = interview("Where is that known from", "the protocol")
+    for name in (data["columns"] or ()) if found["space"] == "euclidean" else ():
+        _ask_unit(name, found, interview)
+    given["centre"] = interview(
+        "A rough response in the middle of all ranges, known without these data, as numbers with "
+        f"commas between{f' ({names})' if names else ''}; or anywhere",
+        "anywhere",
+        lambda text: text if text == "anywhere" else _as(list[Finite], many=True)(text),
+    )
+    if given["centre"] != "anywhere":
+        sources["centre"] = interview("Where is that known from", "an earlier study")
+        given["radius"] = interview(
+            "Largest distance from it that the released one may have there; none for any",
+            "none",
+            lambda text: None if text == "none" else _as(Above)(text),
+        )
+        if given["radius"]:
+            sources["footpoint_radius"] = interview("Where is that known from", "the same")
+    if given["radius"] and data["covariates"]:
+        given["length"] = interview(
+            "Largest change over the range of a covariate", f"{2 * given['radius']:g}", _as(Above)
+        )
+        sources["shooting_vector_length"] = interview("Where is that known from", "the same")
+    given["description"] = interview("What the data are, in a line for readers", "records")
+    given["epsilon"] = interview(
+        "Privacy budget epsilon of this release", "1", lambda text: str(parse_budget(text, "it"))
+    )
+    return given
+
+
+def _size_of(space, number, interview):
+    """Size of a space from the number of columns of a point, and what these hold."""
+    if space == "sphere" and number == 2:
+        return 2, "latitude_longitude"
+    sizes = {"euclidean": number, "kendall": number // 2, "spd": int((2 * number) ** 0.5)}
+    size = sizes.get(space, number - 1)
+    if space != "spd" or size * (size + 1) != 2 * number:
+        return round(number**0.5) if space == "spd" else size, "ambient"
+    triangle = interview("Which triangle are they, row by row", "upper", _of("upper", "lower"))
+    return size, "lower_triangle" if triangle == "lower" else "ambient"
+
+
+def _list(text):
+    return [each.strip() for each in text.split(",") if each.strip()]
+
+
+def _as(kind, many=False):
+    """A check that an answer, or each of its parts between commas, is of a type."""
+
+    def check(text):
+        try:
+            return TypeAdapter(kind).validate_python(_list(text) if many else text)
+        except ValidationError as problem:
+            said = problem.errors()[0]["msg"]
+            raise DataError(
+                f"{text or 'nothing'} was given, and it {said[6].lower()}{said[7:]}"
+            ) from None
+
+    return check
+
+
+def _of(*choices, many=False):
+    """A check that an answer, or each of its parts between commas, is one of some."""
+    one = Literal[choices]  # type: ignore[valid-type]
+    return _as(Annotated[list[one], Field(min_length=1)] if many else one, many)
+
+
+def _categories(text):
+    """Numbers by words."""
+    pairs = [] if text == "none" else [part.rpartition("=")[::2] for part in _list(text)]
+    return _as(dict[Annotated[str, Field(min_length=1)], Finite], False)(
+        {word.strip(): number.strip() for word, number in pairs}
+    )
