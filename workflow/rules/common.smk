@@ -117,6 +117,8 @@ def table_names(study):
     wanted = {
         "neighbours": study.settings["neighbours"]["n"],
         "losses": study.settings["losses"] is not None,
+        "errors": study.grids,
+        "diagnostics": study.grids,
     }
     return [name for name in STUDY_TABLES if wanted.get(name, True)]
 

@@ -19,7 +19,12 @@ rule fit:
         source=lambda wildcards: STUDIES[wildcards.study].source,
         manifold=settings("manifold"),
         model=settings("model"),
-        mechanism=settings("mechanism"),
+        # Without budgets nothing is drawn, and there is nothing to bound.
+        mechanism=lambda wildcards: (
+            STUDIES[wildcards.study].settings["mechanism"]
+            if STUDIES[wildcards.study].grids
+            else None
+        ),
         data_radius=settings("data_radius"),
         support=settings("support"),
         settings=settings("data"),

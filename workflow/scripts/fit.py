@@ -34,12 +34,12 @@ with job() as snakemake:
             "iterations: look for outlying records, or lower the noise"
         )
     save_json(output.fit, origin, **fit_values(found))
-    mechanism = load_mechanism(model, params, study, output.data, output.fit)
-    save_arrays(
-        output.sensitivity,
-        origin,
-        **mechanism.bounds(),
-        description=np.array(mechanism.support_description),
-        status=np.array(mechanism.guarantee.status),
-        guarantee=np.array(mechanism.guarantee.line),
-    )
+    bounds = {}
+    if params.mechanism is not None:
+        mechanism = load_mechanism(model, params, study, output.data, output.fit)
+        bounds = mechanism.bounds() | {
+            "description": np.array(mechanism.support_description),
+            "status": np.array(mechanism.guarantee.status),
+            "guarantee": np.array(mechanism.guarantee.line),
+        }
+    save_arrays(output.sensitivity, origin, **bounds)

@@ -101,13 +101,6 @@ class TableSettings(ReleaseSection, TableSection):
         return self
 
     @property
-    def covariates(self):
-        """Columns of the covariates."""
-        if self.covariate is None:
-            return []
-        return [self.covariate] if isinstance(self.covariate, str) else self.covariate
-
-    @property
     def paths(self):
         """Paths of its files."""
         return [self.path] if self.join is None else [self.path, self.join.path]

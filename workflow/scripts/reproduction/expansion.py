@@ -86,6 +86,9 @@ def _expand_study(name, settings, cells_per_job):
                 study.groups[group] = properties
                 study.cells.setdefault(group, {}).update(budgets[grid])
                 study.grids.extend((grid, group, cell) for cell in budgets[grid])
+    if not settings["cells"]:
+        study.groups.update(_groups(study.source, has_stand_in, {}, f"{key}.cells"))
+        study.cells.update((group, {}) for group in study.groups)
     # Two entries, or a repeated budget, may give the same cell.
     study.grids[:] = dict.fromkeys(study.grids)
     _check_one_spelling(written, released, f"{key}.release.totals")
@@ -222,9 +225,13 @@ def _check_figures(study, key):
         _check_one_mechanism(study, name, place)
         if figure["kind"] == "ratios" and not study.settings["neighbours"]["n"]:
             raise _refused(f"{place}: no sizes are given under {key}.neighbours.n: add them")
-        _check_values(study, figure, place)
         if figure["kind"] in OF_ONE_COVARIATE:
             _check_space(study, figure["kind"], place)
+        _check_values(study, figure, place)
+        if figure["kind"] == "samplers" and not study.grids:
+            raise _refused(f"{place}: without budgets nothing is sampled: remove it")
+        if figure["kind"] == "regression" and not study.settings["model"]["covariates"]:
+            raise _refused(f"{place}: model.covariates is 0, a mean: remove it")
         if figure["kind"] == "convergence":
             _check_walked(study, place)
         if figure["kind"] in PREDICTED:

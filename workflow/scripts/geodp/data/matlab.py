@@ -21,8 +21,8 @@ def read_mat_records(path, manifold, covariate, landmarks="landmarks", **setting
     path : str
     manifold : Manifold
         Of planar shapes.
-    covariate : str
-        Variable of the covariate, with one value a record.
+    covariate : str or list of str
+        Variable of the covariate, with one value a record, or of each.
     landmarks : str
         Variable of the landmarks: k x 2 x n or n x k x 2, complex n x k or k x n, or a cell array
         of n matrices k x 2 or complex vectors.

@@ -30,8 +30,9 @@ NUMBER = re.compile(r"\s*[-+]?\d+(\.\d*)?(?=\s*[^\d\s.,:/-])")
 class Records:
     """Records of a file."""
 
-    covariates: np.ndarray  # (n,), transformed, then scaled to [0, 1]; zeros where none is named.
-    covariate_range: tuple[float, float]  # The transformed values that became 0 and 1.
+    # (n,), transformed, then scaled to [0, 1]; (n, k) of a list, and zeros where none is named.
+    covariates: np.ndarray
+    covariate_range: tuple  # The transformed values that became 0 and 1; of a list one pair each.
     points: np.ndarray  # (n, *point_shape)
     subjects: list  # Texts; empty where the file names no subjects.
     # Row of each record in a table, whose header is row 1, or its number in a .mat file.
@@ -46,16 +47,16 @@ class RecordOptions:
 
     Parameters
     ----------
-    covariate : str or None
-        Column or variable of the covariate, with one number a record.
-    transformation : {"none", "log"}
-        Applied to the covariate before it is scaled.
+    covariate : str, list of str or None
+        Column or variable of the covariate, with one number a record, or of each.
+    transformation : {"none", "log"}, or list of these
+        Applied to the covariate before it is scaled; of several one for all, or a list.
     subject : str, optional
         Column or variable that names the subject of a record.
     keep : dict, optional
         By column or variable, the value or list of values of the records to keep.  Numbers are
         compared as numbers.
-    covariate_range : tuple of float, optional
+    covariate_range : tuple of float, or list of these; optional
         Values of the covariate, before its transformation, that become 0 and 1; none may lie
         outside.  By default the least and the greatest of the data.
     outline : bool
@@ -64,18 +65,35 @@ class RecordOptions:
     reading : TableReading
     """
 
-    covariate: str | None
-    transformation: str = "none"
+    covariate: str | list | None
+    transformation: str | list = "none"
     subject: str | None = None
     keep: dict | None = None
-    covariate_range: tuple[float, float] | None = None
+    covariate_range: tuple | list | None = None
     outline: bool = False
     reading: "TableReading" = field(default_factory=lambda: TableReading())
 
     @property
     def fields(self):
         """Names of the columns or variables that hold one value a record."""
-        return [name for name in (self.covariate, self.subject) if name] + [*(self.keep or {})]
+        subject = [self.subject] if self.subject else []
+        return [*self.covariates, *subject, *(self.keep or {})]
+
+    @property
+    def covariates(self):
+        """Names of the columns or variables of covariates."""
+        if isinstance(self.covariate, list):
+            return self.covariate
+        return [self.covariate] if self.covariate else []
+
+    @property
+    def each_covariate(self):
+        """Name, transformation and range of each covariate."""
+        names, words, limits = self.covariates, self.transformation, self.covariate_range
+        if not isinstance(self.covariate, list):
+            return [(name, words, limits) for name in names]
+        words = words if isinstance(words, list) else [words] * len(names)
+        return list(zip(names, words, limits or [None] * len(names), strict=True))
 
 
 def has_landmarks(manifold):
@@ -98,7 +116,14 @@ def assemble(source, manifold, options, numbers, fields, read):
     check_enough(numbers, source, " after keep" if options.keep else "")
     covariates, limits = np.zeros(len(numbers)), (0.0, 0.0)
     if options.covariate:
-        covariates, limits = _scaled(source, options, numbers, fields[options.covariate])
+        found = [
+            _scaled(source, options.reading, *each, numbers, fields[each[0]])
+            for each in options.each_covariate
+        ]
+        covariates, limits = found[0]
+        if isinstance(options.covariate, list):
+            covariates = np.stack([values for values, _ in found], axis=-1)
+            limits = [each for _, each in found]
     array = read(kept)
     if has_landmarks(manifold):
         landmarks, mended = mended_landmarks(
@@ -249,11 +274,11 @@ def number_of(text, source, record, field_name, reading=None):
     return value
 
 
-def _scaled(source, options, numbers, texts):
-    """Covariates scaled to [0, 1], and the transformed values that became 0 and 1."""
-    name, transformation = options.covariate, TRANSFORMATIONS[options.transformation]
+def _scaled(source, reading, name, word, limits, numbers, texts):
+    """A covariate scaled to [0, 1], and the transformed values that became 0 and 1."""
+    transformation, is_log = TRANSFORMATIONS[word], word == "log"
     raw = [
-        number_of(text, source, number, name, options.reading)
+        number_of(text, source, number, name, reading)
         for text, number in zip(texts, numbers, strict=True)
     ]
     if min(raw) == max(raw):
@@ -261,7 +286,6 @@ def _scaled(source, options, numbers, texts):
             f"{source.name}: {source.field_word} {name} is {texts[0]} in every "
             f"{source.record_word}: a regression needs a covariate that varies"
         )
-    limits, is_log = options.covariate_range, options.transformation == "log"
     low, high = limits or (min(raw), max(raw))
     if limits and not low < high:
         raise DataError(

@@ -33,8 +33,8 @@ def read_table(path, manifold, covariate, columns, coordinates="ambient", **sett
         Text with a header, its cells separated by commas or tabs; or a Parquet file or arrays of
         NumPy if it ends in .parquet or .npz, whose rows messages number from 1.
     manifold : Manifold
-    covariate : str or None
-        Column of the covariate.
+    covariate : str, list of str or None
+        Column of the covariate, or of each.
     columns : list of str or None
         Columns of the point: landmarks ``x1, y1, ...`` for planar shapes, else numbers in one of
         the manifold's `layouts`; an array of more axes stands for all its numbers.  ``None``, for
@@ -68,10 +68,10 @@ def read_table(path, manifold, covariate, columns, coordinates="ambient", **sett
         table,
         manifold,
         columns,
-        [covariate] if covariate else [],
+        options.covariates,
         options.subject,
         coordinates,
-        others=[name for name in options.keep or {} if name != covariate],
+        others=[name for name in options.keep or {} if name not in options.covariates],
     )
     lines, rows = [], []
     for line, texts in table.records([*columns, *fields]):

@@ -110,6 +110,12 @@ class TableSection(Section):
     arc length."""
 
     @property
+    def covariates(self):
+        """Columns of the covariates."""
+        given = getattr(self, "covariate", None)
+        return [given] if isinstance(given, str) else given or []
+
+    @property
     def reading(self):
         """How cells become numbers."""
         return TableReading(self.decimal, self.categories, self.sheet)

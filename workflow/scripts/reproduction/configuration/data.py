@@ -18,6 +18,8 @@ from geodp.settings.section import (
 from geodp.settings.sections import TableSection
 
 Point = Literal["random"] | list[Number]
+Pair = Annotated[list[Number], Field(min_length=2, max_length=2)]
+Transformation = Literal["none", "log"]
 
 
 class SimulatedData(Section):
@@ -58,13 +60,13 @@ class TableData(TableSection):
     path: Text | some(Text)
     """CSV file, or Parquet, NumPy or MATLAB by its suffix .parquet, .npz or .mat; of several names
     one must be there."""
-    covariate: Text
-    """Column of the covariate."""
-    covariate_range: Annotated[list[Number], Field(min_length=2, max_length=2)] | None = None
-    """Covariates that become 0 and 1; records outside are refused. null for the least and the
-    greatest there are, which reveals them."""
-    transformation: Literal["none", "log"] = "none"
-    """Of the covariate, before it is scaled to [0, 1]."""
+    covariate: Text | Annotated[list[Text], Field(min_length=2)]
+    """Column of the covariate, or of each of several."""
+    covariate_range: Pair | some(Pair) | None = None
+    """Covariates that become 0 and 1, or a list; records outside are refused. null for the least
+    and the greatest there are, which reveals them."""
+    transformation: Transformation | some(Transformation) = "none"
+    """Of the covariate, before it is scaled to [0, 1]; of several one for all, or a list."""
     subject: Text | None = None
     """Column that names the subject, the unit of privacy."""
     keep: dict[Text, DecimalText | some(DecimalText)] = Field(default={})
@@ -75,13 +77,22 @@ class TableData(TableSection):
     """Simulated outlines where there is no file; null to refuse that."""
 
     @model_validator(mode="after")
-    def _range_is_ascending(self):
-        limits = self.covariate_range
-        if limits is not None and limits[0] >= limits[1]:
-            raise refused(
-                f": {limits[0]:g} is not below {limits[1]:g}: give the smaller value first",
-                "covariate_range",
-            )
+    def _one_for_each_covariate(self):
+        limits, words = self.covariate_range, self.transformation
+        is_nested = limits is not None and isinstance(limits[0], list)
+        ranges = limits if is_nested else [limits] if limits else []
+        form = isinstance(self.covariate, list), len(self.covariates)
+        advice = f": give one for each covariate, {', '.join(self.covariates)}"
+        if ranges and (is_nested, len(ranges)) != form:
+            raise refused(advice, "covariate_range")
+        if isinstance(words, list) and (True, len(words)) != form:
+            raise refused(advice, "transformation")
+        for low, high in ranges:
+            if low >= high:
+                raise refused(
+                    f": {low:g} is not below {high:g}: give the smaller value first",
+                    "covariate_range",
+                )
         return self
 
 

@@ -81,6 +81,12 @@ class EllipsesFigure(PredictedFigure):
     kind: Literal["ellipses"]
 
 
+class RegressionFigure(Section):
+    """The fit without privacy: records, curve, residuals, and a table of its parameters."""
+
+    kind: Literal["regression"]
+
+
 class ConvergenceFigure(CellFigure):
     """Distance of the footpoint from the estimate against steps of the random walk."""
 
@@ -105,6 +111,7 @@ KINDS = (
     SamplersFigure,
     TransportFigure,
     EllipsesFigure,
+    RegressionFigure,
     ConvergenceFigure,
 )
 

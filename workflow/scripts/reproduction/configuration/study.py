@@ -19,7 +19,6 @@ from geodp.settings.section import (
     Text,
     absent,
     integer,
-    named,
     refused,
     some,
 )
@@ -201,9 +200,10 @@ class StudySettings(Section):
     data_radius: Positive | None = None
     """Radius tau_m, or r, of a public ball that holds the data; part of sensitivities and supports.
     """
-    budgets: named(BudgetGrid, Name)
-    """Grids of privacy budgets, by a name of yours."""
-    cells: some(CellsSettings)
+    budgets: dict[Name, BudgetGrid] = Field(default={})
+    """Grids of privacy budgets, by a name of yours; without any a table is fitted without privacy,
+    and nothing is drawn."""
+    cells: list[CellsSettings] = Field(default=[])
     """Combinations of data and budgets."""
     draws: dict[Name, Count] = Field(default={})
     """Draws from each data set by name of a budget, 10 unless given; those of `shooting_vector` are
@@ -225,8 +225,10 @@ class StudySettings(Section):
 
     @model_validator(mode="after")
     def _keys_go_together(self):
-        self._check_mechanism()
-        self._check_curvature()
+        if self.budgets:
+            self._check_mechanism()
+            self._check_curvature()
+        self._check_budgets()
         if isinstance(self.data, SimulatedData):
             self._check_simulated_data(self.data)
         else:
@@ -251,6 +253,16 @@ class StudySettings(Section):
             )
         return self
 
+    def _check_budgets(self):
+        if bool(self.budgets) != bool(self.cells):
+            key = "budgets" if self.cells else "cells"
+            raise refused(" is missing: budgets and cells go together: add it", key)
+        if not self.budgets and isinstance(self.data, SimulatedData):
+            raise refused(" is missing: add grids of privacy budgets", "budgets")
+        for key in ("mechanism", "draws", "random_walk", "release"):
+            if not self.budgets and key in self.model_fields_set and getattr(self, key):
+                raise refused(": without budgets nothing is drawn: remove it, or add budgets", key)
+
     def _check_mechanism(self):
         name, k, loss = self.mechanism.name, self.model.covariates, self.model.loss.name
         if loss != "squared_distance":
@@ -262,7 +274,8 @@ class StudySettings(Section):
         if most is not None and k > most:
             raise refused(
                 f": {k} is more than {most}, the most that {name} takes: set it to "
-                f"{' or '.join(map(str, range(most + 1)))} or name another mechanism",
+                f"{' or '.join(map(str, range(most + 1)))} or name another mechanism; without "
+                "budgets a table is fitted with any number",
                 "model.covariates",
             )
         if name == "release" and k > 1 and self.manifold.name != "euclidean":
@@ -396,10 +409,11 @@ class StudySettings(Section):
             )
 
     def _check_table(self, data):
-        k = self.model.covariates
-        if k != 1:
+        k, number = self.model.covariates, len(data.covariates)
+        if k != number:
             raise refused(
-                f": {k} is not 1, and a table is read with one covariate: set it to 1",
+                f": {k} is not {number}, and data.covariate names {', '.join(data.covariates)}: "
+                f"set it to {number}",
                 "model.covariates",
             )
         if data.stand_in is not None and self.manifold.name != "kendall":

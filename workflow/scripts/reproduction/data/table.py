@@ -21,7 +21,7 @@ def make(job):
     for note in records.notes:
         print(f"{study}: {note}", file=sys.stderr)
     return {
-        "covariates": records.covariates[None, :, None],
+        "covariates": records.covariates.reshape((1, len(records.points), -1)),
         "points": records.points[None],
         "covariate_range": np.array(records.covariate_range),
         # Numbers in place of names of subjects.

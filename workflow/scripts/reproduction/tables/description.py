@@ -15,7 +15,7 @@ def describe(job):
     for group, path in zip(params.groups, job.input.data, strict=True):
         data = load_arrays(path)
         subjects = data.get("subjects", np.zeros(0))
-        low, high = data["covariate_range"]
+        low, high = data["covariate_range"].T.tolist()
         common = {
             "study": job.wildcards.study,
             "group": group,

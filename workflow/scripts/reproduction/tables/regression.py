@@ -1,0 +1,89 @@
+"""The fit of a data set without privacy: parameters, records with residuals, and curves."""
+
+import numpy as np
+
+from reproduction.tables import Needs
+
+# Places along a curve.
+PLACES = 61
+
+
+def needs(study, figure, studies):
+    """See `Needs`: the study's first group."""
+    return Needs(
+        groups=((study.name, study.first_group),),
+        files=("data.npz", "fit.json"),
+        params={key: study.settings[key] for key in ("data", "covariate_label")},
+    )
+
+
+def tabulate(job):
+    """A row for each parameter, record and place; curves have other covariates at their means."""
+    import pandas as pd
+
+    from geodp.models.regression import FittedModel
+    from reproduction.fits import load_fit
+    from reproduction.jobs import load_arrays
+    from reproduction.models import study_model
+
+    params, model = job.params, study_model(job.params)
+    data, fit = load_arrays(job.input.data[0]), load_fit(job.input.fit[0], model).take(0)
+    found = FittedModel(**vars(fit), covariates=data["covariates"][0], points=data["points"][0])
+    x, k = found.covariates, model.number_of_covariates
+    label, several = params.covariate_label, [f"x{index + 1}" for index in range(k)]
+    names = [label] if k == 1 else params.data.get("covariate", several)
+    words = np.broadcast_to(params.data.get("transformation", "none"), k)
+    low, high = np.reshape(data["covariate_range"], (-1, 2)).T
+    common = {
+        "manifold": model.manifold.name,
+        "data": str(data["description"]),
+        "n": len(x),
+        "r_squared": found.r_squared,
+        "root_mean_squared_residual": np.sqrt(np.mean(found.distances**2)),
+        "seed": params.seed,
+        "lock": params.lock,
+    }
+    tables = []
+
+    def add(kind, x, points, residual=np.nan, are_points=True):
+        own = zip(names, words, (low + x * (high - low)).T, strict=True)
+        columns = {f"covariate_{name}": np.exp(v) if w == "log" else v for name, w, v in own}
+        columns |= {"residual": residual}
+        columns |= _coordinates(params.data, model.manifold, points, found.footpoint, are_points)
+        tables.append(pd.DataFrame(common | {"kind": kind} | columns))
+
+    add("footpoint", np.zeros((1, k)), found.footpoint[None])
+    add("record", x, found.points, found.distances)
+    for index, name in enumerate(names):
+        places = np.tile(np.mean(x, axis=0), (PLACES, 1))
+        places[:, index] = np.linspace(np.min(x[:, index]), np.max(x[:, index]), PLACES)
+        add(f"curve of {name}", places, found.predict(places))
+        vector = found.shooting_vectors[index : index + 1]
+        add(f"shooting vector of {name}", np.full((1, k), np.nan), vector, are_points=False)
+    return pd.concat(tables)
+
+
+def _coordinates(data, manifold, points, footpoint, are_points):
+    """Columns of points (n, *point_shape), as the file has them, or of vectors at the footpoint."""
+    from geodp.data.records import has_landmarks
+    from geodp.data.tables import landmark_columns
+
+    names, form = data.get("columns") or [], data.get("coordinates")
+    numbers = points.reshape((len(points), -1))
+    if has_landmarks(manifold):
+        # Rotations do not change shapes.
+        aligned = manifold.align(footpoint, points) if are_points else points
+        numbers = np.ascontiguousarray(manifold.to_landmarks(aligned)).view(float)
+        names = landmark_columns(numbers.shape[1] // 2)
+    elif form == "latitude_longitude" and are_points:
+        # Longitudes in one piece about the footpoint.
+        across, middle = points[:, 0] + 1j * points[:, 1], footpoint[0] + 1j * footpoint[1]
+        longitudes = np.angle(middle) + np.angle(across * np.conj(middle))
+        latitudes = np.arcsin(np.clip(points[:, 2], -1.0, 1.0))
+        numbers = np.rad2deg(np.stack([latitudes, longitudes], axis=-1))
+    elif points.ndim == 3 and len(names) < numbers.shape[1]:
+        triangle = np.tril_indices if form == "lower_triangle" else np.triu_indices
+        numbers = points[:, *triangle(points.shape[1])]
+    if len(names) != numbers.shape[1]:
+        names = range(1, numbers.shape[1] + 1)
+    return {f"coordinate_{name}": column for name, column in zip(names, numbers.T, strict=True)}
