@@ -114,16 +114,14 @@ def assemble(source, manifold, options, numbers, fields, read):
     numbers = [numbers[index] for index in kept]
     fields = {name: [texts[index] for index in kept] for name, texts in fields.items()}
     check_enough(numbers, source, " after keep" if options.keep else "")
-    covariates, limits = np.zeros(len(numbers)), (0.0, 0.0)
-    if options.covariate:
-        found = [
-            _scaled(source, options.reading, *each, numbers, fields[each[0]])
-            for each in options.each_covariate
-        ]
-        covariates, limits = found[0]
-        if isinstance(options.covariate, list):
-            covariates = np.stack([values for values, _ in found], axis=-1)
-            limits = [each for _, each in found]
+    scaled = [
+        _scaled(source, options.reading, each, numbers, fields[each[0]])
+        for each in options.each_covariate
+    ] or [(np.zeros(len(numbers)), (0.0, 0.0))]
+    covariates, limits = scaled[0]
+    if isinstance(options.covariate, list):
+        covariates = np.stack([values for values, _ in scaled], axis=-1)
+        limits = tuple(each for _, each in scaled)
     array = read(kept)
     if has_landmarks(manifold):
         landmarks, mended = mended_landmarks(
@@ -274,8 +272,9 @@ def number_of(text, source, record, field_name, reading=None):
     return value
 
 
-def _scaled(source, reading, name, word, limits, numbers, texts):
-    """A covariate scaled to [0, 1], and the transformed values that became 0 and 1."""
+def _scaled(source, reading, each, numbers, texts):
+    """One of `each_covariate` scaled to [0, 1], and the transformed values that became 0 and 1."""
+    name, word, limits = each
     transformation, is_log = TRANSFORMATIONS[word], word == "log"
     raw = [
         number_of(text, source, number, name, reading)

@@ -67,20 +67,18 @@ def _coordinates(data, manifold, points, footpoint, are_points):
     """Columns of points (n, *point_shape), as the file has them, or of vectors at the footpoint."""
     from geodp.data.records import has_landmarks
     from geodp.data.tables import landmark_columns
+    from geodp_release.pictures import degrees_of, landmarks_of
 
     names, form = data.get("columns") or [], data.get("coordinates")
     numbers = points.reshape((len(points), -1))
     if has_landmarks(manifold):
-        # Rotations do not change shapes.
-        aligned = manifold.align(footpoint, points) if are_points else points
-        numbers = np.ascontiguousarray(manifold.to_landmarks(aligned)).view(float)
+        turned = landmarks_of if are_points else lambda space, _, each: space.to_landmarks(each)
+        numbers = np.ascontiguousarray(turned(manifold, footpoint, points)).view(float)
         names = landmark_columns(numbers.shape[1] // 2)
     elif form == "latitude_longitude" and are_points:
+        numbers, middle = degrees_of(points), degrees_of(footpoint)[1]
         # Longitudes in one piece about the footpoint.
-        across, middle = points[:, 0] + 1j * points[:, 1], footpoint[0] + 1j * footpoint[1]
-        longitudes = np.angle(middle) + np.angle(across * np.conj(middle))
-        latitudes = np.arcsin(np.clip(points[:, 2], -1.0, 1.0))
-        numbers = np.rad2deg(np.stack([latitudes, longitudes], axis=-1))
+        numbers[:, 1] = middle + (numbers[:, 1] - middle + 180.0) % 360.0 - 180.0
     elif points.ndim == 3 and len(names) < numbers.shape[1]:
         triangle = np.tril_indices if form == "lower_triangle" else np.triu_indices
         numbers = points[:, *triangle(points.shape[1])]
