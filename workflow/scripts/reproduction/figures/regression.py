@@ -41,10 +41,10 @@ def draw(numbers, params):
         curve = numbers[numbers["kind"] == f"curve of {label}"]
         for panel, column in zip(panels, shown, strict=False):
             panel.plot(records[name], records[column], **dots)
+            title = f"length of residual{unit}"
             if column != "residual":
                 panel.plot(curve[name], curve[column], **line)
-            of_point = column.removeprefix("coordinate_")
-            title = f"length of residual{unit}" if column == "residual" else of_point
+                title = column.removeprefix("coordinate_")
             panel.set(title=title, xlabel=label)
         for panel in panels[number:]:
             panel.set_visible(False)
@@ -54,8 +54,8 @@ def draw(numbers, params):
             for place, look in zip((0, len(curve) // 2, -1), style.CURVES, strict=False):
                 shape = curve.iloc[place]
                 outline = [np.append(shape[each], shape[each[0]]) for each in (x, y)]
-                look = {"color": look.colour, "linestyle": look.line}
-                panel.plot(*outline, **look, label=f"fit at {label} {shape[name]:.3g}")
+                words = f"fit at {label} {shape[name]:.3g}"
+                panel.plot(*outline, color=look.colour, linestyle=look.line, label=words)
             panel.set_aspect("equal")
             panel.axis("off")
             panel.legend(fontsize=7, loc="upper left", bbox_to_anchor=(0.0, 0.0))
