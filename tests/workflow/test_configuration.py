@@ -26,9 +26,9 @@ ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = {
     path.stem: yaml.safe_load(path.read_text())
     for path in (ROOT / "config").glob("*.yaml")
-    # Settings of stages that are no configuration of studies.
+    # Settings of stages that are no configuration of studies, and studies of data not kept here.
     if not path.stem.startswith(
-        ("audit", "benchmark", "linear", "means", "tools", "utility", "release.")
+        ("audit", "benchmark", "linear", "means", "tools", "utility", "release.", "real.")
     )
 }
 REMOVED = "REMOVED"

