@@ -372,6 +372,13 @@ def test_covariates_of_a_second_table_are_joined_by_subject(folder):
     ages.iloc[1:].to_csv("ages.csv", index=False)
     covariates, _, _ = read(path, join=join)
     assert np.flatnonzero(np.isnan(covariates[:, 0])).tolist() == [7]
+    said = found_faults(path, join=join)
+    assert "row 8, column age (joined from ages.csv): the value is missing" in said[0]
+    assert said[1] == "ages.csv has no row of p7: add it"
+    ages.iloc[1:].replace("p3", "P-03").to_csv("ages.csv", index=False)
+    assert "ages.csv has no row of p3, but one of P-03: write both alike" in found_faults(
+        path, join=join
+    )
     for refused_join, says in (
         (join | {"path": "none.csv"}, "key data.join.path: none.csv cannot be read"),
         (join | {"subject": "name"}, "ages.csv, row 1: there is no column name"),
@@ -451,7 +458,7 @@ def test_another_number_of_landmarks_is_named_and_refused_by_no_header(folder):
     _, points, _ = read_data(settings)
     assert np.flatnonzero(np.isnan(points).any(axis=1)).tolist() == [2]
     said = found_faults("s.tps", **LANDMARKS | {"covariate": "centroid_size"})
-    assert "s.tps, specimen 3, value x1: '4 landmarks in place of 3' is not a number" in said[0]
+    assert "s.tps, specimen 3, value x1: it has 4 landmarks in place of 3: correct" in said[0]
 
 
 def test_a_lower_triangle_is_read_by_rows(folder):

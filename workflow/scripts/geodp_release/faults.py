@@ -8,7 +8,7 @@ from collections import defaultdict
 
 import numpy as np
 
-from geodp.data.cells import LONGEST_NUMBER, TextTable
+from geodp.data.cells import LONGEST_NUMBER, JoinedTable, TextTable, simple_label
 from geodp.data.messages import SHOWN, few
 from geodp.data.records import finite_number, has_landmarks, number_of
 from geodp.errors import DataError
@@ -44,10 +44,11 @@ def faults(settings, covariates, points, subjects):
 
     def reason(index):
         row, texts = records[index]
-        return _reason(settings, table.source, row, names, texts[len(labels) :], points[index])
+        return _reason(settings, table, row, names, texts[len(labels) :], points[index])
 
     def whose(index):
-        return f" (label {_quoted(records[index][1][0])})" if labels else ""
+        label = records[index][1][0].strip() if labels else ""
+        return f" (label {_quoted(label)})" if label else ""
 
     bad = [index for index in range(len(records)) if not valid[index]]
     lines = _first(bad, lambda index: f"{reason(index)}{whose(index)}", "records do not count")
@@ -79,6 +80,15 @@ def faults(settings, covariates, points, subjects):
             "records have no label",
         )
         lines += _alike(table.source, data.subject, subjects)
+    if isinstance(table, JoinedTable):
+        lines += _first(
+            list(table.unmatched().items()),
+            lambda pair: (
+                f"{data.join.path} has no row of {_quoted(pair[0])}"
+                + (f", but one of {_quoted(pair[1])}: write both alike" if pair[1] else ": add it")
+            ),
+            "labels have no row there",
+        )
     return [*lines, *_rows(table)] if isinstance(table, TextTable) else lines
 
 
@@ -126,12 +136,12 @@ def _first(found, line, rest):
     return [line(each) for each in found[:SHOWN]] + ([f"{more} more {rest}"] if more > 0 else [])
 
 
-def _reason(settings, source, row, names, texts, point):
+def _reason(settings, table, row, names, texts, point):
     """Why a record does not count, as a sentence."""
-    data, manifold = settings.data, settings.assumptions.manifold
+    data, manifold, source = settings.data, settings.assumptions.manifold, table.source
     try:
         numbers = [
-            _number(text, source, row, name, data) for text, name in zip(texts, names, strict=True)
+            _number(text, table, row, name, data) for text, name in zip(texts, names, strict=True)
         ]
         end = len(names) - len(data.covariates)
         point_of(data, manifold, source, row, names[:end], np.array(numbers[:end]))
@@ -145,14 +155,15 @@ def _reason(settings, source, row, names, texts, point):
     return str(source.refusal(row, fault or "it is too far from public.centre to be computed with"))
 
 
-def _number(text, source, row, name, data):
+def _number(text, table, row, name, data):
     """The number of a cell; NaN for an empty one of an outline, whose records may differ."""
     if data.outline and name not in data.covariates and not text.strip():
         return np.nan
+    source = table.source
     if len(text) > LONGEST_NUMBER:
         raise source.refusal(row, f"its {len(text)} characters are no number", name)
     try:
-        return number_of(text, source, row, name, data.reading)
+        return number_of(text, source, row, name, table.reading)
     except DataError:
         # What a message quotes is short and printable.
         shown = _quoted(text) if text.strip() else ""
@@ -161,18 +172,13 @@ def _number(text, source, row, name, data):
                 f"{source.cell(row, name)}: '{shown}' is not a number: give the words of {name} "
                 f"numbers by data.categories, such as {{{name}: {{{shown}: 0}}}}"
             ) from None
-        return number_of(shown, source, row, name, data.reading)
+        return number_of(shown, source, row, name, table.reading)
 
 
 def _quoted(text):
     """A text in which characters that do not print are escaped, up to some length."""
     shown = repr(text)[1:-1]
     return shown if len(shown) <= QUOTED else f"{shown[:QUOTED]}..."
-
-
-def simple_label(label):
-    """A label without what people change by chance: blanks, case, hyphens and leading zeros."""
-    return re.sub(r"[\s_-]|(?<!\d)0+(?=\d)", "", label.casefold())
 
 
 def _alike(source, name, subjects):

@@ -426,7 +426,7 @@ class FrameTable(_ColumnTable):
     def __init__(self, path, reading, frame=None):
         super().__init__(path, reading)
         self._frame = frame
-        self.names = [str(name).strip() for name in self._header()]
+        self.names = [_text(name).strip() for name in self._header()]
 
     def _header(self):
         return self._frame.columns
@@ -507,6 +507,23 @@ class ExcelTable(FrameTable):
         return found
 
 
+class _JoinedFile(RecordFile):
+    """Names of the parts of two joined tables, for messages."""
+
+    _parts: tuple[Table, Table]
+
+    def __init__(self, first, second):
+        super().__init__(*vars(first.source).values())
+        # A frozen class.
+        object.__setattr__(self, "_parts", (first, second))
+
+    def cell(self, number, field):
+        """Name of a column of a record: of the second table the one that is joined to it."""
+        first, second = self._parts
+        where = "" if field in first.names else f" (joined from {second.path})"
+        return f"{super().cell(number, field)}{where}"
+
+
 class JoinedTable(Table):
     """A table with columns of a second one, of whose rows the first with a label counts.
 
@@ -516,7 +533,7 @@ class JoinedTable(Table):
     def __init__(self, first, label, second, second_label):
         super().__init__(first.path, first.reading)
         self._parts, self._labels = (first, second), (label, second_label)
-        self.source, self.place = first.source, first.place
+        self.source, self.place = _JoinedFile(first, second), first.place
         self.names = [*first.names, *(each for each in second.names if each not in first.names)]
 
     def numbered(self, columns):
@@ -534,12 +551,10 @@ class JoinedTable(Table):
 
     def records(self, names):
         """Number of each record of the first table, and the texts in columns of both."""
-        (first, second), (label, second_label) = self._parts, self._labels
+        (first, _), (label, _) = self._parts, self._labels
         own = [name for name in names if name in first.names]
         others = [name for name in names if name not in first.names]
-        rows: dict = {}
-        for _, (key, *texts) in second.records([second_label, *others]):
-            rows.setdefault(key.strip(), texts)
+        rows = self._joined(others)
         empty = [""] * len(others)
         # An array stands for several texts.
         counts = {name: len(first.numbered([name])) for name in own}
@@ -548,6 +563,26 @@ class JoinedTable(Table):
             joined = rows.get(key.strip(), empty)
             found |= {name: [text] for name, text in zip(others, joined, strict=True)}
             yield number, [text for name in names for text in found[name]]
+
+    def unmatched(self):
+        """Labels of the first table that the second lacks, each with one that is alike or None."""
+        (first, _), (label, _) = self._parts, self._labels
+        rows = self._joined([])
+        alike = {simple_label(key): key for key in rows}
+        keys = (key.strip() for _, (key,) in first.records([label]))
+        return {key: alike.get(simple_label(key)) for key in keys if key not in rows}
+
+    def _joined(self, names):
+        """Texts in columns of the second table, by label."""
+        rows: dict = {}
+        for _, (key, *texts) in self._parts[1].records([self._labels[1], *names]):
+            rows.setdefault(key.strip(), texts)
+        return rows
+
+
+def simple_label(label):
+    """A label without what people change by chance: blanks, case, hyphens and leading zeros."""
+    return re.sub(r"[\s_-]|(?<!\d)0+(?=\d)", "", label.casefold())
 
 
 # What says of a file that it is none of those that are read.

@@ -13,13 +13,20 @@ import numpy as np
 from geodp.data.cells import Table
 from geodp.data.checks import MISSING_CODES
 from geodp.data.messages import RecordFile
-from geodp.data.records import finite_number
+from geodp.data.records import TableReading, finite_number
 from geodp.errors import DataError
 
-CENTROID_SIZE = "centroid_size"
+CENTROID_SIZE, OTHER_NUMBER = "centroid_size", " landmarks in place of "
 
 # Of digitisers for a missing landmark, in both coordinates; NA and the like are no numbers.
 MISSING = {*MISSING_CODES, -999.0, -1.0}
+
+
+class _LandmarkReading(TableReading):
+    """What is said of another number of landmarks, in place of its numbers."""
+
+    def fault(self, text, name):
+        return f"it has {text}" if OTHER_NUMBER in text else super().fault(text, name)
 
 
 class LandmarkFile(Table):
@@ -28,7 +35,7 @@ class LandmarkFile(Table):
     fields: tuple[str, ...] = ()
 
     def __init__(self, path, reading, landmarks):
-        super().__init__(path, reading)
+        super().__init__(path, _LandmarkReading(**vars(reading)))
         if landmarks is None:
             raise DataError(
                 f"{path} holds landmarks: set the space to kendall, for planar shapes of them"
@@ -48,7 +55,7 @@ class LandmarkFile(Table):
     def _cells(self, landmarks):
         wanted = len(self._columns) // 2
         if len(landmarks) != wanted:
-            said = f"{len(landmarks)} landmarks in place of {wanted}"
+            said = f"{len(landmarks)}{OTHER_NUMBER}{wanted}"
             return [said, *[""] * (2 * wanted - 1)]
         return [
             text

@@ -248,7 +248,10 @@ class TableReading:
             hint = f", and may be meant for {meant[0]}" if meant else ""
             return f"'{text}' is none of the categories {', '.join(codes)}{hint}"
         if self.decimal == "," and "." in text:
-            return f"'{text}' has a point, and data.decimal says that decimals follow a comma"
+            return (
+                f"'{text}' has a point, and data.decimal says that decimals follow a comma (where "
+                'they follow points, set decimal to ".")'
+            )
         if finite_number(text.replace(",", ".")) is not None:
             return (
                 f"'{text}' has a comma for its decimal point (decimal: \",\" in the section data "

@@ -266,7 +266,10 @@ class SPD(SymmetricSpace):
         if not np.all(np.abs(array) < GREATEST):
             return f"an entry is not a number of size below {GREATEST:g}"
         if not np.allclose(array, _transposed(array), rtol=1e-9, atol=0.0):
-            return "the matrix is not symmetric"
+            away = np.abs(array - array.T)
+            i, j = sorted(np.unravel_index(np.argmax(away), away.shape))
+            pair = f"{array[i, j]:.6g} in row {i + 1} and {array[j, i]:.6g} in column {i + 1}"
+            return f"the matrix is not symmetric, with {pair}"
         smallest = float(symmetric_eigenvalues(_symmetric(array))[0])
         if smallest <= 0.0:
             return f"the matrix is not positive definite (smallest eigenvalue {smallest:.4g})"
