@@ -172,16 +172,14 @@ def test_module_of_another_workflow(checkout, folder):
 
 @pytest.mark.slow
 def test_module_by_its_address(checkout, folder):
-    """As the catalogue of workflows would have it; only single files are at an address."""
+    """There are single files at it."""
     for words in ("init -q", "add -A", "-c user.name=a -c user.email=a commit -qm all"):
         subprocess.run(["git", *words.split()], cwd=checkout.root, check=True)
     address = f"git+file://{checkout.root}/{SNAKEFILE}@HEAD"
-    parent = PARENT.format(snakefile=address, table=TABLE)
-    (folder / "Snakefile").write_text(parent)
+    (folder / "Snakefile").write_text(PARENT.format(snakefile=address, table=TABLE))
     (folder / "parent.yaml").write_text(yaml.safe_dump({"geodp": tiny()}))
-    assert "Error: the packages of this workflow do not come with its address" in checkout.refused(
-        folder=folder
-    )
+    said = "Error: the packages of this workflow do not come with its address"
+    assert said in checkout.refused(folder=folder)
 
 
 def test_every_configuration_is_described():

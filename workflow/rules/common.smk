@@ -188,9 +188,19 @@ def figure_files(study):
 
 def shown(path, category, label, part=None):
     """An output that `snakemake --report` shows; workflow/report has a caption for each category."""
-    caption = f"../report/{category.lower()}.rst"
-    labels = {"result": label}
+    caption, labels = f"../report/{category.lower()}.rst", {"result": label}
     return report(path, caption=caption, category=category, subcategory=part, labels=labels)
+
+
+def shown_table(name):
+    """A table of the study of a job."""
+    return shown(f"{RESULTS}/{{study}}/tables/{name}.csv", "Tables", name, "{study}")
+
+
+def shown_picture(path, part):
+    """A file of a figure, which is shown as SVG."""
+    is_shown = path.endswith(".svg")
+    return shown(path, "Figures", figure_title(Path(path).stem), part) if is_shown else path
 
 
 def kind_of_figure(study, figure):

@@ -7,16 +7,9 @@ rule evaluate:
         fit=group_files("fit.json"),
         blocks=block_files,
     output:
-        data=shown(f"{RESULTS}/{{study}}/tables/data.csv", "Tables", "Data", "{study}"),
-        errors=shown(
-            f"{RESULTS}/{{study}}/tables/errors.csv", "Tables", "Errors of draws", "{study}"
-        ),
-        diagnostics=shown(
-            f"{RESULTS}/{{study}}/tables/diagnostics.csv",
-            "Tables",
-            "Diagnostics of samplers",
-            "{study}",
-        ),
+        data=shown_table("data"),
+        errors=shown_table("errors"),
+        diagnostics=shown_table("diagnostics"),
     log:
         f"{RESULTS}/{{study}}/logs/evaluate.log",
     conda:

@@ -66,19 +66,13 @@ for study in STUDIES.values():
                 **inputs,
             output:
                 **{
-                    suffix: [figure_path(study.name, figure, suffix) for figure in figures]
-                    for suffix in ("pdf", "png", "csv")
+                    suffix: [
+                        shown_picture(figure_path(study.name, figure, suffix), study.name)
+                        for figure in figures
+                    ]
+                    for suffix in (*PICTURES, "csv")
                 },
                 **({"tables": tables} if kind else {}),
-                svg=[
-                    shown(
-                        figure_path(study.name, figure, "svg"),
-                        "Figures",
-                        figure_title(figure),
-                        study.name,
-                    )
-                    for figure in figures
-                ],
             log:
                 f"{RESULTS}/{study.name}/logs/{name}.log",
             # Walks take long, and other figures seconds.

@@ -10,14 +10,7 @@ for name, job in JOBS.items():
         input:
             **inputs_of(job),
         output:
-            **{
-                key: (
-                    path
-                    if key != "svg"
-                    else shown(path, "Figures", figure_title(Path(path).stem), job.stage)
-                )
-                for key, path in job.outputs.items()
-            },
+            **{name: shown_picture(path, job.stage) for name, path in job.outputs.items()},
         log:
             job.log,
         wildcard_constraints:

@@ -3,12 +3,7 @@
 # In: the configuration. Out: tables/losses.csv, tables/neighbours.csv.
 rule privacy_losses:
     output:
-        shown(
-            f"{RESULTS}/{{study}}/tables/losses.csv",
-            "Tables",
-            "Realised privacy losses",
-            "{study}",
-        ),
+        shown_table("losses"),
     log:
         f"{RESULTS}/{{study}}/logs/privacy_losses.log",
     conda:
@@ -28,12 +23,7 @@ rule privacy_losses:
 
 rule neighbour_ratios:
     output:
-        shown(
-            f"{RESULTS}/{{study}}/tables/neighbours.csv",
-            "Tables",
-            "Changes of gradients",
-            "{study}",
-        ),
+        shown_table("neighbours"),
     log:
         f"{RESULTS}/{{study}}/logs/neighbour_ratios.log",
     conda:

@@ -63,15 +63,12 @@ def _expand_study(name, settings, cells_per_job):
     settings = settings | {"manifold": _with_digest(settings["manifold"], f"{key}.manifold")}
     study = Study(name, settings, cells_per_job, table, groups={}, cells={}, grids=[])
     written = {}
-    # Names are made once a grid and not once a group, of which there may be thousands.
     budgets = {
-        grid: _named(_divided(part, study.budgets, f"{key}.budgets.{grid}"))
+        grid: _cells(part, study.budgets, written, f"{key}.budgets.{grid}")
         for grid, part in settings["budgets"].items()
     }
-    release = settings["release"]
-    released = {}
-    if release:
-        released = _named(_divided({"totals": release["totals"]}, (ALL,), f"{key}.release"))
+    totals = settings["release"]["totals"] if settings["release"] else []
+    released = _cells({"totals": totals}, (ALL,), written, f"{key}.release")
     has_stand_in = settings["data"].get("stand_in") is not None
     for index, entry in enumerate(settings["cells"]):
         place = f"{key}.cells[{index}]"
@@ -81,7 +78,6 @@ def _expand_study(name, settings, cells_per_job):
                     f"{place}.budgets: there is no grid {grid} under "
                     f"{key}.budgets (there are: {', '.join(budgets)})"
                 )
-            _check_one_spelling(written, budgets[grid], f"{key}.budgets.{grid}")
             for group, properties in _groups(study.source, has_stand_in, entry, place):
                 study.groups[group] = properties
                 study.cells.setdefault(group, {}).update(budgets[grid])
@@ -91,7 +87,6 @@ def _expand_study(name, settings, cells_per_job):
         study.cells.update((group, {}) for group in study.groups)
     # Two entries, or a repeated budget, may give the same cell.
     study.grids[:] = dict.fromkeys(study.grids)
-    _check_one_spelling(written, released, f"{key}.release.totals")
     for group in study.groups:
         study.cells[group].update(released)
         study.grids.extend((RELEASE, group, cell) for cell in released)
@@ -126,21 +121,12 @@ def _check_sections(study, key):
             )
 
 
-def _divided(part, names, key):
-    """Budgets of the cells of a grid."""
+def _cells(part, names, written, key):
+    """Budgets of the cells of a grid, by name; refuses equal ones that are written in two ways."""
     try:
-        return divided_budgets(part, names, key)
+        cells = {cell_name(each): each for each in divided_budgets(part, names, key)}
     except DataError as problem:
         raise _refused(problem) from None
-
-
-def _named(divided):
-    """Budgets of the cells of a grid by name of the cell."""
-    return {cell_name(budgets): budgets for budgets in divided}
-
-
-def _check_one_spelling(written, cells, key):
-    """Refuse budgets that are equal and written in two ways, which would be two cells."""
     for cell, budgets in cells.items():
         first = written.setdefault(tuple(map(Decimal, budgets.values())), cell)
         if first != cell:
@@ -148,6 +134,7 @@ def _check_one_spelling(written, cells, key):
                 f"{key}: the cells {first} and {cell} have the same budgets: write "
                 "each budget in one way"
             )
+    return cells
 
 
 def find_table(data, key, needed=True):
