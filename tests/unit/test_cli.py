@@ -212,15 +212,13 @@ def test_a_release_is_a_folder_with_a_release_a_page_and_a_table(holder, drawn, 
 def test_an_entry_of_the_registry_says_what_the_release_says(released, capsys):
     assert main(["registry", "out/trial/release.json"]) == 0
     release = Release.load("out/trial/release.json")
-    entry = yaml.safe_load(capsys.readouterr().out)["deployment"]
-    privacy, made = entry["privacy_loss"], entry["implementation"]
-    notes = entry["administrative"]["notes"]
+    said = capsys.readouterr().out
+    privacy = yaml.safe_load(said)["deployment"]["privacy_loss"]
     assert privacy["privacy_parameters"] == {"epsilon": 2}
     assert release.guarantee.words() in privacy["privacy_parameters_details"]
-    assert all(f"- {stage.describe()}\n" in made["mechanisms"] for stage in release.plan.stages)
-    assert "a point (an earlier study)\n" in made["justification"]
-    assert all(f": {words}\n" in notes for words in release.guarantee.unchecked())
-    assert entry["basic"]["publication_date"].startswith("TO BE WRITTEN")
+    stages = [stage.describe() for stage in release.plan.stages]
+    for words in (*stages, *release.guarantee.unchecked(), "a point (an earlier study)"):
+        assert f"{words}\n" in said
 
 
 def test_a_release_is_made_once(released, capsys):
