@@ -91,11 +91,25 @@ def test_a_plan_needs_no_data_and_no_ledger(holder, capsys):
         "pure 2-differential privacy",
         r"The predicted error is [\d.]+ \([\d.]+ if covariates cluster\), and [\d.]+ for",
         "The ledger mine.ledger is not there",
+        r"95 % bands have radius [\d.]+ at age 50, [\d.]+ at age 60, ",
+        r"slopes reach [\d.]+ per unit of age to either side",
+        "No source is given for manifold, footpoint_radius, .* and neighbours: readers",
         "No data were read and nothing was spent.",
     ):
         assert re.search(words, shown.out)
     assert shown.err == ""
     assert os.listdir() == ["mine.yaml"]
+
+
+def test_plans_of_other_numbers_and_budgets_are_a_table(holder, capsys):
+    assert main(["plan", "mine.yaml", "--table"]) == 0
+    said, _, heads, *rows, _ = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"Plans in about \d+ s, without reading data\.", said)
+    assert re.sub(" +", " ", heads) == "subjects epsilon 1 epsilon 2 epsilon 4"
+    numbers, *errors = zip(*(row.replace(" (noise)", "").split() for row in rows), strict=True)
+    assert list(map(int, numbers)) == [NUMBER // 2, NUMBER, 2 * NUMBER, 4 * NUMBER]
+    assert errors[1][1] == f"{plan_of(read_settings('mine.yaml')).error:.3g}"
+    assert np.all(np.diff(np.array(errors, dtype=float)) < 0.0)
 
 
 def test_a_plan_without_radii_is_short_and_says_what_it_is_worth(holder, capsys):
@@ -182,11 +196,9 @@ def test_a_release_is_a_folder_with_a_release_a_page_and_a_table(holder, drawn, 
     fitted = release.coefficients()
     slope = [f"{each[1, 0]:#.4g}" for each in (fitted.value, fitted.low, fitted.high)]
     assert cells[3:6] == [slope[0], " to ".join(slope[1:]), *release.p_words()]
-    bands = [f"{table[name][0]:.3g}" for name in ("band_90", "band_95")]
-    of_row = cells[6 * DIM :][: 3 + DIM]
-    assert (of_row[1], of_row[-2:]) == (
-        ("no subjects here", of_row[-2:]) if bands[0] == "nan" else (f"{found[0, 0]:.5g}", bands)
-    )
+    bands = [f"{table[name][2]:.3g}" for name in ("band_90", "band_95")]
+    row = [">70<", f">{found[2, 0]:.5g}<", *(f">{each}<" for each in bands)]
+    assert re.search(".*?".join(map(re.escape, row)), page, re.DOTALL)
     for words in (
         release.guarantee.words(),
         # exp(2), rounded up.

@@ -536,6 +536,31 @@ def test_bands_hold_together(manifold):
         assert least < np.mean(np.all(away[:, 0] <= radii, axis=1)) < most
 
 
+def test_coefficients_are_those_of_predictions_and_their_intervals_hold():
+    """Of planes along an age and the logarithm of a dose, by noise of other bits for each."""
+    scales = {"transformation": ("none", "log"), "covariate_spread": (UNKNOWN,) * 2}
+    assumptions = assumed(geodp.Euclidean(1), 2, 2000, **scales)
+    made = geodp.release_geodesic(quick(assumptions), *cohort(assumptions), ONE_EACH)
+    first, *slopes = made.coefficients().value
+    ages, doses = x = np.array([[10.0, 13.0, 19.0], [20.0, 11.0, 14.0]])
+    found = first + np.outer(ages - 15.0, slopes[0])
+    found += np.outer(np.log(doses / np.sqrt(200.0)), slopes[1])
+    np.testing.assert_allclose(made.predict(x.T), found, rtol=1e-12)
+    rng, held = np.random.default_rng(7), []
+    for _ in range(80):
+        truth = assumptions.support.radii[:, None] * rng.uniform(-1.0, 1.0, (3, 1))
+        x = rng.uniform(10.0, 20.0, (2000, 2))
+        truth[0] += assumptions.centre
+        y = np.insert(assumptions.places(x), 0, 1.0, axis=1) @ truth
+        y += 0.1 * rng.normal(size=y.shape)
+        records = subject_records(assumptions, x, y, ONE_EACH)
+        drawn = run_plan(made.plan, records, generator_bits(rng))
+        each = geodp.Release.of(made.plan, drawn, made.guarantee).coefficients(0.9)
+        truth = assumptions.coefficients @ truth
+        held.append((each.low <= truth) & (truth <= each.high))
+    assert 0.85 < np.mean(held) < 0.96
+
+
 def test_doubts_say_what_to_change_and_withhold_bands():
     plan = quick(assumed(manifold := geodp.Sphere(2), 1))
     looks = ScaleStage(1, share=0.75), FarStage(1)
@@ -605,7 +630,8 @@ def test_the_command_releases_means_and_several_covariates(covariates, holder, c
     Path("mine.yaml").write_text(yaml.safe_dump(settings_with(covariates)))
     assert main(["plan", "mine.yaml"]) == 0
     shown, what = capsys.readouterr().out, "a mean" if covariates == 0 else "a plane"
-    assert f"trial: {what} on Euclidean R^8" in shown
+    model = "a regression of 8 responses on age and sex" if covariates else "a mean of 8 responses"
+    assert f"trial: {model} from {NUMBER} subjects" in shown
     assert f"for {what} drawn" in shown
     assert main(["check", "mine.yaml"]) == 0
     assert f"All {NUMBER} records would be used as they are." in capsys.readouterr().out

@@ -249,11 +249,11 @@ class Assumptions:
     @property
     def without_source(self):
         """What the public inputs are that were given without a source, by their names."""
-        given = {name: _tuple(getattr(self, name))[0] for name in self.described()}
         return {
             name: what
             for name, (what, _) in self.described().items()
-            if not (self.sources.get(name) or isinstance(given[name], _Widest | None))
+            if not self.sources.get(name)
+            and not isinstance(_tuple(getattr(self, name))[0], _Widest | None)
         }
 
     @property

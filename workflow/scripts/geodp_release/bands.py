@@ -212,24 +212,26 @@ def agreeing_scales(typical):
     return np.quantile(typical, [0.005, 0.995]) * [0.8, 1.25]
 
 
-def sampled_errors(found, rng):
+def sampled_errors(found, rng, times=1.0):
     """Errors of simulated releases with the sampling variation of their estimates.
 
-    Away from the middle of a range covariates make those of footpoint and shooting vectors go
-    together.
+    Or with so many times that.  Away from the middle of a range covariates make those of footpoint
+    and shooting vectors go together.
     """
-    root = np.linalg.cholesky(found.estimate_covariance)
+    root = times * np.linalg.cholesky(found.estimate_covariance)
     return found.errors + root @ rng.normal(size=found.errors.shape)
 
 
-def coefficient_errors(matrix, noise, errors):
-    """Errors (m, n dim) of combinations (m, 1 + k) of the parts of flat states.
+def half_widths(matrix, found, level):
+    """Half-widths (m,) of intervals of combinations (m, 1 + k) of the parts of flat states.
 
-    Of errors with sampling variation and without it, as if records scattered in one direction
-    alone: whichever that is, intervals of them hold.
+    As if each coordinate scattered as all do together: which of them does is not measured.
     """
-    found = matrix @ (noise + np.sqrt(errors.shape[-1]) * (errors - noise))
-    return np.moveaxis(found, 1, 0).reshape((len(matrix), -1))
+    rng = np.random.default_rng([SEED, 2])
+    errors = matrix @ sampled_errors(found, rng, np.sqrt(found.dim))
+    sizes = np.moveaxis(np.abs(errors), 1, 0).reshape((len(matrix), -1))
+    weights = np.repeat(found.weight, found.dim)
+    return np.quantile(sizes, level, axis=1, weights=weights, method="inverted_cdf")
 
 
 def agreeing_moments(assumptions, stage, moments, least=NARROWEST):

@@ -5,6 +5,7 @@ import os
 import sys
 import threading
 from pathlib import Path
+from time import perf_counter
 
 from geodp.errors import DataError
 
@@ -148,7 +149,10 @@ def _parser():
     init = command("init", _init, epilog=None)
     init.add_argument("table", metavar="TABLE", help="CSV, .xlsx, .parquet, .npz, .tps, .nts, ...")
     init.add_argument("--output", metavar="FILE", help="by default TABLE with the ending .yaml")
-    command("plan", _plan).add_argument("settings", metavar="FILE")
+    plan = command("plan", _plan)
+    plan.add_argument("settings", metavar="FILE")
+    words = "a table instead, of other numbers of subjects and other budgets"
+    plan.add_argument("--table", action="store_true", help=words)
     command("check", _check).add_argument("settings", metavar="FILE")
     release = command("release", _release)
     release.add_argument("settings", metavar="FILE")
@@ -199,55 +203,38 @@ def _init(given):
 
 
 def _plan(given):
-    from geodp_release.publish import plan_of, verdict
+    from geodp_release.needed import BUDGETS, SUBJECTS, plans_about
+    from geodp_release.publish import plan_of, predicted, verdict
     from geodp_release.settings import read_settings
 
+    started = perf_counter()
     settings = read_settings(given.settings)
     plan = plan_of(settings)
-    assumptions = plan.assumptions
-    lines = [
-        f"{settings.name}: {assumptions.what} on {assumptions.manifold.name} "
-        f"({assumptions.manifold.dim} dimensions) from {assumptions.subjects} subjects",
-        f"with {plan.budget.words()} ({assumptions.neighbours}).",
-        "",
-        verdict(plan),
-        _usual(plan),
-        "",
-        "It would be drawn by:",
-        *(f"  {line}" for line in _stages(plan)),
-        "",
-        _account(settings, plan),
-        "No data were read and nothing was spent.",
-    ]
-    _say(*lines)
+    if given.table:
+        turns = -(-len(SUBJECTS) * len(BUDGETS) // (os.cpu_count() or 1))
+        _say(f"Plans in about {turns * (perf_counter() - started):.0f} s, without reading data.")
+        plans = plans_about(plan.assumptions, plan.budget)
+        errors = [predicted(settings, each) for each in plans]
+        _say(*_rendered("plans.txt.j2", plans=plans, predicted=errors))
+    else:
+        said = {"verdict": verdict(settings, plan), "account": _account(settings, plan)}
+        said["usual"] = _usual(settings, plan)
+        _say(*_rendered("plan.txt.j2", settings=settings, plan=plan, **said))
     return int(plan.is_noise and not settings.allow_noise)
 
 
-def _stages(plan):
-    """The stages in words, a line each; of several ways how they part, and one in the middle."""
-    lines, ways = [stage.describe() for stage in plan.stages], plan.ways
-    if len(ways) < 2:
-        return [*lines, *(stage.describe() for way in ways for stage in way.stages)]
-    way = ways[len(ways) // 2]
-    # Two ways part at one length.
-    limits = dict.fromkeys(f"{each.longest:.3g}" for each in (ways[-1], ways[1]))
-    lines.append(
-        f"one of {len(ways)} ways, which part where the last of these lengths is "
-        f"{' to '.join(limits)}; where it is up to {way.longest:.3g}:"
-    )
-    return [*lines, *(f"  {stage.describe()}" for stage in way.stages)]
+def _rendered(name, **values):
+    """Lines of a template, in which a line break of the settings is none."""
+    from geodp_release.templates import render
+
+    return render(name, lambda value: printable(str(value)), **values).splitlines()
 
 
-def _usual(plan):
-    """The error beside that of least squares, in a sentence."""
-    _, half, least = numbers = plan.usual_errors()
-    unit = plan.assumptions.manifold.length_unit
-    size, error, without = (f"{each:.2g} {unit}".strip() for each in numbers)
-    return (
-        f"Where residuals are of {size} in each direction half of the releases err by less than "
-        f"{error}, and least squares by {without} on the whole: privacy and what is not known cost "
-        f"{max(0.0, 1.0 - least / half):.0%} of it."
-    )
+def _usual(settings, plan):
+    """What releases of a plan usually come to, in lines."""
+    radii, slopes = plan.usual_bands(settings.covariates, 0.95)
+    found = {"errors": plan.usual_errors(), "radii": radii, "slopes": slopes}
+    return _rendered("usual.txt.j2", settings=settings, plan=plan, **found)
 
 
 def _account(settings, plan):
@@ -331,7 +318,7 @@ def _release(given):
     settings = read_settings(given.settings)
     plan, told = plan_of(settings), []
     if not given.yes and sys.stdin.isatty() and sys.stdout.isatty():
-        told = [verdict(plan)]
+        told = [verdict(settings, plan)]
         if not _agreed(settings, plan, given.despite_check):
             _say("Not released. Nothing was spent.")
             return 1
@@ -358,11 +345,11 @@ def _agreed(settings, plan, despite_check):
     from geodp_release.publish import is_paid, verdict
 
     budget, path = settings.privacy_budget, settings.ledger
-    _say(verdict(plan))
+    _say(verdict(settings, plan))
     if plan.is_noise and not settings.allow_noise:
         # Refused by the release, with what would do.
         return True
-    _say(_usual(plan), "")
+    _say(*_usual(settings, plan), "")
     if not Path(path).exists():
         question = f"{path} will be the ledger. Total {budget.unit} of all releases from these data"
         total = input(f"{question} [{budget.amount}]: ").strip()

@@ -13,6 +13,7 @@ import shutil
 import tempfile
 from datetime import UTC, datetime
 from html import escape
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,7 @@ from geodp_release.bands import LEVELS
 from geodp_release.doubts import WITHHELD
 from geodp_release.new_files import umask
 from geodp_release.pictures import NOBODY, degrees_of, landmarks_of, picture
+from geodp_release.templates import render
 
 RELEASE, PAGE, TABLE = "release.json", "index.html", "predictions.csv"
 
@@ -152,9 +154,6 @@ def _csv(rows):
 
 def page(release, settings, rows):
     """The page of a release, as HTML that needs no other file."""
-    # Imported here, since plans do without it.
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
     plan, manifold = release.plan, release.plan.assumptions.manifold
     svg, caption = picture(release, settings, settings.covariates, LEVELS[-1])
 
@@ -162,35 +161,21 @@ def page(release, settings, rows):
         degrees = f" ({np.degrees(number):.3g} degrees)" if settings.is_geographic else ""
         return f"{number:.3g} {settings.length_unit}".strip() + degrees
 
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        finalize=_escaped,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters["length_of"] = length_of
-    return environment.get_template("index.html.j2").render(
+    return render(
+        "index.html.j2",
+        _escaped,
+        {"length_of": length_of},
         RELEASE=RELEASE,
         TABLE=TABLE,
         WITHHELD=WITHHELD,
         LEVELS=LEVELS,
         settings=settings,
-        names=settings.names,
-        labels=settings.labels(settings.names),
-        responses=settings.labels(settings.responses),
-        plan=plan,
         release=release,
-        assumptions=plan.assumptions,
-        guarantee=release.guarantee,
         meaning=_meaning(plan),
         svg=svg,
         caption=caption,
         rows=rows,
         centre=_values(settings, manifold, plan.assumptions.centre[None])[0],
-        is_shape=has_landmarks(manifold),
         date=datetime.now(UTC).date().isoformat(),
         versions=_versions(),
     )
@@ -212,16 +197,6 @@ def _meaning(plan):
 
 
 def _versions():
-    import flint
-    import scipy
-
-    return ", ".join(
-        f"{name} {version}"
-        for name, version in {
-            "geodp": geodp.__version__,
-            "Python": platform.python_version(),
-            "NumPy": np.__version__,
-            "SciPy": scipy.__version__,
-            "python-flint": flint.__version__,
-        }.items()
-    )
+    names = "NumPy", "SciPy", "python-flint"
+    own = f"geodp {geodp.__version__}, Python {platform.python_version()}"
+    return ", ".join([own, *(f"{name} {metadata.version(name)}" for name in names)])

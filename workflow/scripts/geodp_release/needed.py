@@ -1,8 +1,12 @@
 """Number of subjects that a release needs to be more than noise, and plans kept between calls."""
 
 import json
+import os
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from functools import lru_cache
+from itertools import product
 
 import numpy as np
 
@@ -15,6 +19,9 @@ from geodp_release.planning import NOISE, ReleasePlan, plan_release
 
 # Largest number of subjects that is looked for, and the relative error of the answer.
 MOST_NEEDED, WITHIN = 10**7, 0.1
+
+# By how much numbers of subjects and budgets are multiplied in a table of plans.
+SUBJECTS, BUDGETS = (0.5, 1, 2, 4), (Decimal("0.5"), 1, 2)
 
 # Share of the squared error without data beyond which a release is noise.
 LIMIT = NOISE**2
@@ -95,6 +102,19 @@ def subjects_needed(assumptions: Assumptions, budget: PrivacyBudget) -> int | No
         low, high = (number, high) if is_noise else (low, number)
         turn += 1
     return high
+
+
+def plans_about(assumptions: Assumptions, budget: PrivacyBudget) -> list[ReleasePlan]:
+    """Plans for `SUBJECTS` times as many subjects, each for `BUDGETS` times the budget."""
+    inputs = [
+        (
+            replace(assumptions, subjects=max(1, int(share * assumptions.subjects))),
+            replace(budget, amount=part * budget.amount),
+        )
+        for share, part in product(SUBJECTS, BUDGETS)
+    ]
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(planned, *zip(*inputs, strict=True)))
 
 
 def _factor_up(share, blind=0.5, least=2.0, most=8.0):

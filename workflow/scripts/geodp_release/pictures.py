@@ -23,12 +23,10 @@ CENTRE: dict[str, Any] = {"color": "0.5", "linewidth": 0.9, "linestyle": "--", "
 POINT: dict[str, Any] = {"linestyle": "none", "marker": "x"}
 
 # Most predictions and coordinates in a figure.
-PANELS, COORDINATES = 5, 6
+PANELS, COORDINATES = 5, 9
 
 # From so many landmarks on an outline is a curve, and its band a tube about it.
 CURVED = 21
-
-ENTRIES = "Entries of the predicted matrix, and the least and greatest in the ball about it,"
 
 # Points of a curve.
 POINTS = 121
@@ -73,8 +71,6 @@ def picture(release, settings, covariates, level):
             figure, caption, promise = _map(release, settings, level)
             # One that was not chosen may be anywhere.
             centre = CENTRE | POINT if settings.public.centre != "anywhere" else None
-        elif not names:
-            figure, caption, promise = _mean_coordinates(release, settings, level)
         else:
             figure, caption, promise = _coordinates(release, settings, level)
         _legend(figure, None if withheld else level, centre)
@@ -295,12 +291,15 @@ def _map(release, settings, level):
     panels = max(len(names), 1)
     figure = _figure(4.4 * panels + 0.4, 3.9)
     for index, panel in enumerate(figure.subplots(1, panels, squeeze=False)[0]):
-        rows: Any = _rows_along(release.plan.assumptions, index) if names else None
+        rows = _rows_along(release.plan.assumptions, index)
         there = release.has_subjects(rows)
+        if not np.any(there):
+            panel.set_title(NOBODY)
+            continue
         found = release.predict(rows), release.band(rows, level), there
         line = _draw_map(panel, release.plan.assumptions.centre, is_chosen, *found)
         panel.set(xlabel="longitude (degrees)", ylabel="latitude (degrees)")
-        for end in np.flatnonzero(there)[[0, -1]] if names and np.any(there) else ():
+        for end in np.flatnonzero(there)[[0, -1]] if names else ():
             value = f"{names[index]} {rows[end, index]:g}"
             panel.annotate(
                 value, line[end], (0, 9), textcoords="offset points", ha="center", fontsize=8
@@ -322,9 +321,9 @@ def _draw_map(panel, centre, is_chosen, points, radii, there):
     places = degrees_of(np.concatenate([points, centre[None]]))[:, ::-1]
     places[:, 0] = np.unwrap(places[:, 0], period=360.0)
     line, place = places[:-1], places[-1:]
-    # How far a ball reaches along parallels, at most; about a pole all around.
-    nearest = np.minimum(np.abs(line[:, 1]) + reach, 89.0)
-    sides = np.stack([np.minimum(reach / np.cos(np.radians(nearest)), 180.0), reach], axis=-1)
+    # How far a ball reaches along parallels, at most, but about a pole.
+    nearest = np.minimum(np.abs(line[:, 1]) + reach, 85.0)
+    sides = (reach / np.cos(np.radians(nearest)))[:, None]
     corners = np.concatenate([(line - sides)[there], (line + sides)[there]])
     if is_chosen:
         panel.plot(*place.T, **CENTRE | POINT)
@@ -334,10 +333,10 @@ def _draw_map(panel, centre, is_chosen, points, radii, there):
     low, high = np.maximum(low - edge, [-np.inf, -90.0]), np.minimum(high + edge, [np.inf, 90.0])
     grid = np.stack(np.meshgrid(*np.linspace(low, high, 2 * POINTS).T), axis=-1)
     beyond = np.arccos(np.clip(unit_vectors(grid[..., ::-1]) @ points[there].T, -1.0, 1.0))
-    within = np.min(beyond - radii[there], axis=-1)
+    within = np.min(beyond - np.radians(reach)[there], axis=-1)
     panel.contourf(*np.moveaxis(grid, -1, 0), within, [-np.pi, 0.0], colors=[BAND])
     line[~there] = np.nan
-    panel.plot(*line.T, color=LINE, marker="o" if len(line) < 3 else None)
+    panel.plot(*line.T, color=LINE, **{} if len(line) > 2 else POINT | {"marker": "o"})
     panel.grid(color="0.88", linewidth=0.6)
     panel.xaxis.set_major_formatter(lambda value, _: f"{(value + 180.0) % 360.0 - 180.0:g}")
     panel.set_aspect(1.0 / max(np.cos(np.radians(0.5 * (low + high)[1])), 0.25))
@@ -346,12 +345,14 @@ def _draw_map(panel, centre, is_chosen, points, radii, there):
 
 def _coordinates(release, settings, level):
     """A row of panels for each covariate, the others in their middle; of one as many as need be."""
-    names = settings.labels(settings.names)
+    names = settings.labels(settings.names) or [""]
     several = len(names) > 1
     found = [_along(release, level, index) for index in range(len(names))]
     *_, what = found[0]
     number = found[0][1].shape[-1]
-    responses = _responses(settings, number)
+    responses = settings.labels(settings.responses)
+    if len(responses) != number:
+        responses = [f"coordinate {index + 1}" for index in range(number)]
     shown = min(number, 3 if several else COORDINATES)
     columns = min(shown, 3)
     rows = len(names) if several else -(-shown // columns)
@@ -367,11 +368,12 @@ def _coordinates(release, settings, level):
                 continue
             line = values[:, index]
             panel.axhline(before[index], **CENTRE)
-            if len(covariates) == 2:
-                width = 0.2 * np.ptp(covariates)
+            if len(covariates) < 3:
+                width = 0.2 * (np.ptp(covariates) or 1.0)
                 panel.bar(covariates, (high - low)[:, index], width, low[:, index], color=BAND)
                 panel.hlines(line, covariates - 0.3 * width, covariates + 0.3 * width, color=LINE)
-                panel.set_xticks(covariates)
+                panel.set_xticks(covariates if settings.names else [])
+                panel.margins(x=0.05 if settings.names else 2.0)
             else:
                 limits = low[:, index], high[:, index]
                 panel.fill_between(covariates, *limits, color=BAND, linewidth=0)
@@ -382,35 +384,21 @@ def _coordinates(release, settings, level):
             if several or index + columns >= shown:
                 panel.set_xlabel(name)
     first = f", the first {shown} of {number}," if shown < number else ""
-    against = (
-        "each covariate, with the others in their middle or first group"
-        if several
-        else "the covariate"
-    )
+    against = " against the covariate" if settings.names else ", the mean"
+    if several:
+        against = " against each covariate, with the others in their middle or first group"
     ends = any(np.any(np.isnan(values)) for _, values, *_ in found)
     return (
         figure,
-        f"{what}{first} against {against}."
-        f"{' Lines end where there are no subjects.' if ends else ''}",
-        f"At each covariate, the true {_kind(release)} within the bands",
+        f"{what}{first}{against}.{' Lines end where there are no subjects.' if ends else ''}",
+        f"{'At each covariate, the' if settings.names else 'The'} truth lies within all bands",
     )
-
-
-def _kind(release):
-    manifold = release.plan.assumptions.manifold
-    if manifold.dim == 1:
-        return "value lies"
-    return f"{'entries' if isinstance(manifold, SPD) else 'coordinates'} all lie"
-
-
-def _responses(settings, number):
-    """Names of coordinates with their units; those of a logarithm are numbered."""
-    named = settings.labels(settings.responses)
-    return named if len(named) == number else [f"coordinate {k + 1}" for k in range(number)]
 
 
 def _rows_along(assumptions, index):
     """Covariates (m, k) along the range of one of them; of two groups its ends."""
+    if not len(assumptions.ranges):
+        return np.zeros((1, 0))
     low, high = assumptions.ranges[index]
     is_group = assumptions.spreads[index] == TWO_GROUPS
     rows = np.tile(assumptions.usual, (2 if is_group else POINTS, 1))
@@ -419,18 +407,13 @@ def _rows_along(assumptions, index):
 
 
 def _along(release, level, index):
-    """Covariates along a range, with what `_coordinates_of` has of predictions there."""
-    rows = _rows_along(release.plan.assumptions, index)
-    return rows[:, index], *_coordinates_of(release, rows, level)
-
-
-def _coordinates_of(release, rows, level):
-    """Coordinates (m, coordinates) of predictions and their limits, the centre's, what they are."""
+    """Covariates along a range, coordinates there and their limits, the centre's, what they are."""
     assumptions = release.plan.assumptions
     manifold, centre = assumptions.manifold, assumptions.centre
+    rows = _rows_along(assumptions, index)
     points, radii = release.predict(rows), release.band(rows, level)
     if isinstance(manifold, SPD):
-        before, what = manifold.entries(centre), ENTRIES
+        before, what = manifold.entries(centre), "Entries, between their exact limits in the balls,"
         values, (low, high) = manifold.entries(points), entry_limits(manifold, points, radii)
     else:
         # Neither chords, nor logarithms where curvature is negative, are longer than distances.
@@ -443,15 +426,15 @@ def _coordinates_of(release, rows, level):
             what = "The prediction" if manifold.dim == 1 else "Predictions"
         low, high = values - radii[:, None], values + radii[:, None]
     values = np.where(release.has_subjects(rows)[:, None], values, np.nan)
-    return values, low, high, before, what
+    along = rows[:, index] if rows.size else np.zeros(1)
+    return along, values, low, high, before, what
 
 
 def entry_limits(manifold, matrices, radii):
     """Least and greatest entries (2, m, K) of SPD matrices within balls (m,) about some.
 
-    They are exact: in units of the diagonal an entry of correlation r is
-    ``((1 + r) Q(u) - (1 - r) Q(w)) / 2``, for the quadratic form Q of the exponential of a
-    tangent vector, and orthonormal u and w. That is greatest where these are its eigenvectors.
+    Exactly: in units of the diagonal an entry of correlation r is half of ``(1 + r) Q(u) - (1 - r)
+    Q(w)``, u and w orthonormal, Q positive; the greatest one is where these are eigenvectors of Q.
     """
     roots = np.sqrt(np.diagonal(matrices, axis1=-2, axis2=-1))
     units = manifold.entries(roots[..., :, None] * roots[..., None, :])
@@ -464,24 +447,3 @@ def entry_limits(manifold, matrices, radii):
         return 0.5 * units * np.max(forms, axis=-1)
 
     return np.stack([-greatest(-correlations), greatest(correlations)])
-
-
-def _mean_coordinates(release, settings, level):
-    """Coordinates of a mean, side by side."""
-    values, low, high, before, what = _coordinates_of(release, None, level)
-    places = np.arange(1, values.shape[-1] + 1)
-    figure = _figure(min(2.0 + 0.8 * len(places), 8.0), 2.6)
-    panel = figure.subplots()
-    panel.bar(places, (high - low)[0], bottom=low[0], width=0.5, color=BAND)
-    panel.hlines(before, places - 0.35, places + 0.35, **CENTRE)
-    panel.hlines(values[0], places - 0.25, places + 0.25, color=LINE)
-    if len(places) <= COORDINATES:
-        panel.set_xticks(places, _responses(settings, len(places)))
-    else:
-        panel.set_xlabel("coordinate")
-        panel.locator_params(axis="x", integer=True)
-    return (
-        figure,
-        f"{what.replace('prediction', 'mean').replace('predicted', 'mean')}.",
-        f"The true {_kind(release)} within the bars",
-    )

@@ -14,6 +14,7 @@ import numpy as np
 from geodp.errors import DataError
 from geodp_release.accounting import PrivacyBudget, choice_cost, choice_epsilon
 from geodp_release.assumptions import REPLACE, Assumptions
+from geodp_release.bands import half_widths, sampled_errors
 from geodp_release.simulation import EVENLY, UNKNOWN, Covariates, FlatReleases, length_grid
 from geodp_release.stages import (
     CountStage,
@@ -243,6 +244,18 @@ class ReleasePlan:
         half = np.quantile(found.subject_squares, 0.5, weights=found.weight, method="inverted_cdf")
         least = len(found.radii) * np.square(found.typical[0]) / assumptions.subjects
         return float(scale), float(np.sqrt(half)), float(np.sqrt(least))
+
+    def usual_bands(self, covariates, level):
+        """Radii (m,) of bands at covariates (m, k), and half-widths of intervals of coefficients.
+
+        Where residuals are as `usual_errors` has them, and as if the space were flat.
+        """
+        scale, *_ = self.usual_errors()
+        found, rng = simulated(self, residual_scale=scale), np.random.default_rng([SEED, 3])
+        places = np.insert(self.assumptions.places(covariates), 0, 1.0, axis=1)
+        away = np.linalg.norm(places @ sampled_errors(found, rng), axis=-1)
+        radii = np.quantile(away, level, 0, weights=found.weight, method="inverted_cdf")
+        return radii, half_widths(self.assumptions.coefficients, found, level)
 
     @property
     def is_noise(self):

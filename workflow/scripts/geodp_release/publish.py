@@ -37,14 +37,19 @@ def plan_of(settings):
     return planned(assumptions, budget)
 
 
-def verdict(plan):
-    """What a plan promises, in a sentence."""
-    unit, what = plan.assumptions.manifold.length_unit, plan.assumptions.what
+def predicted(settings, plan):
+    """The unit of a plan's errors, and these: predicted, without data, and if clustered."""
     errors = [plan.error, plan.error_without_data, plan.error_if_clustered]
-    any_scale, any_radius = plan.assumptions.residual_scale is None, plan.assumptions.wider > 1.0
-    if any_radius:
+    if plan.assumptions.wider > 1.0:
         # A length says little where lengths may be any.
-        unit, errors = "times", [each / plan.error_without_privacy for each in errors]
+        return "times", [each / plan.error_without_privacy for each in errors]
+    return settings.length_unit, errors
+
+
+def verdict(settings, plan):
+    """What a plan promises, in a sentence."""
+    (unit, errors), what = predicted(settings, plan), plan.assumptions.what
+    any_scale, any_radius = plan.assumptions.residual_scale is None, plan.assumptions.wider > 1.0
     error, blind = (f"{each:.3g} {unit}".strip() for each in errors[:2])
     error += " that of least squares" * any_radius
     unknown = ["radii"] * any_radius + ["residual scales"] * any_scale
@@ -96,8 +101,10 @@ def publish(settings, tell=lambda words: None, *, plan=None, despite_check=False
     """
     plan = plan or plan_of(settings)
     if plan.is_noise and not settings.allow_noise:
-        raise DataError(f"{verdict(plan)} Set allow_noise to true to release it. Nothing was spent")
-    tell(verdict(plan))
+        raise DataError(
+            f"{verdict(settings, plan)} Set allow_noise to true to release it. Nothing was spent"
+        )
+    tell(verdict(settings, plan))
     # What is tabulated is public: whatever is wrong with it shows before anything is spent.
     _ = settings.covariates
     ledger = Ledger.open(settings.ledger)

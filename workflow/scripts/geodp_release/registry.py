@@ -4,17 +4,13 @@ import json
 from pathlib import Path
 
 from geodp_release.release import Release
+from geodp_release.templates import render
 
 
 def registry_entry(path):
     """Text of the entry, in YAML, from the path of a file that `Release.save` wrote."""
-    from jinja2 import Environment, FileSystemLoader
-
     release, document = Release.load(path), json.loads(Path(path).read_text(encoding="utf-8"))
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent), trim_blocks=True, lstrip_blocks=True
-    )
     # Strings of JSON are strings of YAML; elsewhere a line break would end a part of the entry.
-    environment.filters |= {"quoted": json.dumps, "oneline": lambda text: " ".join(text.split())}
-    template = environment.get_template("registry.yaml.j2")
-    return template.render(release=release, plan=release.plan, version=document["geodp"])
+    filters = {"quoted": json.dumps, "oneline": lambda text: " ".join(text.split())}
+    values = {"release": release, "plan": release.plan, "version": document["geodp"]}
+    return render("registry.yaml.j2", None, filters, **values)

@@ -144,7 +144,7 @@ class Release:
     def doubts(self) -> list[str]:
         """Sentences that say which public input to change next time; bands are withheld then."""
         state = np.stack([self.footpoint, *self.shooting_vectors])
-        typical, errors, away, far, *_ = self._simulated
+        typical, errors, away, far, _ = self._simulated
         return doubts(self, state, away, errors, typical, far)
 
     def coefficients(self, level: float = bands.LEVELS[-1]) -> bands.Estimate:
@@ -152,18 +152,15 @@ class Release:
 
         The prediction at ``plan.assumptions.usual``, and slopes per unit of each covariate, or of
         its logarithm where that is its transformation.  An interval holds the true coefficient with
-        the probability of the level, in several dimensions or more.  Limits are NaN if there are
-        `doubts`.
+        the probability of the level; in several dimensions with more, unless nearly all scatter is
+        in one of them.  Limits are NaN if there are `doubts`.
         """
         assumptions = self.plan.assumptions
         if not assumptions.is_flat:
-            raise DataError(
-                f"{assumptions.manifold.name} has no coefficients: use predict and band"
-            )
-        _, errors, *_, noise, _ = self._simulated
-        errors = bands.coefficient_errors(assumptions.coefficients, noise, errors)
-        half = np.quantile(np.abs(errors), level, axis=1)[:, None]
-        values = assumptions.coefficients @ [self.footpoint, *self.shooting_vectors]
+            raise DataError("coefficients are of Euclidean space: use predict and band")
+        matrix = assumptions.coefficients
+        half = bands.half_widths(matrix, self._agreeing[0], level)[:, None]
+        values = matrix @ [self.footpoint, *self.shooting_vectors]
         half = np.nan if self.doubts() else half
         return bands.Estimate(values, values - half, values + half, level)
 
@@ -301,17 +298,20 @@ class Release:
         return manifold.coordinates(p, vectors, manifold.frame(p))
 
     @cached_property
+    def _agreeing(self):
+        return bands.agreeing_releases(self.plan, self.moments, self.lengths)
+
+    @cached_property
     def _simulated(self):
         """Of simulated releases that agree with this one.
 
-        Residuals, errors, lengths, far records, errors without sampling variation, and moment
-        matrices of covariates.
+        Residuals, errors, lengths, far records, and moment matrices of covariates.
         """
-        found, rng = bands.agreeing_releases(self.plan, self.moments, self.lengths)
+        found, rng = self._agreeing
         typical = np.broadcast_to(found.typical, len(found.truth))
         away = np.linalg.norm(found.state, axis=-1) / found.radii
         errors = bands.sampled_errors(found, rng)
-        return typical, errors, away, found.far, found.errors, found.covariates.matrix
+        return typical, errors, away, found.far, found.covariates.matrix
 
     def save(self, path: str | Path) -> None:
         """Write the release to a new file, as JSON with all digits.

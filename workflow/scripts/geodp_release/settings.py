@@ -24,8 +24,8 @@ from geodp_release.subjects import ONE_EACH
 # Path of records that are in memory.
 FRAME = "the data frame"
 
-# Covariates that are tabulated where the settings name none, and most responses that are spelt out.
-TABULATED, SPELT_OUT = 5, 6
+# Covariates that are tabulated where the settings name none.
+TABULATED = 5
 
 
 def _is_line(text):
@@ -319,20 +319,17 @@ class ReleaseSettings(ReleaseSection):
             found = [f"entry {row + 1},{column + 1}" for row, column in zip(*upper, strict=True)]
             if len(columns) == size**2:
                 columns = np.reshape(columns, (size, size))[upper].tolist()
-            elif len(columns) == len(found) and self._coordinates == "lower_triangle":
+            lower = getattr(self.data, "coordinates", None) == "lower_triangle"
+            if lower and len(columns) == len(found):
                 columns = [columns[index] for index in lower_triangle(len(columns))]
         if self.is_geographic:
             found = ["latitude", "longitude"]
         return columns if len(columns) == len(found) and "".join(columns).isprintable() else found
 
     @property
-    def _coordinates(self):
-        return getattr(self.data, "coordinates", None)
-
-    @property
     def is_geographic(self):
         """Whether points are latitudes and longitudes in degrees."""
-        return self._coordinates == "latitude_longitude"
+        return getattr(self.data, "coordinates", None) == "latitude_longitude"
 
     def labels(self, names):
         """Names with their units."""
@@ -345,17 +342,6 @@ class ReleaseSettings(ReleaseSection):
         units = {self.units.get(name, "") for name in self.responses}
         shared = self.assumptions.is_flat and len(units) == 1
         return units.pop() if shared else self.assumptions.manifold.length_unit
-
-    @property
-    def model(self):
-        """What is fitted, in words."""
-        manifold, points = self.assumptions.manifold, in_words(self.labels(self.responses))
-        if not self.assumptions.is_flat:
-            points = f"points of a curved space ({manifold.name}, {manifold.dim} dimensions)"
-        elif manifold.dim > SPELT_OUT:
-            points = f"{manifold.dim} responses"
-        on = in_words(self.labels(self.names))
-        return f"a regression of {points} on {on}" if on else f"a mean of {points}"
 
     @property
     def covariates(self):
@@ -427,11 +413,6 @@ class ReleaseSettings(ReleaseSection):
         return _digest(
             {"name": self.name, "data": self._resolved_data, "plan": plan_document(plan)}
         )
-
-
-def in_words(names):
-    """Names in a list, with an "and" before the last."""
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def _digest(values):

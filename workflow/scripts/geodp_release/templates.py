@@ -1,0 +1,21 @@
+"""Texts from templates of Jinja beside this file: the page of a release, and what a plan says."""
+
+from pathlib import Path
+
+
+def render(name, finalize, filters=(), **values):
+    """The text of a template; what it shows of values goes through ``finalize``."""
+    # As long to import as the rest of a release.
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=".html" in name,
+        finalize=finalize,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters.update(filters)
+    return environment.get_template(name).render(values)
