@@ -223,10 +223,8 @@ def sampled_errors(found, rng, times=1.0):
 
 
 def half_widths(matrix, found, level):
-    """Half-widths (m,) of intervals of combinations (m, 1 + k) of the parts of flat states.
-
-    As if each coordinate scattered as all do together: which of them does is not measured.
-    """
+    """Half-widths (m,) of intervals of combinations (m, 1 + k) of the parts of flat states."""
+    # As if each coordinate scattered as all do together: which of them does is not measured.
     rng = np.random.default_rng([SEED, 2])
     errors = matrix @ sampled_errors(found, rng, np.sqrt(found.dim))
     sizes = np.moveaxis(np.abs(errors), 1, 0).reshape((len(matrix), -1))

@@ -233,10 +233,7 @@ class Release:
         return None if self.far is None else float(np.clip(self.far / self.number, 0.0, 1.0))
 
     def found(self, names: Sequence[str] = (), unit: str | None = None) -> list[str]:
-        """What was found besides the geodesic: a sentence, and one of records far away.
-
-        They name the covariates, or number them, and lengths are in a unit or the manifold's.
-        """
+        """What was found besides the geodesic, with names of covariates and a unit: sentences."""
         assumptions, clauses = self.plan.assumptions, []
         unit = assumptions.manifold.length_unit if unit is None else unit
         for index, (p_value, said) in enumerate(zip(self.p_values(), self.p_words(), strict=True)):

@@ -305,10 +305,7 @@ class ReleaseSettings(ReleaseSection):
 
     @property
     def responses(self):
-        """What coordinates of predictions are called: as their columns, where each has its own.
-
-        Of matrices they are the entries of the upper triangle, and of shapes there are none.
-        """
+        """Names of coordinates, those of their columns if they are known; shapes have none."""
         space, size = self.public.manifold.name, self.public.manifold.size
         columns = getattr(self.data, "columns", None) or []
         found = [f"coordinate {index + 1}" for index in range(size + (space != "euclidean"))]
