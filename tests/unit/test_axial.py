@@ -38,20 +38,11 @@ def laplace_target(space, radius, aside, sigma):
     return ball_target(space, mode, centre, np.full(sigma.shape, radius), log_density, sigma)
 
 
-def places(target, coordinates):
-    """States at coordinates about the support's centre, and the volume density there."""
-    space = target.space
-    centre = np.expand_dims(target.support.centre, -space.point_ndim - 1)
-    frame = np.expand_dims(space.frame(target.support.centre), -space.point_ndim - 2)
-    vectors = space.vector(frame, coordinates)
-    return space.exp(centre, vectors), space.exp_volume(centre, vectors)
-
-
 def weighed(rng, target, number):
     """Draws of the target's axial law, with their log weights as proposals for the target."""
     law = AxialDistribution.of(target)
     coordinates = law.draw(rng, number)
-    states, volume = places(target, coordinates)
+    states, volume = target.support.place(coordinates)
     log_weight = target.log_density(states) + np.log(volume) - law.log_density(coordinates)
     return states, log_weight
 
@@ -107,7 +98,7 @@ def test_draws_stay_in_the_support_and_have_a_density(space, radius):
     assert drawn.shape == (3, 2000, space.dim)
     assert np.all(np.linalg.norm(drawn, axis=-1) <= radius * (1.0 + 1e-12))
     assert np.all(np.isfinite(law.log_density(drawn)))
-    assert np.all(np.isfinite(target.log_density(places(target, drawn)[0])))
+    assert np.all(np.isfinite(target.log_density(target.support.place(drawn)[0])))
     # Beyond the support there is none.
     beyond = 1.001 * radius * drawn / np.linalg.norm(drawn, axis=-1, keepdims=True)
     assert np.all(np.isneginf(law.log_density(beyond)))

@@ -35,6 +35,8 @@ from geodp_release.stages import (
 from geodp_release.stages import points as points_module
 from geodp_release.stages.scale import LAST_SHARE, SHARE, SOON_OUTWEIGHED
 from geodp_release.subjects import ONE_EACH, subject_records
+from reproduction.measurements.coverage.data import UNLIKE, Simulated
+from reproduction.measurements.coverage.releases import places_of
 
 
 def squares_of(found):
@@ -263,46 +265,27 @@ THREE = (EVENLY, TWO_GROUPS, TWO_GROUPS)
 NARROW, WIDE = 0.8, 1.25
 
 
-def as_assumed(rng, assumptions):
-    x = rng.uniform(-0.5, 0.5, (assumptions.subjects, assumptions.number_of_covariates))
-    is_group = np.array(assumptions.spreads) == TWO_GROUPS
-    return np.where(is_group, np.sign(x) / 2.0, x)
+CLUMPED = Simulated(covariates=lambda rng, shape: rng.beta(*CLUSTERED, shape))
 
 
-def clustered(rng, assumptions):
-    return rng.beta(*CLUSTERED, (assumptions.subjects, 1)) - 0.5
-
-
-def places_of(covariates):
-    """Covariates (3, k) of bands: both ends and the middle of the first, ends of others."""
-    ends = np.where(np.arange(3)[:, None] % (2 + np.arange(covariates)) == 0, -0.5, 0.5)
-    return np.where(np.arange(covariates) == 0, [[-0.5], [0.0], [0.5]], ends)
-
-
-def drawn(plan, releases, draw_covariates=as_assumed, places=None):
+def drawn(plan, releases, data=UNLIKE["nothing"], places=None):
     """Squared errors (releases,), and by width whether bands hold: (releases, levels, places).
 
     That is NaN where a release draws no band, since there are no subjects.
     """
     rng = np.random.default_rng(5)
     assumptions, bits, errors = plan.assumptions, generator_bits(rng), bands.simulated_errors(plan)
-    manifold, radii = assumptions.manifold, assumptions.support.radii
+    manifold = assumptions.manifold
     if places is None:
-        places = places_of(assumptions.number_of_covariates)
+        places = places_of(assumptions.number_of_covariates, 3)
     squares, held = [], {factor: [] for factor in (NARROW, 1.0, WIDE)}
     for _ in range(releases):
-        lengths = rng.random(len(radii)) * radii
-        direction = manifold.random_direction(rng, assumptions.centre)
-        p = manifold.exp(assumptions.centre, lengths[0] * direction)
-        true = p, [length * manifold.random_direction(rng, p) for length in lengths[1:]]
-        x = draw_covariates(rng, assumptions)
-        clean = manifold.ends(*true, x)
-        noise = assumptions.residual_scale * manifold.random_tangent(rng, clean)
-        records = subject_records(assumptions, x, manifold.exp(clean, noise), ONE_EACH)
+        truth, x, points = data.draw(assumptions, assumptions.residual_scale, rng)
+        true = truth[0], truth[1:]
+        records = subject_records(assumptions, x, points, ONE_EACH)
         found = run_plan(plan, records, bits)
         state = found.state[0], found.state[1:]
-        some = as_assumed(rng, replace(assumptions, subjects=60))
-        missed = manifold.dist(manifold.ends(*state, some), manifold.ends(*true, some))
+        missed = manifold.dist(manifold.ends(*state, x[:60]), manifold.ends(*true, x[:60]))
         squares.append(np.mean(missed**2))
         if bands.moments_stage(plan) is not None:
             errors = bands.simulated_errors(plan, found.moments)
@@ -360,7 +343,7 @@ def test_releases_follow_covariates_that_cluster(few_points, monkeypatch):
         # Bands that are measured are drawn where subjects are, which ends of the range are not.
         many = np.linspace(-0.5, 0.5, 11)[:, None]
         releases, places = (320, many) if spread == UNKNOWN else (160, None)
-        squares, found = drawn(plan, releases, clustered, places)
+        squares, found = drawn(plan, releases, CLUMPED, places)
         held[spread] = np.nanmean(found[1.0], axis=(0, 2))
         # Rare failures decide means, and need thousands.
         flat = FlatReleases.start(plan.assumptions, 4000, np.random.default_rng(6))
