@@ -211,32 +211,6 @@ def slopes(space, rng, block):
     return found, (sizes < 0.01) & in_the_thick(trials) & (np.abs(trials.covariates[:, 0]) > 0.5)
 
 
-def turning(space, rng, block, moving):
-    """How fast Jacobi fields turn, against the bounds of ``K``."""
-    trials = Trials.draw(space, rng)
-    end = space.exp(trials.footpoints, trials.vectors)
-    end_frames = space.frame(end)
-    direction = random_directions(rng, (TRIALS, 1, space.dim))
-    sides = []
-    for sign in (1.0, -1.0):
-        moved = trials.moved(*only(moving, sign * STEP * direction))
-        start, step, footpoint, vector = (array[:, 0] for array in moved)
-        carried = space.transport(start[:, None], step[:, None], trials.frames[:, 0])
-        there = space.exp(footpoint, vector)
-        fields = space.transport_to(end[:, None], there[:, None], end_frames)
-        starts, vectors = np.broadcast_arrays(footpoint[:, None], vector[:, None], fields)[:2]
-        argument = "point" if block == BLOCKS[0] else "vector"
-        jacobi = space.jacobi_adjoint(starts, vectors, fields, argument)
-        sides.append(space.coordinates(starts, jacobi, carried[:, None]))
-    size = np.linalg.norm((sides[0] - sides[1]) / (2.0 * STEP), ord=2, axis=(-2, -1))
-    bound = {
-        (BLOCKS[0], BLOCKS[0]): bounds.footpoint_turning,
-        (BLOCKS[0], BLOCKS[1]): bounds.mixed_turning,
-        (BLOCKS[1], BLOCKS[1]): bounds.shooting_vector_turning,
-    }[block, moving]
-    return size / (bound(space, trials.lengths) + DIFFERENCES), trials.lengths > 0.2
-
-
 def far_slope(space, rng):
     """The gradient's component far along a geodesic."""
     trials = Trials.draw(space, rng)
@@ -432,17 +406,11 @@ SEARCHES = {
 }
 # What a space without curvature does not have.
 CURVATURE = {
-    "footpoint_turning": (partial(turning, block=BLOCKS[0], moving=BLOCKS[0]), 0.85, 0.8),
-    "mixed_turning": (partial(turning, block=BLOCKS[0], moving=BLOCKS[1]), 0.6, 0.6),
-    "shooting_vector_turning": (partial(turning, block=BLOCKS[1], moving=BLOCKS[1]), 0.7, 0.7),
     "arc_turning": (arc_turning, 0.95, 0.95),
     "carried_vectors": (carried_vectors, 0.6, 0.6),
 }
 LOOSE = {
     "footpoint_change": (0.999, 0.75),
-    "footpoint_turning": (0.7, 0.6),
-    "mixed_turning": (0.5, 0.5),
-    "shooting_vector_turning": (0.65, 0.6),
     "arc_turning": (0.75, 0.7),
 }
 

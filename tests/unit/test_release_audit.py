@@ -52,12 +52,6 @@ def assumed(manifold=SPHERE, neighbours=REPLACE, number=NUMBER, covariates=1):
     return Assumptions(*public, residual_scale=0.1)
 
 
-def planned(assumptions, *stages):
-    """A plan of stages that may cost more than its budget, as one of a mutant does."""
-    budget = PrivacyBudget("1e6", stages[0].unit, None if stages[0].unit == PURE else "1e-6")
-    return ReleasePlan(assumptions, budget, stages, 1.0, 1.0, 1.0)
-
-
 def stage_of(kind, unit, budget, covariates=1):
     """A stage of about a budget, and exactly that unless it is a choice."""
     if kind == "points":
@@ -254,16 +248,15 @@ def test_a_plan_holds_its_budget_and_spending_one_twice_is_found(unit, neighbour
     kinds = ["points", "step", "step", "step"]
     kinds = ["count", *kinds] if neighbours == ADD_OR_REMOVE else kinds
     stages = [stage_of(kind, unit, ONE / len(kinds)) for kind in kinds]
-    assumptions = assumed(neighbours=neighbours)
-    planned(assumptions, *stages)
-    found = largest_loss(stages, assumptions)
+    budget = PrivacyBudget("1", unit, None if unit == PURE else "1e-6")
+    plan = ReleasePlan(assumed(neighbours=neighbours), budget, tuple(stages), 1.0, 1.0, 1.0)
+    found = largest_loss(stages, plan.assumptions)
     assert 0.7 < found <= SLACK
     # The second step spends what the first one has, and that once more.
     greedy = [*stages[:-1], stage_of("step", unit, ONE)]
-    assert largest_loss(greedy, assumptions) > 1.1
-    exact = PrivacyBudget("1", unit, None if unit == PURE else "1e-6")
+    assert largest_loss(greedy, plan.assumptions) > 1.1
     with pytest.raises(DataError, match="more than the budget"):
-        ReleasePlan(assumptions, exact, tuple(greedy), 1.0, 1.0, 1.0)
+        replace(plan, stages=tuple(greedy))
 
 
 # Mutants

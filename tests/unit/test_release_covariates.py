@@ -140,6 +140,8 @@ def test_noise_has_the_variances_that_are_planned_with(covariates, unit):
     for block, variance in zip(np.var(simulated, axis=0), planned, strict=True):
         np.testing.assert_allclose(block, variance, rtol=0.12)
     np.testing.assert_allclose(np.mean(np.var(drawn, axis=0), axis=-1), planned, rtol=0.3)
+    # Entries of a row have noise of their own.
+    assert np.max(np.abs(np.mean(drawn[..., 0] * drawn[..., 1], axis=0)) / planned) < 0.3
     if covariates > 1 and unit == PURE:
         # One Gamma length for all blocks.
         lengths, number = np.linalg.norm(simulated, axis=(1, 2)), dim * (1 + covariates)
@@ -272,6 +274,25 @@ def test_moments_of_several_covariates_are_near_what_is_true_or_assumed(unit):
     stage, true = MomentsStage(1, unit), np.array([0.2, -0.1, 0.1, 0.01, 0.08])
     np.testing.assert_allclose(stage.moments(true, 1e7, assumptions), true, atol=1e-3)
     np.testing.assert_allclose(stage.moments(true, 1.0, assumptions), expected, atol=0.02)
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("covariates", [1, 2])
+def test_noise_of_moments_is_that_planned_with(covariates, unit, monkeypatch):
+    """About the moments of the records, before they are drawn to what is expected."""
+    monkeypatch.setattr(MomentsStage, "moments", lambda stage, noisy, *_: noisy)
+    assumptions, stage = assumed(geodp.Euclidean(1), covariates, 20), MomentsStage(1, unit)
+    x, points = cohort(assumptions)
+    records = subject_records(assumptions, x, points, ONE_EACH)
+    bits, rng = generator_bits(np.random.default_rng(3)), np.random.default_rng(4)
+    given = assumptions, records, 20.0, bits
+    drawn = 20.0 * np.array([stage.noisy_moments(*given) for _ in range(500)])
+    errors = drawn - 20.0 * sample_moments((x - 15.0) / 10.0)
+    planned = stage.deviations(assumptions)
+    assert np.max(np.abs(np.mean(errors, axis=0)) / planned) < 0.2
+    for each in (errors, stage.simulated_noise(rng, 4000, assumptions)):
+        np.testing.assert_allclose(np.std(each, axis=0), planned, rtol=0.2)
+    assert np.max(np.abs(np.corrcoef(errors.T) - np.eye(len(planned)))) < 0.25
 
 
 @pytest.mark.parametrize("unit", UNITS)

@@ -285,7 +285,10 @@ def drawn(plan, releases, data=UNLIKE["nothing"], places=None):
         records = subject_records(assumptions, x, points, ONE_EACH)
         found = run_plan(plan, records, bits)
         state = found.state[0], found.state[1:]
-        missed = manifold.dist(manifold.ends(*state, x[:60]), manifold.ends(*true, x[:60]))
+        # Of covariates as assumed, whatever those of the data are.
+        few = replace(assumptions, subjects=60)
+        some = UNLIKE["nothing"].draw(few, assumptions.residual_scale, rng)[1]
+        missed = manifold.dist(manifold.ends(*state, some), manifold.ends(*true, some))
         squares.append(np.mean(missed**2))
         if bands.moments_stage(plan) is not None:
             errors = bands.simulated_errors(plan, found.moments)

@@ -17,9 +17,9 @@ from geodp.mechanisms.registry import MECHANISMS
 from geodp.samplers.choice import plan
 from geodp.settings.reading import load
 from reproduction import places
-from reproduction.configuration import MODELS, ConfigurationError, load_settings, validate
+from reproduction.configuration import ConfigurationError, load_settings, validate
 from reproduction.configuration.figures import KINDS
-from reproduction.configuration.reference import files, schema
+from reproduction.configuration.reference import files
 from reproduction.expansion import expand
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -202,17 +202,6 @@ def test_shipped_file_has_the_schema_it_names(path):
     text = path.read_text()
     named = re.match(r"# yaml-language-server: \$schema=(\S+)\n", text)[1]
     validate_by_schema(yaml.safe_load(text), str(path.parent / named), set_default=False)
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_every_key_has_a_meaning(name):
-    document = schema(name)
-    for title, section in {**document["$defs"], name: document}.items():
-        assert section["description"], title
-        for key, part in section.get("properties", {}).items():
-            # What refers to a section with the same words has them from there, and what chooses
-            # its section needs none.
-            assert part.get("description") or "$ref" in str(part) or "const" in part, (title, key)
 
 
 def test_forms_of_a_section_are_all_in_the_page():
