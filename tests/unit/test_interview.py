@@ -76,6 +76,8 @@ def test_settings_are_written_from_a_header_and_public_answers(monkeypatch, caps
     assert found.assumptions.spreads == ("unknown", "two groups")
     assert (found.public.footpoint_radius, found.public.shooting_vector_length) == (60.0, 120.0)
     assert found.units == {"age": "years", "sbp": "mmHg"}
+    assert [found.contrast(k) for k in (0, 1)] == ["per unit", "M against F"]
+    assert (found.value_words(1, 0.0), found.value_words(0, 54.5)) == ("F", "54.5")
     assert (found.ledger, found.folder) == ("clinic.ledger", "clinic-release")
     # Nothing is overwritten, and answers that are missing or wrong are named.
     for answers, says in (

@@ -28,6 +28,12 @@ PANELS, COORDINATES = 5, 9
 # From so many landmarks on an outline is a curve, and its band a tube about it.
 CURVED = 21
 
+# By what moves of landmarks are magnified.
+FACTORS = (2, 3, 5, 10, 20, 50, 100)
+
+# Least height of a map, in units of its width.
+LOWEST = 0.4
+
 # Points of a curve.
 POINTS = 121
 
@@ -57,16 +63,20 @@ def picture(release, settings, covariates, level):
     """
     import matplotlib as mpl
 
-    assumptions, names = release.plan.assumptions, settings.names
+    assumptions = release.plan.assumptions
     manifold, withheld = assumptions.manifold, bool(release.doubts())
     centre: dict[str, Any] | None = CENTRE
     if len(covariates) > PANELS:
         covariates = covariates[np.linspace(0, len(covariates) - 1, PANELS).round().astype(int)]
+    titles = [
+        [f"{name} {settings.value_words(k, row[k])}" for k, name in enumerate(settings.names)]
+        for row in covariates
+    ]
     with mpl.rc_context(STYLE):
         if has_landmarks(manifold):
-            figure, caption, promise = _shapes(release, covariates, level, names)
+            figure, caption, promise = _shapes(release, covariates, level, titles)
         elif isinstance(manifold, SPD) and manifold.size == 2:
-            figure, caption, promise = _ellipses(release, covariates, level, names)
+            figure, caption, promise = _ellipses(release, covariates, level, titles)
         elif settings.is_geographic:
             figure, caption, promise = _map(release, settings, level)
             # One that was not chosen may be anywhere.
@@ -123,7 +133,7 @@ def _legend(figure, level, centre):
     figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), fontsize=8)
 
 
-def _shapes(release, covariates, level, names):
+def _shapes(release, covariates, level, titles):
     assumptions = release.plan.assumptions
     manifold, centre = assumptions.manifold, assumptions.centre
     points = manifold.align(
@@ -134,31 +144,45 @@ def _shapes(release, covariates, level, names):
     radii = landmark_radii(manifold, points, release.band(covariates, level))
     before = manifold.to_landmarks(centre)
     if manifold.landmarks >= CURVED:
-        figure = _outlines(covariates, before, shapes, radii, names)
+        figure = _outlines(before, shapes, radii, titles)
         what = "whole true outline lies within the band"
         below = (
             " Below: how far outlines lie outside the public centre's, in percent of their size, "
             "along the outline from its first landmark on."
         )
     else:
-        from matplotlib.patches import Circle
+        figure, factor = _landmarks(before, shapes, radii, titles)
+        what = "landmarks of the true shape all lie within their discs"
+        below = f" Below: moves away from the public centre, magnified {factor} times."
+    at_each = "At each covariate, the" if titles[0] else "The"
+    return figure, f"Predicted shapes, of unit size and turned alike.{below}", f"{at_each} {what}"
 
-        figure = _figure(1.75 * len(covariates) + 0.4, 1.75 * _height(before) + 0.7)
-        panels = figure.subplots(1, len(covariates), squeeze=False, sharex=True, sharey=True)[0]
-        for panel, shape, radius in zip(panels, shapes, radii, strict=True):
-            for place, size in zip(shape, radius, strict=True):
+
+def _landmarks(before, shapes, radii, titles):
+    """A figure of shapes with discs about their landmarks, and by what factor moves are magnified.
+
+    So that the longest is a quarter of the shape's size.
+    """
+    from matplotlib.patches import Circle
+
+    longest = np.max(np.abs(shapes - before), initial=0.0, where=np.isfinite(shapes))
+    factor = max([1, *(each for each in FACTORS if each * longest < 0.25 * np.ptp(before.real))])
+    figure, upper, lower = _two_rows(len(titles), _height(before), is_same=True)
+    for panels, times in ((upper, 1), (lower, factor)):
+        for panel, shape, radius in zip(
+            panels, before + times * (shapes - before), radii, strict=True
+        ):
+            for place, size in zip(shape, times * radius, strict=True):
                 disc = Circle((place.real, place.imag), size, color=BAND, linewidth=0.0, zorder=1)
                 if np.isfinite(size):
                     panel.add_patch(disc)
             _draw_shape(panel, before, shape, marker="o", markersize=1.8, linewidth=0.8)
-        what, below = "landmarks of the true shape all lie within their discs", ""
-        _title(panels, covariates, names, shapes)
-    at_each = "At each covariate, the" if names else "The"
-    return figure, f"Predicted shapes, of unit size and turned alike.{below}", f"{at_each} {what}"
+    _title(upper, titles, shapes)
+    return figure, factor
 
 
-def _outlines(covariates, before, shapes, radii, names):
-    figure, upper, lower = _two_rows(len(covariates), _height(before))
+def _outlines(before, shapes, radii, titles):
+    figure, upper, lower = _two_rows(len(titles), _height(before))
     normal = outward_normals(before)
     along = np.linspace(0.0, 1.0, len(before) + 1)
     for outline, change, shape, radius in zip(upper, lower, shapes, radii, strict=True):
@@ -171,16 +195,19 @@ def _outlines(covariates, before, shapes, radii, names):
         band = _wrapped(100.0 * radius)
         _draw_change(change, along, away, away - band, away + band)
         change.set_xticks([0.0, 0.5, 1.0])
-    _title(upper, covariates, names, shapes)
+    _title(upper, titles, shapes)
     lower[0].set_ylabel("outside the centre\n(% of size)")
     lower[len(lower) // 2].set_xlabel("position along the outline")
     return figure
 
 
-def _two_rows(number, height):
-    """A figure with panels of so many pictures of a height, in units of their width, and below."""
+def _two_rows(number, height, is_same=False):
+    """A figure with panels of so many pictures of a height, in units of their width, and below.
+
+    Those below have the height of a curve, or ``is_same`` as the pictures.
+    """
     width = 1.9
-    heights = [width * height + 0.3, 1.5]
+    heights = [width * height + 0.3, width * height if is_same else 1.5]
     figure = _figure(width * number + 0.6, sum(heights) + 0.7)
     upper, lower = figure.subplots(
         2, number, squeeze=False, sharex="row", sharey="row", height_ratios=heights
@@ -206,10 +233,9 @@ def _draw_shape(panel, before, shape, **marks):
     panel.set_axis_off()
 
 
-def _title(panels, covariates, names, predictions):
+def _title(panels, titles, predictions):
     """Titles with the covariates; predictions are NaN where there are no subjects."""
-    for panel, row, prediction in zip(panels, covariates, predictions, strict=True):
-        parts = [f"{name} {value:g}" for name, value in zip(names, row, strict=True)]
+    for panel, parts, prediction in zip(panels, titles, predictions, strict=True):
         panel.set_title("\n".join(parts if np.all(np.isfinite(prediction)) else [*parts, NOBODY]))
 
 
@@ -235,7 +261,7 @@ def closed_curve(shape):
     return around.real, around.imag
 
 
-def _ellipses(release, covariates, level, names):
+def _ellipses(release, covariates, level, titles):
     matrices = release.predict(covariates)
     matrices[~release.has_subjects(covariates)] = np.nan
     factors = ellipse_factors(release.band(covariates, level))
@@ -256,10 +282,10 @@ def _ellipses(release, covariates, level, names):
         ]
         _draw_change(change, np.rad2deg(angles), *percent)
         change.set_xticks([0.0, 180.0, 360.0])
-    _title(upper, covariates, names, matrices)
+    _title(upper, titles, matrices)
     lower[0].set_ylabel("radius against the\ncentre's (%)")
     lower[len(lower) // 2].set_xlabel("direction from the first axis (degrees)")
-    at_each = "At each covariate, the" if names else "The"
+    at_each = "At each covariate, the" if titles[0] else "The"
     return (
         figure,
         "Predicted matrices as ellipses, whose half axes are the roots of the eigenvalues. Below: "
@@ -300,10 +326,12 @@ def _map(release, settings, level):
         line = _draw_map(panel, release.plan.assumptions.centre, is_chosen, *found)
         panel.set(xlabel="longitude (degrees)", ylabel="latitude (degrees)")
         for end in np.flatnonzero(there)[[0, -1]] if names else ():
-            value = f"{names[index]} {rows[end, index]:g}"
-            panel.annotate(
-                value, line[end], (0, 9), textcoords="offset points", ha="center", fontsize=8
-            )
+            value = f"{names[index]} {settings.value_words(index, rows[end, index])}"
+            # Into the map, and away from the curve's middle.
+            middle = np.nanmean(line, axis=0)
+            side = "left" if line[end][0] < middle[0] else "right"
+            place = {"xytext": (0, -15 if line[end][1] < middle[1] else 9), "ha": side}
+            panel.annotate(value, line[end], textcoords="offset points", fontsize=8, **place)
         figure.set_figheight(4.0 * min(panel.get_aspect() * panel.get_data_ratio(), 1.3) + 0.8)
     what = f"curve along {' and '.join(names)}" if names else "mean"
     ends = "" if np.all(there) else " It ends where there are no subjects."
@@ -330,6 +358,8 @@ def _draw_map(panel, centre, is_chosen, points, radii, there):
         corners = np.concatenate([corners, place])
     low, high = np.min(corners, axis=0), np.max(corners, axis=0)
     edge = 0.08 * (high - low) + 0.1
+    parallels = np.cos(np.radians(0.5 * (low + high)[1]))
+    edge[1] = max(edge[1], 0.5 * (LOWEST * parallels * (high - low)[0] - (high - low)[1]))
     low, high = np.maximum(low - edge, [-np.inf, -90.0]), np.minimum(high + edge, [np.inf, 90.0])
     grid = np.stack(np.meshgrid(*np.linspace(low, high, 2 * POINTS).T), axis=-1)
     beyond = np.arccos(np.clip(unit_vectors(grid[..., ::-1]) @ points[there].T, -1.0, 1.0))
@@ -372,7 +402,8 @@ def _coordinates(release, settings, level):
                 width = 0.2 * (np.ptp(covariates) or 1.0)
                 panel.bar(covariates, (high - low)[:, index], width, low[:, index], color=BAND)
                 panel.hlines(line, covariates - 0.3 * width, covariates + 0.3 * width, color=LINE)
-                panel.set_xticks(covariates if settings.names else [])
+                ticks = covariates if settings.names else []
+                panel.set_xticks(ticks, [settings.value_words(row, each) for each in ticks])
                 panel.margins(x=0.05 if settings.names else 2.0)
             else:
                 limits = low[:, index], high[:, index]

@@ -333,6 +333,19 @@ class ReleaseSettings(ReleaseSection):
         units = dict.fromkeys(self.responses if self.is_geographic else (), "degrees") | self.units
         return [f"{name} ({units[name]})" if name in units else name for name in names]
 
+    def value_words(self, index, value):
+        """A value of a covariate: the word of its category, or the number."""
+        codes = {}
+        if isinstance(self.data, TableSettings):
+            codes = self.data.categories.get(self.data.covariates[index], {})
+        return next((word for word, code in codes.items() if code == value), f"{value:g}")
+
+    def contrast(self, index):
+        """What a slope is of: a unit of a covariate, or one category against another."""
+        low, high = (self.value_words(index, end) for end in self.public.ranges[index])
+        is_step = self.public.ranges[index] == [0.0, 1.0] and (low, high) != ("0", "1")
+        return f"{high} against {low}" if is_step else "per unit"
+
     @property
     def length_unit(self):
         """Unit of lengths: in flat space that of all responses, if they have one in common."""
