@@ -480,6 +480,7 @@ def called(made, names, responses=(), is_geographic=False):
     """What settings say of the names of a release."""
     assumptions, public = made.plan.assumptions, SimpleNamespace(centre=[0.0, 0.0])
     about = {"assumptions": assumptions, "public": public, "is_geographic": is_geographic}
+    about["value_words"] = lambda _, value: f"{value:g}"
     return SimpleNamespace(names=names, responses=responses, labels=list, **about)
 
 
