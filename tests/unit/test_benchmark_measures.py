@@ -16,9 +16,17 @@ from geodp import GeodesicModel, Sphere
 from geodp.samplers.base import State
 from geodp.samplers.random_walk import RandomWalk
 from reproduction.measurements.benchmark import fits as geomstats_fits
-from reproduction.measurements.benchmark import harness, means, sampling, sizes, spaces, speed
+from reproduction.measurements.benchmark import (
+    harness,
+    means,
+    sampling,
+    sizes,
+    spaces,
+    speed,
+    summary,
+)
 from reproduction.measurements.benchmark.geomstats_walk import geomstats_walk, to_geomstats
-from reproduction.measurements.benchmark.summary import aims, cells, fits, page
+from reproduction.measurements.benchmark.summary import aims, cells, fits
 from reproduction.measurements.words import number
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -245,6 +253,10 @@ def test_attempts_end_in_time(function, problem):
 
 
 # --- Words ---
+
+
+def page(table, machine):
+    return summary.page(table, machine, ROOT / "workflow" / "report" / "benchmark.md.j2")
 
 
 def planted(

@@ -29,16 +29,17 @@ from reproduction.measurements.audit.replay import compared
 from reproduction.measurements.benchmark import sizes
 from reproduction.measurements.benchmark import summary as benchmark
 from reproduction.measurements.coverage import releases as coverage
-from reproduction.measurements.coverage import summary
 from reproduction.measurements.coverage.data import UNLIKE, trend_p_value
 from reproduction.measurements.held_out import cohorts
 from reproduction.measurements.held_out import releases as held_out
 from reproduction.measurements.tools.comparison import SCALES_OF_PUBLISHED, with_ratios
 from reproduction.measurements.utility import releases
+from reproduction.pages import render_page
 from reproduction.papers import PAPERS
 from reproduction.places import CHECKOUT, shipped
 
 RATS = "resources/vilmann_rats.csv"
+REPORT = CHECKOUT / "workflow" / "report"
 MADE_BY = {
     **{"rule": "audit", "seed": 1, "lock": "0"},
     "versions": {"python": "3", "numpy": "2", "scipy": "1"},
@@ -248,7 +249,7 @@ def test_benchmark(tmp_path, monkeypatch):
         module = import_module(f"reproduction.measurements.benchmark.{name}")
         [made] = module.measure(**common, **arguments)
         made.to_csv(tmp_path / name, index=False)
-    made = benchmark.summarise(tables=[tmp_path / name for name in jobs], made_by=MADE_BY)
+    made = benchmark.summarise([tmp_path / name for name in jobs], REPORT / "benchmark.md.j2")
     table = made["csv"]
     draws = table[table["what"] == "effective draws"]
     assert (draws["value"] > 0.0).all()
@@ -325,6 +326,10 @@ def test_coverage(run, few_points, monkeypatch):
     assert (few["releases"] == 2).all()
 
 
+def page_of_coverage(table):
+    return render_page(REPORT / "coverage.md.j2", rows=table.to_dict("records"))
+
+
 def test_measures_of_coverage_are_beside_their_aims(monkeypatch):
     held = np.array([[True, False, np.nan]] * 3 + [[True, np.nan, np.nan], [np.nan] * 3])
     found = iter(held)
@@ -343,7 +348,7 @@ def test_measures_of_coverage_are_beside_their_aims(monkeypatch):
     assert row["standard_error"] == pytest.approx(np.sqrt(4 / 7 * 3 / 7 / 4))
     assert row["drawn"] == pytest.approx(7 / 15)
     assert not row["is_met"]
-    text = summary.page(table)
+    text = page_of_coverage(table)
     assert "0 of 1 aims" in text
     assert "| residual scale 3 times the assumed | bands, share | 0.571 +- 0.247 |" in text
     assert "| at least 0.87, at most 0.95 | **no** |" in text
@@ -379,7 +384,7 @@ def test_radii_are_left_out_beside_a_release_that_has_them(monkeypatch):
     assert root["value"]["error without radii"] == pytest.approx(1.5, rel=0.02)
     assert root["value"]["error over least squares"] > 30.0
     assert list(root["is_met"]) == [True, False]
-    assert "radii left out" in summary.page(table)
+    assert "radii left out" in page_of_coverage(table)
 
 
 def test_held_out(run, monkeypatch):

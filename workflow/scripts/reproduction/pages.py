@@ -1,25 +1,29 @@
-"""Pages of HTML from templates."""
+"""Pages of HTML and of Markdown from templates."""
 
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from reproduction.measurements.words import cell, limits, number
+
 
 def render_page(template, **values):
     """Fill in a Jinja template, a file whose folder has the templates that it includes.
 
-    Its filter ``short`` is the function below.
+    Its filters are ``short`` below, and functions of `reproduction.measurements.words`.
     """
     path = Path(template)
+    is_html = ".html" in path.suffixes
     environment = Environment(
         loader=FileSystemLoader(path.parent),
-        autoescape=True,
+        autoescape=is_html,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["short"] = short
-    return environment.get_template(path.name).render(**values)
+    environment.filters |= {"short": short, "cell": cell, "limits": limits, "number": number}
+    text = environment.get_template(path.name).render(**values)
+    return text if is_html else text.rstrip() + "\n"
 
 
 def short(number):

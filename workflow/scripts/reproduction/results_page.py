@@ -21,18 +21,9 @@ from reproduction.claims.verdicts import (
     NOT_REFUTED,
     UNDECIDED,
 )
-from reproduction.measurements.words import markdown
-from reproduction.pages import short
+from reproduction.pages import render_page, short
 from reproduction.papers import PAPERS, figure_title, verdicts_file
 from reproduction.places import CHECKOUT
-
-HEAD = """# Results by paper
-
-Of each paper: its figures, and of those that a run has judged, how many sentences hold and which
-do not. `./run snakemake --cores 8` makes all of it. `results/default/report.html` has the
-numbers, intervals and reasons, and [Claims](../resources/published/README.md) the criteria.
-To make one file alone, name it after that command. Figures are PDF, SVG, PNG and a CSV of their
-numbers."""
 
 # Verdicts in words of a list; the empty one is of what has no table to judge by.
 WORDS = {HOLDS: "hold", IN_PART: "hold in part", FAILS: "do not hold", UNDECIDED: "undecided"}
@@ -57,45 +48,46 @@ def verdicts_of(key, path):
 
 def page(verdicts):
     """Text of the page, from verdicts by sentence of the papers that were judged."""
-    return "\n\n".join([HEAD, *(_section(key, verdicts.get(key)) for key in PAPERS)]) + "\n"
-
-
-def _section(key, verdicts):
-    """Counts, what does not hold, and figures of a paper."""
-    paper, stated = PAPERS[key], sentences(key)
-    counts = Counter((verdicts or {}).values())
-    said = ", ".join(f"{counts[each]} {words}" for each, words in WORDS.items() if counts[each])
-    where = f" ({paper.where})" if paper.where else ""
-    parts = [
-        f"## {paper.name}",
-        f"{paper.authors}, *{paper.title}*{where}.",
-        f"{len(stated)} sentences{said and f': {said}'}. `./run snakemake --cores 8 {key}` makes "
-        f"`{verdicts_file(key)}.html`.",
-    ]
-    listed = [
-        f"* **{verdict or 'not evaluated'}:** {stated[sentence]}"
-        for kind in (FAILS, UNDECIDED, "")
-        for sentence, verdict in (verdicts or {}).items()
-        if verdict == kind
-    ]
-    return "\n\n".join([*parts, *(["\n".join(listed)] if listed else []), *_figures(paper)])
+    counts, listed = {}, {}
+    for key in PAPERS:
+        found = verdicts.get(key, {})
+        numbers = Counter(found.values())
+        counts[key] = ", ".join(
+            f"{numbers[each]} {w}" for each, w in WORDS.items() if numbers[each]
+        )
+        listed[key] = [
+            (verdict, sentence)
+            for kind in (FAILS, UNDECIDED, "")
+            for sentence, verdict in found.items()
+            if verdict == kind
+        ]
+    return render_page(
+        CHECKOUT / "workflow" / "report" / "results.md.j2",
+        papers=PAPERS,
+        stated={key: sentences(key) for key in PAPERS},
+        counts=counts,
+        listed=listed,
+        folders={key: _figures(paper) for key, paper in PAPERS.items()},
+        verdicts_file=verdicts_file,
+        figure_title=figure_title,
+    )
 
 
 def _figures(paper):
-    """Lines with the files of a paper's figures, a folder each."""
+    """Figures of a paper with their numbers, by folder."""
+    if paper.stage:
+        return {f"results/{paper.stage}/figures": paper.figures}
     settings = yaml.safe_load((CHECKOUT / "config" / "config.yaml").read_text("utf-8"))
-    folders = {f"results/{paper.stage}/figures": paper.figures}
-    if not paper.stage:
-        folders = {
-            f"results/{settings['name']}/{study}/figures": dict.fromkeys(chosen["figures"], "")
-            for study, chosen in settings["studies"].items()
-        }
-    for folder, figures in folders.items():
-        files = (
-            f"`{name}.pdf`" + (f" ({figure_title(name, number)})" if number else "")
-            for name, number in figures.items()
-        )
-        yield f"Figures in `{folder}`: {', '.join(files)}."
+    return {
+        f"results/{settings['name']}/{study}/figures": dict.fromkeys(chosen["figures"], "")
+        for study, chosen in settings["studies"].items()
+    }
+
+
+def markdown(head, rows):
+    """A table in Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(map(str, cells))} |" for cells in lines)
 
 
 def audit_losses(path):
@@ -108,7 +100,7 @@ def audit_losses(path):
     head = ["density", "n", "stated", "realised loss", "verdict"]
     columns = ["mechanism", "n", "stated", "realised", "verdict"]
     lines = [[name, *map(short, some), word] for name, *some, word in rows[columns].to_numpy()]
-    return "\n".join(markdown(head, lines))
+    return markdown(head, lines)
 
 
 def audit_testers(path):
@@ -120,7 +112,7 @@ def audit_testers(path):
     spaces = list(table.columns[2:])
     lines = [[*each[:2], *map(short, each[2:])] for each in table.itertuples(index=False)]
     head = ["releases", "stages", *(f"on {space}, epsilon is above" for space in spaces)]
-    return "\n".join(markdown(head, lines))
+    return markdown(head, lines)
 
 
 def with_block(text, name, block):

@@ -190,8 +190,10 @@ def pictures(name):
     return {suffix: f"{name}.{suffix}" for suffix in ("pdf", "svg", "png")}
 
 
-def joined(module, message, writes, **others):
-    """A job that joins tables."""
+def joined(module, message, writes, page=None, **others):
+    """A job that joins tables; its page is from a template."""
+    if page:
+        others["ships"] = {"template": f"workflow/report/{page}.j2"}
     return Job(module, message, writes, function="summarise", **others)
 
 
@@ -265,7 +267,7 @@ AUDIT = {
             "sensitivity": "sensitivity.csv",
             "black_box": ("parts/black_box.csv", "parts/releases_{space}.csv"),
         },
-        ships={"template": "workflow/report/audit.html.j2"},
+        page="audit.html",
         # 10^5 pairs take some 40 minutes, so that the audit does not wait for them.
         besides={name: f"results/audit/{name}.csv" for name in ("replay", "planted")},
     ),
@@ -336,6 +338,7 @@ BENCHMARK = {
         "benchmark.summary",
         "benchmark: write the table and the figure",
         {"csv": "benchmark.csv", "text": "benchmark.md", **pictures("benchmark")},
+        page="benchmark.md",
         reads={
             "tables": (
                 *("sampling_{space}.csv", "fits_{backend}.csv"),
@@ -373,6 +376,7 @@ def _coverage(name, releases, few=False):
             "coverage.summary",
             f"{name}: write the table",
             {"csv": f"{name}.csv", "text": f"{name}.md"},
+            page="coverage.md",
             reads={"tables": f"{name}/{{cell}}.csv"},
         ),
     }
@@ -405,6 +409,7 @@ UTILITY = {
         "utility.summary",
         "utility: write the table and the figure",
         {"csv": "utility.csv", "text": "utility.md", **pictures("utility")},
+        page="utility.md",
         more=lambda utility, arguments: {"shown": utility["utility"]["shown"]},
         reads={"tables": "cells/{space}_n{number}.csv"},
     ),
@@ -421,6 +426,7 @@ UTILITY = {
         "held_out.summary",
         "held_out: write the table",
         {"csv": "held_out.csv", "text": "held_out.md"},
+        page="held_out.md",
         reads={"tables": "held_out/{cohort}.csv"},
     ),
 }
@@ -480,6 +486,7 @@ TOOLS = {
         "tools.summary",
         "tools: write the tables, the page and the figure",
         {**tables("sets", "shares", "medians", "against"), "text": "tools.md", **pictures("tools")},
+        page="tools.md",
         reads={
             "about": "benchmark/{data_set}.about.csv",
             "shares": "benchmark/{data_set}.shares.csv",

@@ -41,9 +41,3 @@ def limits(case):
 def space_title(name):
     """Name of a space in figures, where a power is set as one."""
     return f"${name}$" if "^" in name else name
-
-
-def markdown(head, rows):
-    """Lines of a table in Markdown."""
-    lines = [head, ["---"] * len(head), *rows]
-    return [f"| {' | '.join(map(str, cells))} |" for cells in lines]

@@ -12,7 +12,8 @@ from reproduction.measurements.benchmark import sampling
 from reproduction.measurements.benchmark.fits import OUR_FIT, SAME_ENERGY
 from reproduction.measurements.benchmark.means import OUR_MEAN, PYRIEMANN, RATIO, TO_THE_END
 from reproduction.measurements.benchmark.speed import FIT, GRADIENT, IMPORT, PLAN, PROCESS, START
-from reproduction.measurements.words import cell, markdown, number, space_title
+from reproduction.measurements.words import cell, space_title
+from reproduction.pages import render_page
 
 CELL = ["space", "dimension", "n", "budget"]
 
@@ -27,7 +28,7 @@ SPACE_STYLES = (*CURVES, Curve("0.45", "v", ":"))
 FEWEST_RECORDS = 100000
 
 
-def summarise(tables, **_):
+def summarise(tables, template, **_):
     """The table, figure and text of the benchmark, by their output, from tables of its parts."""
     # An empty part of a table has no types to agree on.
     parts = [pd.read_csv(path) for path in tables]
@@ -39,7 +40,7 @@ def summarise(tables, **_):
         "Python": platform.python_version(),
         "NumPy": np.__version__,
     }
-    return {"csv": table, "figure": draw(table), "text": page(table, machine)}
+    return {"csv": table, "figure": draw(table), "text": page(table, machine, template)}
 
 
 def cells(table):
@@ -209,7 +210,7 @@ def _speed(table):
 
 
 def _beside_others(table):
-    """Frechet means of others: their times, and ours over theirs in pairs."""
+    """Frechet means of others, a row each: their times, and ours over theirs in pairs."""
     times, ratios, gradients = (
         table[table["what"] == what].set_index(["space", "n", "method"])
         for what in ("Frechet mean", RATIO, "gradient at a Frechet mean")
@@ -217,75 +218,21 @@ def _beside_others(table):
     texts = {"ratio": ratios["value"].map("{:.3g}".format), "range": ratios["note"]}
     texts["gradient"] = gradients["value"].map("{:.1g}".format)
     found = times.assign(**texts).fillna(dict.fromkeys(texts, ""))
-    rows = [
-        [
-            *(f"{space}, n = {n:,}", method),
-            line["note"] if line["is_bound"] else f"{1e3 * line['value']:,.3g}",
-            *line[list(texts)],
-        ]
-        for (space, n, method), line in found.iterrows()
-    ]
-    if rows:
-        yield "Frechet means, each method in turn with the library's on the same points:"
-        yield ""
-        yield from markdown(
-            ["points", "method", "ms", "library's time over it", "range", "gradient left"], rows
-        )
-        yield ""
+    return found.reset_index().to_dict("records")
 
 
-def page(table, machine):
+def page(table, machine, template):
     """The benchmark in Markdown, on a machine of these names and values."""
-    sampled = cells(table)
-    facts = ", ".join(f"{name} {value}" for name, value in machine.items())
-    judged = [
-        [
-            aim["aim"],
-            f"at {'most' if aim['at_most'] else 'least'} {aim['wanted']:,g}",
-            ("at least " if aim["is_bound"] else "") + _short(aim["reached"]),
-            aim["where"],
-            _short(aim["median"]),
-            "**met**" if aim["met"] else "**missed**",
-        ]
-        for aim in aims(table).to_dict("records")
-    ]
-    lines = [
-        "# Benchmark",
-        "",
-        f"Measured with one thread on: {facts}. Effective draws per second of the footpoint's "
-        "density; those of the default sampler count planning, for "
-        f"{sampled['draws'].min():,.0f} to {sampled['draws'].max():,.0f} draws; the walks start in "
-        "that density, and their tuning is not counted. A walk that did not converge in its time "
-        f"({int(sampled['walk_is_bound'].sum())} of {len(sampled)} cells) is credited with steps "
-        "per second over the autocorrelation time of its longest affordable chains, an upper bound "
-        'of its effective draws; a ratio to it is therefore "at least". With more than '
-        f"{sampling.RECORDS_OF_LONG_CHAINS} records that time is the one on so many of them, at "
-        "the scale of all. The notes of the table say so, and where the time of a step with "
-        "geomstats is that of fewer records in proportion.",
-        "",
-        *markdown(
-            ["what is aimed at", "wanted", "worst case", "where", "median", "verdict"], judged
-        ),
-        "",
-        *_beside_others(table),
-        *_without_equal(fits(table)),
-    ]
-    return "\n".join(lines)
-
-
-def _short(value):
-    return number(value) if value >= 1e-3 else f"{value:.1g}"
-
-
-def _without_equal(fitted):
-    """Fits that no ratio can be given of."""
-    alone = fitted[fitted["geomstats"].isna()]
-    if len(alone):
-        yield (
-            "No solver of geomstats reached the energy of the fit, and none was stopped by the "
-            f"time limit: {'; '.join(_data_sets(alone))}. The ratios of fits leave these out."
-        )
-        yield ""
+    fitted = fits(table)
+    return render_page(
+        template,
+        machine=", ".join(f"{name} {value}" for name, value in machine.items()),
+        sampled=cells(table),
+        long_chains=sampling.RECORDS_OF_LONG_CHAINS,
+        aims=aims(table).to_dict("records"),
+        means=_beside_others(table),
+        without_equal=_data_sets(fitted[fitted["geomstats"].isna()]),
+    )
 
 
 def draw(table):

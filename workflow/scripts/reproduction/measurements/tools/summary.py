@@ -9,7 +9,8 @@ from reproduction.figures.files import annotate
 from reproduction.figures.style import CURVES, letter_panels, new_figure
 from reproduction.measurements.tools.comparison import OF_A_METHOD
 from reproduction.measurements.tools.problem import NONE
-from reproduction.measurements.words import joined, markdown
+from reproduction.measurements.words import joined
+from reproduction.pages import render_page
 
 # Other methods are set against this one, data set by data set, and differ if by more than this.
 RIVAL, MARGIN = "adassp", 0.02
@@ -18,7 +19,7 @@ RIVAL, MARGIN = "adassp", 0.02
 WORST_SHOWN = -1.0
 
 
-def summarise(about, shares, comparison, **_):
+def summarise(about, shares, comparison, template, **_):
     """The tables, the page and the figure, by their outputs, from those of the other jobs."""
     sets, shares = (joined(paths).fillna({"neighbours": ""}) for paths in (about, shares))
     made = {
@@ -29,7 +30,7 @@ def summarise(about, shares, comparison, **_):
     }
     errors = pd.read_csv(comparison, keep_default_na=False)
     figure = draw(made["medians"], errors)
-    return made | {"text": page(**made, comparison=errors), "figure": figure}
+    return made | {"text": page(template, **made, comparison=errors), "figure": figure}
 
 
 def shares_by_budget(shares):
@@ -104,91 +105,46 @@ def _draw_shares(panel, medians, styles):
     panel.set(xscale="log", ylim=(WORST_SHOWN - 0.05, 1.05), xlabel="budget $\\epsilon$")
 
 
-def page(sets, shares, medians, against, comparison):
+def page(template, sets, shares, medians, against, comparison):
     """The tables as a page in Markdown."""
-    sets = sets.assign(
-        response=np.where(sets["logarithm"], "log " + sets["response"], sets["response"]),
-        held_out=np.where(sets["held_out"], "yes", ""),
+    return render_page(
+        template,
+        python=platform.python_version(),
+        delta=shares["delta"].iloc[0],
+        margin=MARGIN,
+        parts=[_of_part(medians, against, held_out) for held_out in (False, True)],
+        by_set={
+            title: _by_budget(rows, "data_set", "share").map(_share)
+            for title, rows in shares.groupby("title", sort=False)
+        },
+        sets=sets.to_dict("records"),
+        first=comparison.iloc[0],
+        errors=[part.sort_values("budget") for _, part in comparison.groupby("title", sort=False)],
+        epsilons=sorted(comparison["budget"].unique()),
+        without=NONE,
     )
-    names = ["data_set", "package", "item", "n", "k", "response", "licence", "held_out"]
-    heads = ["name", *names[1:-2], "licence of the package", "held out"]
-    lines = [
-        "# Private linear regression beside other tools",
-        "",
-        f"Python {platform.python_version()}. Median share of the explainable error recovered, "
-        f"over data sets, by budget (delta {shares['delta'].iloc[0]:g} where a method spends one).",
-        "",
-        *_of_part(medians, against, held_out=False),
-        "The same over data sets on which nothing was chosen:",
-        "",
-        *_of_part(medians, against, held_out=True),
-        *_by_set(shares),
-        "Data sets:",
-        "",
-        *markdown(heads, sets[names].to_numpy()),
-        "",
-        *_of_comparison(comparison),
-    ]
-    return "\n".join(lines) + "\n"
 
 
-def _of_part(medians, against, *, held_out):
+def _by_budget(rows, index, values):
+    """A table with a column a budget."""
+    wide = rows.pivot_table(index=index, columns="budget", values=values, sort=False)
+    return wide.sort_index(axis="columns")
+
+
+def _of_part(medians, against, held_out):
     """Medians over the data sets of a part, and how many are above and below the rival."""
     medians = medians[medians["held_out"] == held_out]
     against = against[against["held_out"] == held_out]
-    if medians.empty:
-        return
-    wide = medians.pivot_table(index="title", columns="budget", values="median", sort=False)
-    wide = wide.sort_index(axis="columns")
-    heads = [f"{budget:g}" for budget in wide]
-    described = medians.drop_duplicates("method").set_index("title").loc[wide.index]
-    rows = [
-        [title, of.guarantee, of.neighbours, *map(_share, shares), of.data_sets, of.versions]
-        for (title, of), shares in zip(described.iterrows(), wide.to_numpy(), strict=True)
-    ]
-    yield from markdown(["method", *OF_A_METHOD[2:4], *heads, "data sets", "versions"], rows)
-    yield ""
-    if against.empty:
-        return
-    rival = described.index[described["method"] == RIVAL][0]
-    yield from [f"Data sets above and below {rival} by more than {MARGIN:g}, of each method:", ""]
+    described = medians.drop_duplicates("method").set_index("title")
     counted = against.groupby(["title", "budget"], sort=False)["outcome"].agg(
         lambda found: f"{(found == 'above').sum()} / {(found == 'below').sum()}"
     )
-    counted = counted.unstack(sort=False)[list(wide)]
-    yield from [*markdown(["method", *heads], counted.reset_index().to_numpy()), ""]
-
-
-def _by_set(shares):
-    """Shares of each method on each data set."""
-    for title, rows in shares.groupby("title", sort=False):
-        wide = rows.pivot_table(index="data_set", columns="budget", values="share", sort=False)
-        heads = ["data set", *(f"{budget:g}" for budget in sorted(wide))]
-        table = markdown(heads, wide.map(_share).reset_index().to_numpy())
-        yield from [f"{title}, by data set:", "", *table, ""]
-
-
-def _of_comparison(errors):
-    """The comparison's table, and what its data are."""
-    first = errors.iloc[0]
-    yield (
-        f"Mean squared error of {first['responses']} standardised responses on one covariate: "
-        f"{first['data']}, {first['n']} records. Medians of draws with their middle 80 per cent, "
-        "by budget. Methods for one response spend an equal share on each. The error of the mean "
-        "is 1. DP-SGD is shown at the middle one of its settings, by mean error."
-    )
-    yield ""
-    rows = []
-    for title, part in errors.groupby("title", sort=False):
-        of = part.iloc[0]
-        found = [
-            f"{each.median:.4g}"
-            + ("" if each.guarantee == NONE else f" ({each.tenth:.4g} to {each.nine_tenths:.4g})")
-            for each in part.sort_values("budget").itertuples()
-        ]
-        rows.append([title, of.guarantee, of.neighbours, *found, of.draws, of.versions])
-    heads = [f"{budget:g}" for budget in sorted(errors["budget"].unique())]
-    yield from markdown(["method", *OF_A_METHOD[2:4], *heads, "draws", "versions"], rows)
+    return {
+        "medians": _by_budget(medians, "title", "median").map(_share),
+        "methods": described,
+        "rival": described.index[described["method"] == RIVAL].tolist(),
+        "counted": counted.unstack(sort=False).sort_index(axis="columns"),
+    }
 
 
 def _share(value):

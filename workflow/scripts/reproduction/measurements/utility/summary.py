@@ -11,7 +11,8 @@ from reproduction.measurements.utility.releases import (
     RELEASED,
     WITHOUT_DATA,
 )
-from reproduction.measurements.words import cell, joined, markdown, number, space_title
+from reproduction.measurements.words import joined, space_title
+from reproduction.pages import render_page
 
 # What stands beside releases in their table.
 BESIDE = (PUBLISHED, NOT_PRIVATE, WITHOUT_DATA)
@@ -34,59 +35,30 @@ NOISY_MARKER = MARKER | {"marker": "o", "markersize": 5, "markerfacecolor": "whi
 LINE = {"linestyle": "-", "linewidth": 0.6, "zorder": 5}
 
 
-def summarise(tables, shown, **_):
+def summarise(tables, shown, template, **_):
     """The table, figure and text by their output; the figure shows some of the budgets."""
     table = joined(tables)
     parts = [part.sort_values("n", kind="stable") for _, part in table.groupby("space", sort=False)]
     table = pd.concat(parts, ignore_index=True)
-    return {"csv": table, "figure": draw(table, shown), "text": page(table)}
+    return {"csv": table, "figure": draw(table, shown), "text": page(table, template)}
 
 
-def page(table):
+def page(table, template):
     """The text of ``utility.md``, from ``utility.csv``."""
-    rows = []
-    for case in table[table["mechanism"] == RELEASED].to_dict("records"):
+    rows = {name: part.to_dict("records") for name, part in table.groupby("mechanism")}
+    for case in rows.get(RELEASED, []):
         same = table[(table["space"] == case["space"]) & (table["n"] == case["n"])]
         same = same[same["budget"].isna() | (same["budget"] == case["budget"])]
-        errors = same.set_index("mechanism")["curve_error"]
-        said = [number(each) for each in (case["curve_error"], case["predicted"])]
-        said[0] += " (noise)" if case["is_noise"] else ""
-        beside = map(number, errors[list(BESIDE)])
-        rows.append([case["space"], f"{case['n']:,}", f"{case['budget']:g}", *said, *beside])
-    head = ["space", "n", "budget", "release", "predicted", *BESIDE]
-    lines = [
-        "# What a private geodesic is worth",
-        "",
-        "Root mean squared distance of released geodesics from the true one, averaged over the "
-        "covariate's range. Data are simulated; public inputs are the assumptions that stand "
-        "in every row of `utility.csv`, and stages follow from them. The budget of releases is "
-        "proved to hold (`docs/guarantee.md`). **The budget of the mechanism as published does "
-        "not hold**, and it is here for comparison only.",
-        "",
-        "Releases:",
-        "",
-        *(markdown(head, rows) if rows else ["None were drawn."]),
-        "",
-        _of_samplers(table[table["mechanism"] == PUBLISHED]),
-        "",
-    ]
-    return "\n".join(lines)
-
-
-def _of_samplers(published):
-    """What is known of the draws of the mechanism as published."""
-    cut = published[published["cut_short"].astype(bool)]
-    worst = published.loc[published["total_variation"].idxmax()]
-    sentence = (
-        "Draws of the mechanism as published are last states of chains: the estimated total "
-        f"variation distance is at most {worst['total_variation']:.2g} ({cell(worst)})"
+        case["beside"] = same.set_index("mechanism")["curve_error"][list(BESIDE)].tolist()
+    published = rows[PUBLISHED]
+    return render_page(
+        template,
+        released=rows.get(RELEASED, []),
+        beside=BESIDE,
+        published=published,
+        worst=max(published, key=lambda case: case["total_variation"]),
+        cut=[case for case in published if case["cut_short"]],
     )
-    if len(cut):
-        sentence += (
-            f", and in {len(cut)} of {len(published)} cells more than was wanted: "
-            + "; ".join(cell(case) for case in cut.to_dict("records"))
-        )
-    return f"{sentence}."
 
 
 def draw(table, shown):
