@@ -8,7 +8,6 @@ import scipy.io
 
 from geodp.data.checks import WILD_LANDMARK, check_landmarks
 from geodp.data.landmarks import resample
-from geodp.data.matlab import read_mat_records
 from geodp.data.messages import RecordFile
 from geodp.data.tables import landmark_columns, read_table
 from geodp.errors import DataError
@@ -29,7 +28,8 @@ def read(tmp_path):
     def reading(text, space=("kendall", 3), covariate="age", columns=None, **settings):
         path = tmp_path / "table.csv"
         path.write_bytes(text.encode())
-        return read_table(str(path), make_manifold(*space), covariate, columns, **settings)
+        manifold = make_manifold(*space) if isinstance(space, tuple) else space
+        return read_table(str(path), manifold, covariate, columns, **settings)
 
     return reading
 
@@ -177,7 +177,7 @@ def test_rats_of_the_repository():
     assert sorted({round(age) for age in ages}) == [7, 14, 21, 30, 40, 60, 90, 150]
 
 
-# --- Outlines, filters and notes, in tables and in MATLAB files ---
+# --- Outlines, filters and notes ---
 
 AGES = [50.0, 61.5, 70.0, 82.0, 90.0]
 FIELDS = {
@@ -206,44 +206,18 @@ def table_of(outlines, fields=FIELDS):
     return "\n".join(lines)
 
 
-def variables_of(outlines):
-    return FIELDS | {
-        "landmarks": np.stack([np.real(outlines), np.imag(outlines)], axis=-1),
-        "id": np.array(FIELDS["id"], dtype=object),
-        "diagnosis": np.array(FIELDS["diagnosis"]),
-        "sex": np.array(FIELDS["sex"], dtype=np.uint8),
-    }
+@pytest.fixture
+def read_outlines(read):
+    """A function that reads given outlines back from a table."""
 
-
-def read_mat(folder, variables, manifold=None, covariate="age", landmarks="landmarks", **settings):
-    path, manifold = str(folder / "outlines.mat"), manifold or make_manifold("kendall", 6)
-    scipy.io.savemat(path, variables, do_compression=len(variables) < 3)
-    return read_mat_records(path, manifold, covariate, landmarks, **settings)
-
-
-@pytest.fixture(params=["table", "mat"])
-def read_outlines(request, tmp_path):
-    """A function that reads given outlines back from a file of either kind."""
-
-    def reading(outlines, landmarks=6, manifold=None, outline=True, **settings):
-        manifold = manifold or make_manifold("kendall", landmarks)
-        settings["outline"] = outline
-        if request.param == "mat":
-            return read_mat(tmp_path, variables_of(outlines), manifold, **settings)
-        path = tmp_path / "outlines.csv"
-        path.write_text(table_of(outlines))
-        return read_table(str(path), manifold, "age", None, **settings)
+    def reading(outlines, space=("kendall", 6), outline=True, **settings):
+        return read(table_of(outlines), space, outline=outline, **settings)
 
     return reading
 
 
 def shapes(outlines):
     return make_manifold("kendall", np.shape(outlines)[-1]).project(np.asarray(outlines))
-
-
-def first_row(records):
-    """What messages call the first record, in either kind of file."""
-    return {"row": 2, "record": 1}[records.row_word]
 
 
 def test_repeated_subjects_are_counted_and_not_named(read_outlines):
@@ -272,7 +246,7 @@ def test_filters_keep_what_matches(read_outlines, keep, left):
     np.testing.assert_allclose(records.covariates, (ages - ages[0]) / (ages[-1] - ages[0]))
     assert records.covariate_range == (ages[0], ages[-1])
     assert records.subjects == [FIELDS["id"][index] for index in left]
-    assert records.rows == [index + first_row(records) for index in left]
+    assert records.rows == [index + 2 for index in left]
     records = read_outlines(ELLIPSES, keep={"diagnosis": ["AD", "MCI"], "sex": [1, 2]})
     assert records.subjects == []
     assert records.notes == [
@@ -308,11 +282,11 @@ def test_reversed_outlines_are_mended(read_outlines, turned):
     outlines = [reverse(one) if i in turned else one for i, one in enumerate(ELLIPSES)]
     records = read_outlines(outlines)
     np.testing.assert_allclose(records.points, shapes(ELLIPSES), atol=1e-14)
-    numbers = ", ".join(str(index + first_row(records)) for index in turned)
+    numbers = ", ".join(str(index + 2) for index in turned)
     several, were = ("s", "were") if len(turned) > 1 else ("", "was")
     assert records.notes == [
         f"{len(turned)} outline{several} ran clockwise and {were} reversed from the first "
-        f"landmark on ({records.row_word}{several} {numbers})"
+        f"landmark on (row{several} {numbers})"
     ]
 
 
@@ -332,7 +306,7 @@ def test_landmarks_in_any_order_are_read_where_they_are_no_outline(read_outlines
 
 @pytest.mark.parametrize("landmarks", [4, 9, 50])
 def test_outlines_are_resampled(read_outlines, landmarks):
-    records = read_outlines([*ELLIPSES[:4], reverse(ELLIPSES[4])], landmarks=landmarks)
+    records = read_outlines([*ELLIPSES[:4], reverse(ELLIPSES[4])], ("kendall", landmarks))
     expected = shapes(resample(ELLIPSES, landmarks))
     np.testing.assert_allclose(records.points, expected, atol=1e-13)
     assert records.notes[1:] == [
@@ -363,7 +337,7 @@ def test_points_are_what_the_space_makes_of_landmarks(read_outlines):
         def from_landmarks(self, landmarks):
             return self.project(np.conj(landmarks))
 
-    records = read_outlines(ELLIPSES, manifold=Mirrored(6))
+    records = read_outlines(ELLIPSES, Mirrored(6))
     np.testing.assert_allclose(records.points, shapes(np.conj(ELLIPSES)), atol=1e-14)
 
 
@@ -373,19 +347,32 @@ def test_record_without_a_reduced_shape_is_named(read_outlines):
             raise NoReducedShapeError(1, "the harmonics")
 
     # The second record of those that are kept.
-    with pytest.raises(DataError, match=r"outlines\.(csv, row 4|mat, record 3): .*the harmonics"):
-        read_outlines(ELLIPSES, manifold=Refusing(6), keep={"diagnosis": "AD"})
+    with pytest.raises(DataError, match=r"table\.csv, row 4: .*the harmonics"):
+        read_outlines(ELLIPSES, Refusing(6), keep={"diagnosis": "AD"})
 
 
-def test_what_is_not_kept_need_not_be_readable(read, tmp_path):
+def test_what_is_not_kept_need_not_be_readable(read):
     lines = table_of(ELLIPSES).split("\n")
     lines[1], lines[4] = "s1,?,CN,1" + ",?" * 12, "s3,,CN,2" + "," * 12
-    settings = {"keep": {"diagnosis": "AD"}, "outline": True}
-    variables = variables_of(ELLIPSES) | {"age": [np.nan, *AGES[1:3], np.nan, 90.0]}
-    variables["landmarks"][[0, 3]] = np.nan
-    tables = read("\n".join(lines), ("kendall", 6), **settings)
-    for records in (tables, read_mat(tmp_path, variables, **settings)):
-        np.testing.assert_allclose(records.points, shapes(ELLIPSES[[1, 2, 4]]), atol=1e-14)
+    records = read("\n".join(lines), ("kendall", 6), keep={"diagnosis": "AD"}, outline=True)
+    np.testing.assert_allclose(records.points, shapes(ELLIPSES[[1, 2, 4]]), atol=1e-14)
+
+
+# --- MATLAB files ---
+
+
+def cells(*items):
+    """A cell array; NumPy would make one array of items that have one shape."""
+    found = np.empty(len(items), dtype=object)
+    found[:] = items
+    return found
+
+
+def read_mat(folder, outlines, layout, variables=(), **settings):
+    path, manifold = str(folder / "outlines.mat"), make_manifold("kendall", outlines.shape[1])
+    variables = {"Outlines": layout, "Years": np.array(AGES)[:, None], **dict(variables)}
+    scipy.io.savemat(path, variables, do_compression=len(variables) < 3)
+    return read_table(path, manifold, "Years", ["Outlines"], **settings)
 
 
 # Landmarks as different programs save them.  As many landmarks as records are no matter for pairs.
@@ -395,8 +382,8 @@ LAYOUTS = {
     "k x 2 x n": (ELLIPSES, np.moveaxis(PAIRS, 0, -1)),
     "complex n x k": (ELLIPSES, ELLIPSES),
     "complex k x n": (ELLIPSES, ELLIPSES.T),
-    "cells k x 2": (ELLIPSES, np.array([*PAIRS, None], dtype=object)[:-1]),
-    "cells of vectors": (ELLIPSES, np.array([*ELLIPSES[:, :, None], None], dtype=object)[:-1]),
+    "cells k x 2": (ELLIPSES, cells(*PAIRS)),
+    "cells of vectors": (ELLIPSES, cells(*ELLIPSES[:, :, None])),
     "n x n x 2": (FIVE, np.stack([FIVE.real, FIVE.imag], axis=-1)),
     "n x 2 x n": (FIVE, np.stack([FIVE.T.real, FIVE.T.imag], axis=1)),
 }
@@ -404,9 +391,7 @@ LAYOUTS = {
 
 @pytest.mark.parametrize(("outlines", "layout"), LAYOUTS.values(), ids=LAYOUTS)
 def test_layouts_of_landmarks(tmp_path, outlines, layout):
-    variables = {"Outlines": layout, "Years": np.array(AGES)[:, None]}
-    manifold = make_manifold("kendall", outlines.shape[1])
-    records = read_mat(tmp_path, variables, manifold, "Years", "Outlines", transformation="log")
+    records = read_mat(tmp_path, outlines, layout, transformation="log")
     np.testing.assert_allclose(records.points, shapes(outlines), atol=1e-14)
     expected = np.log(np.array(AGES) / 50.0) / np.log(90.0 / 50.0)
     np.testing.assert_allclose(records.covariates, expected)
@@ -414,17 +399,24 @@ def test_layouts_of_landmarks(tmp_path, outlines, layout):
 
 SUBJECTS = {
     "char matrix": np.array(FIELDS["id"]),
-    "cell column": np.array(FIELDS["id"], dtype=object)[:, None],
+    "cell column": cells(*FIELDS["id"])[:, None],
     "padded": np.array(["s1 ", "s2", "s1", "s3", "s4"]),
     "row": [11, 12, 11, 13, 14],
     "column": np.array([[11.0], [12.0], [11.0], [13.0], [14.0]]),
-    "mixed cells": np.array([11, "b", 11.0, "c", "d"], dtype=object),
+    "mixed cells": cells(11, "b", 11.0, "c", "d"),
 }
 
 
 @pytest.mark.parametrize("subjects", SUBJECTS.values(), ids=SUBJECTS)
 def test_kinds_of_subjects(tmp_path, subjects):
-    records = read_mat(tmp_path, variables_of(ELLIPSES) | {"id": subjects}, subject="id")
+    variables = {"id": subjects, "sex": np.array(FIELDS["sex"], dtype=np.uint8)}
+    # What is not kept need not be readable, and records have the numbers of the file.
+    layout = cells("?", *PAIRS[1:3], reverse(ELLIPSES[3]), PAIRS[4])
+    settings = {"subject": "id", "keep": {"sex": 2}, "outline": True}
+    records = read_mat(tmp_path, ELLIPSES, layout, variables, **settings)
+    np.testing.assert_allclose(records.points, shapes(ELLIPSES[1:4]), atol=1e-14)
+    assert records.notes[1].endswith("reversed from the first landmark on (record 4)")
+    records = read_mat(tmp_path, ELLIPSES, PAIRS, variables, subject="id")
     first, *others = records.subjects
     assert first in ("s1", "11")
     assert others[1] == first

@@ -12,6 +12,7 @@ from zipfile import ZipFile
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.io
 from cohort import SETTINGS
 from hypothesis import given
 from hypothesis import strategies as st
@@ -530,7 +531,7 @@ def test_types_that_are_no_numbers_are_refused_before_records_are_read(
 
 ARRAYS = {
     "objects": ("a", np.array([{}, 1], dtype=object), "a: the file states its type as object"),
-    "lengths": ("a", np.zeros(7), "array a has 7 entries and age 8"),
+    "lengths": ("a", np.zeros(7), "column a has 7 entries and age 8"),
     "no axis": ("a", np.array(1.0), "an array of 0 axes"),
     "labels of two axes": ("who", np.zeros((8, 2)), "an array of 2 axes"),
     "several covariates": ("age", np.zeros((8, 2)), "more than one number a record"),
@@ -546,7 +547,7 @@ def test_arrays_that_do_not_fit_are_refused_by_their_headers(folder, name, array
         refuse_missing(settings_of("table.npz"))
 
 
-@pytest.mark.parametrize("path", ["table.csv", "table.parquet", "table.npz"])
+@pytest.mark.parametrize("path", ["table.csv", "table.parquet", "table.npz", "table.mat"])
 def test_other_files_are_refused(folder, path):
     with pytest.raises(DataError, match=rf"key data.path: {path} cannot be read"):
         refuse_missing(settings_of(path))
@@ -583,13 +584,27 @@ def test_what_a_header_claims_is_not_believed(folder, shape):
         refuse_missing(settings_of("table.npz"))
 
 
-def test_arrays_of_more_axes_stand_for_their_numbers(folder):
+def test_texts_and_cells_of_matlab_are_refused_before_records_are_read(folder):
+    """SciPy cannot decode all texts, and one that it cannot would be told by a refusal."""
+    columns = {name: np.arange(8.0) for name in ("age", *NAMES)}
+    for who in (list("abcdefgh"), np.array(list("abcdefgh"), dtype=object)):
+        scipy.io.savemat("table.mat", columns | {"who": who})
+        with pytest.raises(
+            DataError, match=r"variable who: .* (char|cell) and not as numbers, and"
+        ):
+            refuse_missing(settings_of("table.mat"))
+
+
+@pytest.mark.parametrize("path", ["table.npz", "table.mat"])
+def test_arrays_of_more_axes_stand_for_their_numbers(folder, path):
     rng = np.random.default_rng(3)
     matrices = rng.normal(size=(8, 2, 2))
     matrices = matrices @ matrices.swapaxes(1, 2)
     landmarks = rng.normal(size=(8, 3)) + 1j * rng.normal(size=(8, 3))
-    np.savez(
-        "table.npz", matrices=matrices, landmarks=landmarks, who=np.arange(8), age=np.arange(8.0)
+    arrays = {"matrices": matrices, "landmarks": landmarks, "who": np.arange(8.0)}
+    arrays |= {"age": np.arange(8.0), "pairs": np.zeros((8, 2, 3)), "more": np.zeros((8, 4, 3))}
+    (np.savez if path == "table.npz" else lambda _, **each: scipy.io.savemat(path, each))(
+        path, **arrays
     )
     for name, space, centre, layout in (
         ("matrices", ("spd", 2), "identity", matrices),
@@ -597,13 +612,17 @@ def test_arrays_of_more_axes_stand_for_their_numbers(folder):
     ):
         manifold = make_manifold(*space)
         points = layout if name == "matrices" else manifold.from_landmarks(layout)
-        settings = settings_of("table.npz", space, centre, columns=[name])
+        settings = settings_of(path, space, centre, columns=[name])
         refuse_missing(settings)
         _, found, subjects = read_data(settings)
         np.testing.assert_array_equal(found, points)
         assert subjects == list(range(8))
-        records = read_table("table.npz", manifold, "age", [name], subject="who")
+        records = read_table(path, manifold, "age", [name], subject="who")
         np.testing.assert_allclose(records.points, points, atol=1e-12)
+    # Those are not landmarks in another order, nor of three coordinates.
+    for name in ("pairs", "more"):
+        with pytest.raises(DataError, match="x 3: give landmarks as n x k x 2"):
+            refuse_missing(settings_of(path, ("kendall", 3), centre, columns=[name]))
 
 
 def test_outlines_are_mended_one_by_one(folder):

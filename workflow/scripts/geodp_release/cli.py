@@ -147,7 +147,7 @@ def _parser():
         return added
 
     init = command("init", _init, epilog=None)
-    init.add_argument("table", metavar="TABLE", help="CSV, .xlsx, .parquet, .npz, .tps, .nts, ...")
+    init.add_argument("table", metavar="TABLE", help="CSV, .xlsx, .parquet, .npz, .mat, .tps, ...")
     init.add_argument("--output", metavar="FILE", help="by default TABLE with the ending .yaml")
     plan = command("plan", _plan)
     plan.add_argument("settings", metavar="FILE")

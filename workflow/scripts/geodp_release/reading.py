@@ -77,7 +77,8 @@ def check_data_settings(settings):
                 f"key data.columns is missing: name those of a point of {manifold.name}"
             )
     # How many numbers are in arrays is in the header of their file.
-    if is_table and data.columns is not None and Path(data.path).suffix.lower() != ".npz":
+    has_arrays = Path(data.path).suffix.lower() in (".npz", ".mat") if is_table else False
+    if is_table and data.columns is not None and not has_arrays:
         subject = None if data.is_one_each else data.subject
         check_columns(
             data.columns,
@@ -92,7 +93,7 @@ def check_data_settings(settings):
 def refuse_missing(settings, is_shown=False):
     """Refuse a table that is not there or has other columns, from what precedes its records.
 
-    That is the header of a text, and what a Parquet or .npz file states of its columns: their
+    That is the header of a text, and what a Parquet, .npz or .mat file states of its columns: their
     names, types and lengths.  See `table_of`.
     """
     if settings.data.source == "table":

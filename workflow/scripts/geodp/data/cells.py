@@ -1,4 +1,4 @@
-"""Tables of records in files: text (CSV), Excel, Parquet, or arrays of NumPy, by the suffix.
+"""Tables of records in files: text (CSV), Excel, Parquet, arrays of NumPy or MATLAB, by the suffix.
 
 A row is a record whatever is in it.  Each cell is converted by itself and what cannot be read
 becomes a number that is not finite, or no label: no record changes what becomes of others.
@@ -13,6 +13,7 @@ import math
 import re
 import zipfile
 from abc import ABC, abstractmethod
+from collections import Counter
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
@@ -70,9 +71,10 @@ class Table(ABC):
         for name, kind in wanted:
             unfit = self._unfit(name, kind == "labels")
             if unfit is not None:
+                word = self.source.field_word
                 raise DataError(
-                    f"{self.path}, column {name}: the file states its type as {unfit}, and "
-                    f"{kind} are wanted: save it as {kind}, or name another column"
+                    f"{self.path}, {word} {name}: the file states its type as {unfit}, and {kind} "
+                    f"are wanted: save it as {kind}, or name another {word}"
                 )
 
     @abstractmethod
@@ -339,10 +341,20 @@ class ArrayTable(_ColumnTable):
     imaginary parts in turn.
     """
 
-    def __init__(self, path, reading):
+    format = "a .npz file of numbers and texts: save it anew"
+    layouts = "n x k x 2, or complex n x k"
+
+    def __init__(self, path, reading, landmarks=None, is_checked=False):
         super().__init__(path, reading)
-        self._shapes, self._types = {}, {}
-        with self._opened(), zipfile.ZipFile(path) as file:
+        self._has_landmarks, self._is_checked = landmarks is not None, is_checked
+        self._shapes: dict = {}
+        self._types: dict = {}
+        with self._opened():
+            self._read_header()
+        self.names = list(self._shapes)
+
+    def _read_header(self):
+        with zipfile.ZipFile(self.path) as file:
             for member in file.infolist():
                 with file.open(member) as array:
                     shape, _, dtype = _array_header(array)
@@ -352,7 +364,6 @@ class ArrayTable(_ColumnTable):
                     raise ValueError(shape)
                 name = member.filename.removesuffix(".npy")
                 self._shapes[name], self._types[name] = shape, dtype
-        self.names = list(self._shapes)
 
     def numbered(self, columns):
         """Names of the numbers in columns, such as ``points[1]`` of an array with more axes."""
@@ -371,8 +382,8 @@ class ArrayTable(_ColumnTable):
         for name, length in lengths.items():
             if length != lengths[first]:
                 raise DataError(
-                    f"{self.path}: array {name} has {length} entries and {first} "
-                    f"{lengths[first]}: give each an entry a record"
+                    f"{self.path}: {self.source.field_word} {name} has {length} entries and "
+                    f"{first} {lengths[first]}: give each an entry a record"
                 )
 
     def _unfit(self, name, is_label):
@@ -381,7 +392,17 @@ class ArrayTable(_ColumnTable):
             return str(kind)
         if not shape or (is_label and len(shape) > 1):
             return f"an array of {len(shape)} axes"
+        if not is_label and self._is_unclear(name):
+            raise DataError(
+                f"{self.path}: {self.source.field_word} {name} is {' x '.join(map(str, shape))}: "
+                f"give landmarks as {self.layouts}"
+            )
         return None
+
+    def _is_unclear(self, name):
+        """Whether the shape of an array is none of landmarks."""
+        shape = self._shapes[name]
+        return self._has_landmarks and len(shape) > 2 and shape[2:] != (2,)
 
     def _loaded(self, names):
         with self._opened(), np.load(self.path, allow_pickle=False) as file:
@@ -415,9 +436,74 @@ class ArrayTable(_ColumnTable):
         try:
             yield
         except Exception:  # of many kinds, and their words may quote data
-            raise DataError(
-                f"{self.path}: it cannot be read as a .npz file of numbers and texts: save it anew"
-            ) from None
+            raise DataError(f"{self.path}: it cannot be read as {self.format}") from None
+
+
+class MatTable(ArrayTable):
+    """Arrays of a MATLAB file (not of version 7.3), as those of `ArrayTable`.
+
+    Records may be along the last axis, too, if it has as many entries as most vectors in the file.
+    A cell array has a text, a number, or landmarks of each record: k x 2 or k complex numbers.
+    Releases read neither cells nor texts, since one that SciPy cannot decode is an error of all.
+    """
+
+    format = (
+        "a .mat file, and those of version 7.3 never can: save it in MATLAB or Octave with the -v7 "
+        "option"
+    )
+    layouts = "n x k x 2 or k x 2 x n, or, for n other than k, complex n x k or k x n"
+    _unread = ("struct", "object", "function", "opaque", "sparse", "unknown")
+
+    def _read_header(self):
+        # Imported here since it is slow to import.
+        from scipy.io import loadmat, whosmat
+
+        self.source = RecordFile(self.path, "record", "variable")
+        unread = self._unread if self._is_checked else (*self._unread, "char", "cell")
+        self._kinds = {name: kind for name, _, kind in whosmat(self.path)}
+        known = [name for name, kind in self._kinds.items() if kind not in unread]
+        found = loadmat(self.path, variable_names=known)
+        arrays = {name: np.array(found[name]) for name in known}
+        for name, array in arrays.items():
+            # SciPy makes integers of them where all happen to be whole.
+            is_real = self._kinds[name] in ("double", "single") and array.dtype.kind != "c"
+            array = array.astype(float) if is_real else array
+            arrays[name] = array.ravel() if array.size == max(array.shape) else array
+        lengths = (len(array) for array in arrays.values() if array.ndim == 1)
+        counts = Counter(length for length in lengths if length > 1)
+        [(self._usual, _)] = counts.most_common(1) or [(0, 0)]
+        self._arrays = {name: self._by_record(array) for name, array in arrays.items()}
+        for name in self._kinds:
+            array = self._arrays.get(name, np.array(None))
+            self._shapes[name], self._types[name] = array.shape, array.dtype
+
+    def _by_record(self, array):
+        if array.dtype.kind == "O" and array.ndim == 1:
+            return _texts_of_cells(array)
+        *others, last = array.shape
+        is_last = last == self._usual and (others[:1] != [last] or others[1:] == [2])
+        return np.moveaxis(array, -1, 0) if is_last else array
+
+    def _unfit(self, name, is_label):
+        if name not in self._arrays:
+            return f"{self._kinds[name]} and not as numbers"
+        if self._types[name].kind not in "OU":
+            return super()._unfit(name, is_label)
+        axes = len(self._shapes[name])
+        return None if axes == 1 or not is_label else f"an array of {axes} axes"
+
+    def _is_unclear(self, name):
+        shape = self._shapes[name]
+        is_either = len(shape) > 1 and 2 < self._usual == shape[0] == shape[-1]
+        return is_either or super()._is_unclear(name)
+
+    def _loaded(self, names):
+        return {name: self._arrays[name] for name in names}
+
+    def _texts(self, array):
+        if array.dtype.kind != "O":
+            return super()._texts(array)
+        return array.reshape(len(array), -1).T.tolist()
 
 
 class FrameTable(_ColumnTable):
@@ -631,7 +717,8 @@ def table_kind(path, text=TextTable):
         raise DataError(f"{path} is {OTHER_FORMATS[suffix]}")
     with open(path, "rb") as file:
         start = file.read(1024)
-    kinds = {".parquet": ParquetTable, ".npz": ArrayTable, ".xlsx": ExcelTable, **LANDMARK_FILES}
+    kinds = {".parquet": ParquetTable, ".npz": ArrayTable, ".mat": MatTable, ".xlsx": ExcelTable}
+    kinds |= LANDMARK_FILES
     if suffix in kinds:
         return kinds[suffix]
     for mark, (format_, remedy) in PACKED.items():
@@ -646,12 +733,12 @@ def open_table(path, text=TextTable, reading=None, landmarks=None):
     Parameters
     ----------
     path : str
-        Names that end in .xlsx, .parquet, .npz, .tps or .nts say so; all others are text, of
+        Names that end in .xlsx, .parquet, .npz, .mat, .tps or .nts say so; all others are text, of
         `TextTable` or morphologika.
     text : {TextTable, CheckedText}
     reading : TableReading, optional
     landmarks : int, optional
-        Number of landmarks of a record, for the formats that hold them.
+        Number of landmarks of a record, where points have them.
 
     Raises
     ------
@@ -667,6 +754,8 @@ def open_table(path, text=TextTable, reading=None, landmarks=None):
         raise DataError(f"{path} has no sheets: remove the key sheet")
     if issubclass(kind, LandmarkFile):
         return kind(path, reading, landmarks)
+    if issubclass(kind, ArrayTable):
+        return kind(path, reading, landmarks, text.is_checked)
     return kind(path, reading)
 
 
@@ -682,6 +771,30 @@ def _characters(array):
         except UnicodeDecodeError:
             found.append(raw)
     return found if size else [""] * len(array)
+
+
+def _texts_of_cells(cells):
+    """Texts (n,) or (n, k) of cells with a value each, or with landmarks; empty beyond the last."""
+    parts = [np.asarray(cell) for cell in cells]
+    if all(part.size <= 1 for part in parts):
+        rows = [[_text(value) for value in part.ravel().tolist()] or [""] for part in parts]
+    else:
+        rows = [_texts_of_landmarks(part) for part in parts]
+    width = max(map(len, rows), default=1)
+    # What is no landmarks is said of each.
+    rows = [row * width if len(row) == 1 else row + [""] * (width - len(row)) for row in rows]
+    found = np.array(rows, dtype=object).reshape(len(rows), width)
+    return found[:, 0] if width == 1 else found
+
+
+def _texts_of_landmarks(part):
+    """Texts of the coordinates of k x 2 or k complex numbers, or what else there is."""
+    kind, shape = part.dtype.kind, part.shape
+    if kind == "c" and part.size == max(shape):
+        part = np.stack([part.real, part.imag], axis=-1)
+    elif kind not in "biuf" or part.ndim != 2 or shape[1] != 2:
+        return [f"a cell of {' x '.join(map(str, shape))}"]
+    return [_text(value) for value in part.ravel().tolist()]
 
 
 def _array_header(file):
@@ -762,4 +875,7 @@ def _text(value):
         return ""
     if isinstance(value, bytes):
         return value.decode(errors="surrogateescape")
+    if isinstance(value, float):
+        # A whole number is written as one, as labels are.
+        return str(value).removesuffix(".0")
     return str(int(value) if isinstance(value, bool) else value)

@@ -1,6 +1,6 @@
 """Records of a regression from the cells of a file: covariates, subjects and points.
 
-`tables` and `matlab` read the files.  Every error names the file, the record (in a table its row;
+`tables` reads the files.  Every error names the file, the record (in a table its row;
 the header is row 1) and the column or variable.
 """
 
@@ -113,7 +113,11 @@ def assemble(source, manifold, options, numbers, fields, read):
     kept, notes = _kept(source, options.keep or {}, fields, len(numbers))
     numbers = [numbers[index] for index in kept]
     fields = {name: [texts[index] for index in kept] for name, texts in fields.items()}
-    check_enough(numbers, source, " after keep" if options.keep else "")
+    if len(numbers) < FEWEST_RECORDS:
+        raise DataError(
+            f"{source.name}: a fit needs at least {FEWEST_RECORDS} records and there are "
+            f"{len(numbers)}{' after keep' if options.keep else ''}: add records"
+        )
     scaled = [
         _scaled(source, options.reading, each, numbers, fields[each[0]])
         for each in options.each_covariate
@@ -156,15 +160,6 @@ def assemble(source, manifold, options, numbers, fields, read):
             "is not one per subject"
         )
     return Records(covariates, limits, points, subjects, numbers, source.record_word, notes)
-
-
-def check_enough(numbers, source, when=""):
-    """Refuse fewer records than a fit needs."""
-    if len(numbers) < FEWEST_RECORDS:
-        raise DataError(
-            f"{source.name}: a fit needs at least {FEWEST_RECORDS} records and there are "
-            f"{len(numbers)}{when}: add records"
-        )
 
 
 def _kept(source, keep, fields, number):

@@ -30,8 +30,8 @@ def read_table(path, manifold, covariate, columns, coordinates="ambient", **sett
     Parameters
     ----------
     path : str
-        Text with a header, its cells separated by commas or tabs; or a Parquet file or arrays of
-        NumPy if it ends in .parquet or .npz, whose rows messages number from 1.
+        Text with a header, its cells separated by commas or tabs; or a Parquet file, or arrays of
+        NumPy or MATLAB, if it ends in .parquet, .npz or .mat, whose rows messages number from 1.
     manifold : Manifold
     covariate : str, list of str or None
         Column of the covariate, or of each.
@@ -121,8 +121,8 @@ def point_columns(
     for name in covariates:
         if table.numbered([name]) != [name]:
             raise DataError(
-                f"{table.path}, column {name}: it holds more than one number a record: give each "
-                "covariate an array of its own"
+                f"{table.path}, {table.source.field_word} {name}: it holds more than one number a "
+                "record: give each covariate an array of its own"
             )
     names = table.numbered(columns)
     check_columns(names, place or table.path, manifold, covariates, subject, coordinates)
@@ -182,7 +182,8 @@ def named_columns(table, fields, columns, is_shown):
                 remedy = f"did you mean {near[0]}?" if near else remedy
             elif is_shown:
                 remedy = "numbers are no names, so add the line of names if it is missing"
-            raise DataError(f"{place}: there is no column {name}{there}: {remedy}{table.hint}")
+            word = table.source.field_word
+            raise DataError(f"{place}: there is no {word} {name}{there}: {remedy}{table.hint}")
         if header.count(name) > 1:
             raise DataError(
                 f"{place}: {header.count(name)} columns are called {name}: rename or remove the "

@@ -91,8 +91,8 @@ class TableSection(Section):
 
     source: Literal["table"]
     path: Text
-    """CSV file with a header; or by its suffix Excel, Parquet, NumPy or landmarks: .xlsx, .parquet,
-    .npz, .tps, .nts, or morphologika; seen from the working directory."""
+    """CSV file with a header; or by its suffix Excel, Parquet, NumPy, MATLAB or landmarks: .xlsx,
+    .parquet, .npz, .mat, .tps, .nts, or morphologika; seen from the working directory."""
     sheet: Text | None = None
     """Sheet of an Excel file; null for its first."""
     decimal: Literal[".", ","] = "."

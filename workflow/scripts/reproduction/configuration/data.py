@@ -72,7 +72,7 @@ class TableData(TableSection):
     keep: dict[Text, DecimalText | some(DecimalText)] = Field(default={})
     """Values to keep, by column."""
     landmarks: Text = "landmarks"
-    """Variable of a .mat file that holds the landmarks."""
+    """Variable of a .mat file that holds the landmarks, where `columns` is null."""
     stand_in: StandInData | None = None
     """Simulated outlines where there is no file; null to refuse that."""
 

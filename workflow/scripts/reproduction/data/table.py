@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 
-from geodp.data.matlab import read_mat_records
 from geodp.data.records import TableReading, has_landmarks
 from geodp.data.tables import read_table
 from geodp.errors import DataError
@@ -49,17 +48,14 @@ def read_settings(path, space, settings, key):
 
 
 def _read(path, manifold, settings):
-    choices = {key: settings[key] for key in CHOICES}
-    if Path(path).suffix.lower() == ".mat":
-        return read_mat_records(
-            path, manifold, settings["covariate"], settings["landmarks"], **choices
-        )
     columns = settings["columns"]
     if columns is None and not has_landmarks(manifold):
         raise DataError(
             f"the columns of a point are not given: name those of a point of {manifold.name}",
             argument="columns",
         )
+    if columns is None and Path(path).suffix.lower() == ".mat":
+        columns = [settings["landmarks"]]
     return read_table(
         path,
         manifold,
@@ -67,5 +63,5 @@ def _read(path, manifold, settings):
         columns,
         settings["coordinates"],
         reading=TableReading(settings["decimal"], settings["categories"], settings["sheet"]),
-        **choices,
+        **{key: settings[key] for key in CHOICES},
     )
