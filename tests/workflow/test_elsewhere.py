@@ -172,7 +172,6 @@ def test_module_of_another_workflow(checkout, folder):
 
 @pytest.mark.slow
 def test_module_by_its_address(checkout, folder):
-    """There are single files at it."""
     for words in ("init -q", "add -A", "-c user.name=a -c user.email=a commit -qm all"):
         subprocess.run(["git", *words.split()], cwd=checkout.root, check=True)
     address = f"git+file://{checkout.root}/{SNAKEFILE}@HEAD"
