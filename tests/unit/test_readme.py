@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from geodp.manifolds.registry import MANIFOLDS
+from geodp_release.settings import ReleaseSettings
 from reproduction.configuration import validate
 from reproduction.expansion import expand
 
@@ -63,6 +65,22 @@ def test_own_study_is_a_configuration(tmp_path, monkeypatch):
     (tmp_path / "mine.csv").write_text(table)
     studies = expand(validate(yaml.safe_load(text)))
     assert [(study.source, study.mechanism) for study in studies.values()] == [("table", "release")]
+
+
+def test_public_inputs_of_each_space_can_be_used():
+    spaces = set()
+    for text in blocks(ROOT / "docs" / "inputs.md", "yaml"):
+        public = yaml.safe_load(text)["public"]
+        assert set(public) >= {"centre", "covariate_range", "subjects"}
+        spaces.add(space := public["manifold"]["name"])
+        names = ["age", "sex"] if space == "euclidean" else "age"
+        data = {"source": "table", "path": "a.csv", "covariate": names, "subject": "id"}
+        if space == "sphere":
+            data |= {"columns": ["lat", "lon"], "coordinates": "latitude_longitude"}
+        others = {"name": "a", "budget": {"epsilon": "1"}, "ledger": "a.ledger", "folder": "a"}
+        settings = ReleaseSettings.model_validate({"data": data, "public": public} | others)
+        assert settings.assumptions.has_radii
+    assert spaces == set(MANIFOLDS)
 
 
 def test_the_example_of_a_release_explains_every_key():
