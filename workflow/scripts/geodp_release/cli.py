@@ -7,69 +7,9 @@ import threading
 from pathlib import Path
 from time import perf_counter
 
+import yaml
+
 from geodp.errors import DataError
-
-ABOUT = """\
-Fits a mean or a regression to records on a manifold (shapes, directions, covariance matrices,
-vectors) and publishes it with differential privacy: noise hides what any one person contributed.
-How much noise is set by a privacy budget, which a ledger counts over all releases from the data.
-
-  geodp init mine.csv        settings of a release, mine.yaml, by questions
-  geodp plan mine.yaml       how good the release would be; reads no data
-  geodp release mine.yaml    check, price, and the release: a folder to publish
-
-Without a terminal, as in scripts, the parts are commands of their own:
-
-  geodp ledger create mine.ledger --allowed 3   once for each data set, its whole budget
-  geodp check mine.yaml      what is wrong with the data; for you alone
-"""
-
-EXAMPLE = """\
-FILE holds the settings of a release (YAML): its data, what is publicly known of them, its
-budget, ledger and folder. config/release.example.yaml explains all keys and runs as it is.
-"""
-
-COMMANDS = {
-    "init": (
-        "Write the settings of a release from a table, by questions. Reads the header of the table "
-        "alone and guesses by its names; answers are what is publicly known. Give answers a line "
-        "each on the standard input to do without a terminal."
-    ),
-    "plan": (
-        "Predict the error of a release, from the settings alone. Reads no data and spends "
-        "nothing. Exit status: 0; 1 if the release would be mostly noise, so that it would be "
-        "refused; 2 if the settings cannot be used."
-    ),
-    "check": (
-        "Look for faults of the data before they are released: cells that are no numbers, records "
-        "that are no points of the space, another number of subjects than the settings say. What "
-        "it prints tells of single records, so it is for the holder of the data alone: keep it "
-        "out of shared logs, mend the data by it, and change no public input by it. Spends "
-        "nothing; its answer is noted in the ledger, and `geodp release` refuses a file of which "
-        "the last check said no. Exit status: 0 for yes, 1 for no, 2 if nothing could be checked."
-    ),
-    "release": (
-        "Make the release once and spend its budget. On a terminal it says what the release would "
-        "be worth, makes the ledger if there is none, checks the data, and asks once before it "
-        "spends; what that prints is for the holder of the data alone, but for the folder. With "
-        "--yes, or without a terminal, it does not check, and prints nothing that depends on the "
-        "records. The same command again returns the same release and spends nothing; it also "
-        "finishes one that was interrupted after its draw. Exit status: 0 if the release is "
-        "there; 2 if not, and the message says whether budget was spent; 130 if interrupted."
-    ),
-    "registry": (
-        "Print what a release says of itself as an entry for OpenDP's registry of deployments, in "
-        "YAML. Where only the holder of the data knows, it says so. Reads the release alone."
-    ),
-    "ledger": (
-        "Keep the account of a privacy budget: one file for each data set, which stays with its "
-        "holder. Every release reserves its part there before it is drawn."
-    ),
-    "create": (
-        "Make a ledger, once, before the first release from the data. Its total cannot be changed."
-    ),
-    "show": "Show all releases, what they spent and what is left.",
-}
 
 
 def main(arguments=None):
@@ -134,63 +74,42 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser():
+    # With what help says, which is the larger part of a parser.
+    words = yaml.safe_load((Path(__file__).parent / "help.yaml").read_text(encoding="utf-8"))
     shape = argparse.RawDescriptionHelpFormatter
-    parser = _Parser(prog="geodp", description=ABOUT, epilog=EXAMPLE, formatter_class=shape)
+    parser = _Parser(
+        prog="geodp", description=words["about"], epilog=words["settings"], formatter_class=shape
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
 
-    def command(name, run, within=commands, epilog=EXAMPLE):
-        words = COMMANDS[name]
+    def command(name, run, arguments, within=commands):
+        says = words[name]
         added = within.add_parser(
-            name, help=words.partition(". ")[0], description=words, epilog=epilog
+            name,
+            help=says["about"].partition(". ")[0],
+            description=says["about"],
+            epilog=words["settings"] if "settings" in arguments else None,
         )
+        for argument, options in arguments.items():
+            added.add_argument(argument, help=says.get(argument), **options)
         added.set_defaults(run=run)
         return added
 
-    init = command("init", _init, epilog=None)
-    init.add_argument("table", metavar="TABLE", help="CSV, .xlsx, .parquet, .npz, .mat, .tps, ...")
-    init.add_argument("--output", metavar="FILE", help="by default TABLE with the ending .yaml")
-    plan = command("plan", _plan)
-    plan.add_argument("settings", metavar="FILE")
-    words = "a table instead, of other numbers of subjects and other budgets"
-    plan.add_argument("--table", action="store_true", help=words)
-    command("check", _check).add_argument("settings", metavar="FILE")
-    release = command("release", _release)
-    release.add_argument("settings", metavar="FILE")
-    release.add_argument(
-        "--for-holder",
-        metavar="PATH",
-        help="a new file for what tells of records (which did not count, why the data cannot be "
-        "used, whether they changed since their release); only its owner can read it, and without "
-        "this option none of it is computed",
-    )
-    release.add_argument(
-        "--despite-check",
-        action="store_true",
-        help="release even if the last `geodp check` of the file said no",
-    )
-    release.add_argument(
-        "--yes", action="store_true", help="ask nothing and check nothing: release at once"
-    )
-    registry = command("registry", _registry, epilog=None)
-    registry.add_argument("path", metavar="RELEASE", help="the file release.json of a release")
-    actions = command("ledger", None, epilog=None).add_subparsers(
-        required=True, metavar="ACTION", title="actions"
-    )
-    create = command("create", _create, actions, None)
-    create.add_argument("path", metavar="PATH", help="a new file; keep it with the data")
-    create.add_argument(
-        "--allowed",
-        required=True,
-        metavar="TOTAL",
-        help='budget of all releases together, as decimal text such as "3"',
-    )
-    create.add_argument(
-        "--unit",
-        choices=("epsilon", "rho"),
-        default="epsilon",
-        help="epsilon (the default): pure differential privacy; rho: zero-concentrated",
-    )
-    command("show", _show, actions, None).add_argument("path", metavar="PATH")
+    file, path, flag = {"metavar": "FILE"}, {"metavar": "PATH"}, {"action": "store_true"}
+    command("init", _init, {"table": {"metavar": "TABLE"}, "--output": file})
+    command("plan", _plan, {"settings": file, "--table": flag})
+    command("check", _check, {"settings": file})
+    options = {"--for-holder": path, "--despite-check": flag, "--yes": flag}
+    command("release", _release, {"settings": file, **options})
+    command("registry", _registry, {"path": {"metavar": "RELEASE"}})
+    ledger = command("ledger", None, {})
+    actions = ledger.add_subparsers(required=True, metavar="ACTION", title="actions")
+    options = {
+        "--allowed": {"required": True, "metavar": "TOTAL"},
+        "--unit": {"choices": ("epsilon", "rho"), "default": "epsilon"},
+    }
+    command("create", _create, {"path": path, **options}, actions)
+    command("show", _show, {"path": path}, actions)
     return parser
 
 

@@ -18,6 +18,7 @@ from geodp.errors import DataError
 from geodp.mechanisms.budgets import parse_budget
 from geodp_release.settings import read_settings
 from geodp_release.subjects import ONE_EACH
+from geodp_release.templates import render
 
 SPACES = {
     "euclidean": "numbers, such as a blood pressure, one or several",
@@ -81,25 +82,14 @@ def new_settings(table, path, interview):
     DataError
         The table cannot be read, the file is there, or the answers do not go together.
     """
-    # Imported here, since other commands do without it.
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
     if Path(path).exists():
         raise DataError(f"{path} is there already: give another by --output")
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    # JSON is YAML, whatever is in a text.
-    environment.filters["yaml"] = lambda value: json.dumps(value, ensure_ascii=False)
     stem = Path(table).with_suffix("")
     name = re.sub("[^A-Za-z0-9_-]+", "-", stem.name)
-    text = environment.get_template("settings.yaml.j2").render(
-        _answers(table, interview), name=name, stem=str(stem), file=path
-    )
+    # JSON is YAML, whatever is in a text.
+    filters = {"yaml": lambda value: json.dumps(value, ensure_ascii=False)}
+    given = _answers(table, interview) | {"name": name, "stem": str(stem), "file": path}
+    text = render("settings.yaml.j2", None, filters, **given)
     try:
         with open(path, "x", encoding="utf-8") as file:
             file.write(text)

@@ -1,9 +1,9 @@
-"""Texts from templates of Jinja beside this file: the page of a release, and what a plan says."""
+"""Texts from templates of Jinja beside this file, such as the page of a release and settings."""
 
 from pathlib import Path
 
 
-def render(name, finalize, filters=(), **values):
+def render(name, finalize, filters=(), /, **values):
     """The text of a template; what it shows of values goes through ``finalize``."""
     # As long to import as the rest of a release.
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
