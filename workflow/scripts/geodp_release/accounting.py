@@ -46,7 +46,7 @@ class PrivacyBudget:
     def __init__(self, amount=None, unit=PURE, delta=None, *, epsilon=None, rho=None):
         given = [amount is not None, epsilon is not None, rho is not None]
         if sum(given) != 1:
-            raise DataError('budget: give one amount, such as epsilon="1"')
+            raise DataError('budget: give one amount, of epsilon or rho, such as epsilon="1"')
         if not given[0]:
             amount, unit = (epsilon, PURE) if given[1] else (rho, CONCENTRATED)
         for name, value in (("amount", amount), ("unit", unit), ("delta", delta)):

@@ -104,11 +104,9 @@ def _parser():
     command("registry", _registry, {"path": {"metavar": "RELEASE"}})
     ledger = command("ledger", None, {})
     actions = ledger.add_subparsers(required=True, metavar="ACTION", title="actions")
-    options = {
-        "--allowed": {"required": True, "metavar": "TOTAL"},
-        "--unit": {"choices": ("epsilon", "rho"), "default": "epsilon"},
-    }
-    command("create", _create, {"path": path, **options}, actions)
+    total = {"required": True, "metavar": "TOTAL"}
+    unit = {"choices": ("epsilon", "rho"), "default": "epsilon"}
+    command("create", _create, {"path": path, "--allowed": total, "--unit": unit}, actions)
     command("show", _show, {"path": path}, actions)
     return parser
 

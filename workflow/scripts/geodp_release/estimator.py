@@ -1,7 +1,8 @@
 """Private geodesic regression as an estimator of scikit-learn."""
 
 import secrets
-from dataclasses import fields
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -15,19 +16,20 @@ except ImportError as problem:
         "pip install scikit-learn, or '.[estimator]' in the checkout"
     ) from problem
 
+from geodp.data.records import has_landmarks
 from geodp.errors import DataError
 from geodp.manifolds.base import Manifold
 from geodp.manifolds.registry import layout_advice, parse_point
 from geodp.models.regression import variance_explained
 from geodp.settings.sections import public_centre
-from geodp_release.accounting import CONCENTRATED, PURE, PrivacyBudget
+from geodp_release.accounting import PrivacyBudget
 from geodp_release.assumptions import NONE, Assumptions
 from geodp_release.bands import LEVELS
 from geodp_release.ledger import Ledger
 from geodp_release.needed import MOST_NEEDED, planned, subjects_needed
 from geodp_release.release import release_geodesic
 from geodp_release.simulation import UNKNOWN
-from geodp_release.subjects import ONE_EACH, mapped_records
+from geodp_release.subjects import ONE_EACH, mapped_records, record_array
 
 # Public inputs without a default.
 MANDATORY = (
@@ -40,6 +42,7 @@ MANDATORY = (
 OTHERS = {each.name for each in fields(Assumptions)} - {*MANDATORY, "sources"}
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
     """Geodesic regression with covariates, released under differential privacy.
 
@@ -106,46 +109,24 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
     (2, 7)
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon=None,
-        rho=None,
-        delta=None,
-        manifold=None,
-        centre=None,
-        footpoint_radius=None,
-        smallest_radius=None,
-        shooting_vector_length=None,
-        covariate_range=None,
-        residual_scale=None,
-        subjects=None,
-        neighbours=None,
-        records_per_subject=1,
-        transformation=NONE,
-        covariate_spread=UNKNOWN,
-        unit=None,
-        allow_noise=False,
-        ledger=None,
-    ):
-        self.epsilon = epsilon
-        self.rho = rho
-        self.delta = delta
-        self.manifold = manifold
-        self.centre = centre
-        self.footpoint_radius = footpoint_radius
-        self.smallest_radius = smallest_radius
-        self.shooting_vector_length = shooting_vector_length
-        self.covariate_range = covariate_range
-        self.residual_scale = residual_scale
-        self.subjects = subjects
-        self.neighbours = neighbours
-        self.records_per_subject = records_per_subject
-        self.transformation = transformation
-        self.covariate_spread = covariate_spread
-        self.unit = unit
-        self.allow_noise = allow_noise
-        self.ledger = ledger
+    epsilon: Any = None
+    rho: Any = None
+    delta: Any = None
+    manifold: Any = None
+    centre: Any = None
+    footpoint_radius: Any = None
+    smallest_radius: Any = None
+    shooting_vector_length: Any = None
+    covariate_range: Any = None
+    residual_scale: Any = None
+    subjects: Any = None
+    neighbours: Any = None
+    records_per_subject: int = 1
+    transformation: Any = NONE
+    covariate_spread: Any = UNKNOWN
+    unit: Any = None
+    allow_noise: bool = False
+    ledger: Any = None
 
     def __sklearn_clone__(self):
         copy = type(self)(**self.get_params(deep=False))
@@ -186,7 +167,8 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
             would be noise.  To say how many subjects would do takes a minute in 6 dimensions or
             fewer; see `geodp_release.needed.subjects_needed`.
         """
-        budget, assumptions = self._budget(), self._assumptions()
+        budget = PrivacyBudget(epsilon=self.epsilon, rho=self.rho, delta=self.delta)
+        assumptions = self._assumptions()
         if self.ledger is None and getattr(self, "_is_copy", False):
             raise DataError(
                 "ledger: this is the fit of a copy, as cross-validation and grid searches make "
@@ -291,15 +273,6 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
         self.n_features_in_ = number
         return _columns(X, number)
 
-    def _budget(self):
-        if (self.epsilon is None) == (self.rho is None):
-            raise DataError(
-                'budget: give one of epsilon and rho, such as epsilon="1"', argument="epsilon"
-            )
-        if self.rho is None:
-            return PrivacyBudget(self.epsilon, PURE, self.delta)
-        return PrivacyBudget(self.rho, CONCENTRATED, self.delta)
-
     def _assumptions(self):
         given = {name: getattr(self, name) for name in MANDATORY}
         missing = [name for name, value in given.items() if value is None]
@@ -363,12 +336,12 @@ def _noise_error(plan):
 
 
 def _columns(X, number):
-    """Covariates (n, k) of a table; a row of a list that has another length has none."""
+    """Covariates (n, k) of a table; rows of a list are as they are given."""
     if issparse(X):
         raise DataError("X is sparse, and sparse data are not supported: give a dense array")
     values = _unwrapped(X)
     if not isinstance(values, np.ndarray):
-        return [_entries(row, number) for row in values]
+        return values
     if values.ndim != 2:
         raise DataError(
             f"X has {values.ndim} axes, and a table with a column a covariate is wanted. Reshape "
@@ -381,65 +354,32 @@ def _columns(X, number):
     return values[:, 0] if number == 1 else values
 
 
-def _entries(row, number):
-    """The values of a row."""
-    try:
-        values = [*row]
-    except Exception:
-        return None
-    if len(values) != number:
-        return None
-    return values[0] if number == 1 else values
-
-
 def _points(manifold, y):
-    """Points in the manifold's shape, or a list of these and of None for records that are none."""
-    values = _unwrapped(y)
-    if not isinstance(values, np.ndarray):
-        return [_point(manifold, record) for record in values]
-    shape = values.shape[1:]
-    if values.ndim == 1 and values.dtype.kind in "iuf" and manifold.point_shape == (1,):
-        return values[:, None]
-    if values.ndim == 1 and values.dtype.kind == "O":
-        return [_point(manifold, record) for record in values]
-    if shape == manifold.point_shape:
-        return values
-    if len(shape) != 1 or shape[0] not in manifold.layouts():
-        raise DataError(
-            f"y has records of shape {shape}, and {manifold.point_shape} is wanted: give points of "
-            f"this shape, or a table: {layout_advice(manifold)}"
-        )
-    if isinstance(values, np.ma.MaskedArray) or values.dtype.kind not in "iuf":
-        return [_point(manifold, record) for record in values]
-    return _from_layout(manifold, values.astype(float))
+    """Points (n, *point_shape) of records in that shape or in a layout; NaN for what is neither.
 
-
-def _point(manifold, record):
-    """A point of one record alone, unchecked, or None."""
-    try:
-        if np.iscomplexobj(record) and manifold.dtype is not complex:
-            return None
-        values = np.ma.filled(np.ma.asarray(record, dtype=manifold.dtype), np.nan)
-        if values.shape == manifold.point_shape:
-            return values
-        if values.shape == () and manifold.point_shape == (1,):
-            return values[None]
-        if np.iscomplexobj(record) or values.shape not in [(k,) for k in manifold.layouts()]:
-            return None
-        [point] = _from_layout(manifold, values.real[None])
-    except Exception:
-        return None
-    return point
-
-
-def _from_layout(manifold, numbers):
-    """Points of rows of numbers, unchecked."""
-    with np.errstate(all="ignore"):
-        points = manifold.from_layout(numbers)
-        if manifold.dtype is complex:
-            # Landmarks have a place and a size, which shapes do not.
-            points = manifold.project(points)
-    return points
+    Each record of a list is read by itself: none raises, or decides what becomes of others.
+    """
+    values, wanted = _unwrapped(y), manifold.point_shape
+    shapes = [wanted, *((number,) for number in manifold.layouts())]
+    if isinstance(values, np.ndarray) and (values.ndim > 1 or values.dtype.kind != "O"):
+        shape = values.shape[1:] or (1,)
+        if shape not in shapes:
+            raise DataError(
+                f"y has records of shape {values.shape[1:]}, and {wanted} is wanted: give points "
+                f"of this shape, or a table: {layout_advice(manifold)}"
+            )
+        shapes = [shape]
+    found = np.full((len(values), *wanted), np.nan, dtype=manifold.dtype)
+    for shape in shapes:
+        if shape == wanted:
+            points = record_array(values, shape, manifold.dtype)
+        else:
+            with np.errstate(all="ignore"):
+                points = manifold.from_layout(record_array(values, shape, float))
+                # Landmarks have a place and a size, which shapes do not.
+                points = manifold.project(points) if has_landmarks(manifold) else points
+        found = np.where(np.isnan(found), points, found)
+    return found
 
 
 def _unwrapped(values):

@@ -161,7 +161,7 @@ def label_key(label):
 def mapped_records(assumptions, covariates, points):
     """Scaled covariates, points of the manifold, which records have both, and given covariates."""
     manifold = assumptions.manifold
-    y = _array(points, manifold.point_shape, manifold.dtype)
+    y = record_array(points, manifold.point_shape, manifold.dtype)
     given = x = _covariates(assumptions, covariates, len(y))
     if len(x) != len(y):
         raise DataError(f"{manifold.name}: give as many points as covariates")
@@ -189,19 +189,20 @@ def _covariates(assumptions, values, number):
         if columns:
             raise DataError(f"covariates are missing: give {columns} a record")
         return np.empty((number, 0))
-    # One covariate a record may come as a column or without an axis of its own.
-    values = getattr(values, "to_numpy", lambda: values)()
-    flat = columns == 1 and np.ndim(values) < 2 if isinstance(values, np.ndarray) else columns == 1
-    found = _array(values, () if flat else (columns,), float)
-    return found[:, None] if flat else found
+    return record_array(values, (columns,), float)
 
 
-def _array(values, shape, dtype):
-    """Values as an array of records; those that do not fit become NaN."""
+def record_array(values, shape, dtype):
+    """Values as an array (n, *shape) of records; those that do not fit become NaN.
+
+    Records of one number may come without an axis of their own.
+    """
     values = getattr(values, "to_numpy", lambda: values)()
     if isinstance(values, np.ndarray) and values.dtype.kind in "iufc":
         if not len(np.atleast_1d(values)):
             return np.empty((0, *shape), dtype=dtype)
+        if values.ndim == 1 and shape == (1,):
+            values = values[:, None]
         if values.shape[1:] != shape or values.ndim != len(shape) + 1:
             raise DataError(
                 f"records have shape {values.shape[1:]}, and {shape} is wanted: give one of this "
@@ -226,9 +227,7 @@ def _array(values, shape, dtype):
                 array = float(value) if kind in NUMBERS else _entries(value, dtype)
             except Exception:  # whatever a record raises would tell of it
                 continue
-            if shape == () and np.shape(array) == (1,):
-                array = np.ravel(array)[0]
-            if np.shape(array) == shape:
+            if np.shape(array) == shape or (shape == (1,) and np.shape(array) == ()):
                 found[index] = array
     return found
 

@@ -190,7 +190,7 @@ def fingerprint_in_words():
 
 def crash_at_extremes():
     """A number that is too large ends the release."""
-    array = subjects._array
+    array = subjects.record_array
 
     def failing(values, shape, dtype):
         found = array(values, shape, dtype)
@@ -198,7 +198,7 @@ def crash_at_extremes():
             raise np.linalg.LinAlgError("eigenvalues did not converge")
         return found
 
-    return patch.object(subjects, "_array", failing)
+    return patch.object(subjects, "record_array", failing)
 
 
 def refused_garbage():
