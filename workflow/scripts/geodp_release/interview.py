@@ -134,18 +134,14 @@ def _answers(path, interview):
 
 def _opened(path, interview):
     """The table, how it is read, and how many landmarks its specimens have."""
-    try:
-        kind = table_kind(path)
-        landmarks = None
-        if issubclass(kind, LandmarkFile):
-            landmarks = interview("Number of landmarks of each specimen", check=_as(Whole))
-        table = open_table(path, landmarks=landmarks)
-        data = {"path": path, "sheet": None, "decimal": "."}
-        if len(sheets := getattr(table, "sheets", [])) > 1:
-            data["sheet"] = interview("Sheet with the records", sheets[-1], _of(*sheets))
-            table = open_table(path, reading=TableReading(sheet=data["sheet"]))
-    except OSError as problem:
-        raise DataError(f"{path} cannot be read ({problem.strerror}): correct the path") from None
+    landmarks = None
+    if issubclass(table_kind(path), LandmarkFile):
+        landmarks = interview("Number of landmarks of each specimen", check=_as(Whole))
+    table = open_table(path, landmarks=landmarks)
+    data = {"path": path, "sheet": None, "decimal": "."}
+    if len(sheets := getattr(table, "sheets", [])) > 1:
+        data["sheet"] = interview("Sheet with the records", sheets[-1], _of(*sheets))
+        table = open_table(path, reading=TableReading(sheet=data["sheet"]))
     if getattr(table, "delimiter", ",") == ";":
         data["decimal"] = interview("Sign before decimals", ",", _of(",", "."))
     return table, data, landmarks
@@ -154,10 +150,7 @@ def _opened(path, interview):
 def _joined(lacking, interview):
     """A second table that has the covariates which the first lacks."""
     path = interview(f"File of the table with {', '.join(lacking)}")
-    try:
-        names = open_table(path).names
-    except OSError as problem:
-        raise DataError(f"{path} cannot be read ({problem.strerror}): correct the path") from None
+    names = open_table(path).names
     for name in lacking:
         if name not in names:
             raise DataError(f"{path} has no column {name}, but {', '.join(names)}: correct it")

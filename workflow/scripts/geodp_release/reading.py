@@ -150,12 +150,7 @@ def _opened(path, key, data, manifold):
     reading = data.reading if key == "data.path" else replace(data.reading, sheet=None)
     if key == "data.path" and data.frame is not None:
         return FrameTable(path, reading, data.frame)
-    try:
-        return open_table(path, reading=reading, landmarks=count)
-    except OSError as problem:
-        raise DataError(
-            f"key {key}: {path} cannot be read ({problem.strerror}): correct the path"
-        ) from None
+    return open_table(path, reading=reading, landmarks=count, key=f"key {key}: ")
 
 
 def point_of(data, manifold, source, row, names, numbers):

@@ -705,18 +705,23 @@ PACKED = {
 }
 
 
-def table_kind(path, text=TextTable):
+def table_kind(path, text=TextTable, key=""):
     """The class of the table in a file, by its name and first bytes.
 
-    Files of other formats are a `DataError`, one that cannot be opened an OSError.
+    Files of other formats are a `DataError`, as are those that cannot be opened.
     """
     from geodp.data.landmark_files import LANDMARK_FILES, MorphologikaFile, is_morphologika
 
     suffix = Path(path).suffix.lower()
     if suffix in OTHER_FORMATS:
         raise DataError(f"{path} is {OTHER_FORMATS[suffix]}")
-    with open(path, "rb") as file:
-        start = file.read(1024)
+    try:
+        with open(path, "rb") as file:
+            start = file.read(1024)
+    except OSError as problem:
+        raise DataError(
+            f"{key}{path} cannot be read ({problem.strerror}): correct the path"
+        ) from None
     kinds = {".parquet": ParquetTable, ".npz": ArrayTable, ".mat": MatTable, ".xlsx": ExcelTable}
     kinds |= LANDMARK_FILES
     if suffix in kinds:
@@ -727,7 +732,7 @@ def table_kind(path, text=TextTable):
     return MorphologikaFile if is_morphologika(start) else text
 
 
-def open_table(path, text=TextTable, reading=None, landmarks=None):
+def open_table(path, text=TextTable, reading=None, landmarks=None, key=""):
     """The table in a file, of which only the header is read.
 
     Parameters
@@ -739,17 +744,17 @@ def open_table(path, text=TextTable, reading=None, landmarks=None):
     reading : TableReading, optional
     landmarks : int, optional
         Number of landmarks of a record, where points have them.
+    key : str
+        What messages put before a path that cannot be opened.
 
     Raises
     ------
     DataError
-        The file is no table.
-    OSError
-        It cannot be opened.
+        The file is no table, or cannot be opened.
     """
     from geodp.data.landmark_files import LandmarkFile
 
-    kind, reading = table_kind(path, text), reading or TableReading()
+    kind, reading = table_kind(path, text, key), reading or TableReading()
     if reading.sheet is not None and kind is not ExcelTable:
         raise DataError(f"{path} has no sheets: remove the key sheet")
     if issubclass(kind, LandmarkFile):

@@ -1,7 +1,5 @@
 """Read tables of records, one a row below a header, and matrices of comma-separated values."""
 
-import csv
-import itertools
 import re
 from difflib import get_close_matches
 from pathlib import Path
@@ -10,7 +8,7 @@ import numpy as np
 
 from geodp.data.cells import CheckedText, open_table
 from geodp.data.checks import check_counts
-from geodp.data.messages import few, misquoted, text_of
+from geodp.data.messages import few, text_of
 from geodp.data.records import RecordOptions, assemble, finite_number, has_landmarks, number_of
 from geodp.errors import DataError
 from geodp.manifolds.landmark_maps import LandmarkMap
@@ -233,26 +231,19 @@ def _columns_of_landmarks(header, place, there, is_shown):
     Where a header is missing its names are a record's cells, of which only ``is_shown`` may tell.
     """
     names = {name for name in header if re.fullmatch(r"[xy][1-9][0-9]*", name)}
-    lacking = DataError(
-        f"{place}: there are no columns x1, y1, x2, y2, ...{there}: give those to the landmarks, "
-        "without a gap"
-    )
-    if not names:
-        raise lacking
-    last = max(names, key=lambda name: (int(name[1:]), name[0] == "x"))
-    columns = []
-    # Not landmark_columns: a last name such as x20240131 would make millions.
-    for name in (f"{axis}{index}" for index in itertools.count(1) for axis in "xy"):
-        if name not in names:
-            if not is_shown:
-                raise lacking
-            raise DataError(
-                f"{place}: there is no column {name} though there is a column {last}: name the "
-                "columns of the landmarks x1, y1, x2, y2, ... without a gap"
-            )
-        columns.append(name)
-        if len(columns) == len(names) and name.startswith("y"):
-            break
+    columns = landmark_columns((len(names) + 1) // 2)
+    gap = next((name for name in columns if name not in names), None)
+    if not names or (gap and not is_shown):
+        raise DataError(
+            f"{place}: there are no columns x1, y1, x2, y2, ...{there}: give those to the "
+            "landmarks, without a gap"
+        )
+    if gap:
+        last = max(names, key=lambda name: (int(name[1:]), name[0] == "x"))
+        raise DataError(
+            f"{place}: there is no column {gap} though there is a column {last}: name the "
+            "columns of the landmarks x1, y1, x2, y2, ... without a gap"
+        )
     return columns
 
 
@@ -268,27 +259,21 @@ def parse_matrix(text, place):
     A line is a row, without a header; entries are like ``0.5+0.25j``, or plain real numbers.  Blank
     lines are passed over.
     """
-    reader = csv.reader(text.splitlines(), strict=True)
     rows: list = []
-    try:
-        lines = [(reader.line_num, entries) for entries in reader]
-    except csv.Error as problem:
-        raise misquoted(place, reader.line_num, problem) from problem
-    for line, entries in lines:
-        if not any(entry.strip() for entry in entries):
+    for line, entries in enumerate((each.split(",") for each in text.splitlines()), start=1):
+        if not "".join(entries).strip():
             continue
         if rows and len(entries) != len(rows[0]):
             raise DataError(
                 f"{place}, row {line}: it has {len(entries)} columns and the first row has "
                 f"{len(rows[0])}: give a column for each landmark in every row"
             )
-        rows.append([finite_number(entry, complex) for entry in entries])
+        rows.append([finite_number(entry.strip(' "'), complex) for entry in entries])
         if None in rows[-1]:
             column = rows[-1].index(None)
-            entry = entries[column]
-            fault = f"'{entry}' is not a finite number" if entry.strip() else "the entry is missing"
             raise DataError(
-                f"{place}, row {line}, column {column + 1}: {fault}: write it like 0.5+0.25j or 0.5"
+                f"{place}, row {line}, column {column + 1}: '{entries[column].strip()}' is not a "
+                "finite number: write it like 0.5+0.25j or 0.5"
             )
     if not rows:
         raise DataError(
