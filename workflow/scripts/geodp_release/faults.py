@@ -159,20 +159,17 @@ def _number(text, table, row, name, data):
     """The number of a cell; NaN for an empty one of an outline, whose records may differ."""
     if data.outline and name not in data.covariates and not text.strip():
         return np.nan
-    source = table.source
     if len(text) > LONGEST_NUMBER:
-        raise source.refusal(row, f"its {len(text)} characters are no number", name)
-    try:
-        return number_of(text, source, row, name, table.reading)
-    except DataError:
-        # What a message quotes is short and printable.
-        shown = _quoted(text) if text.strip() else ""
-        if shown.isalpha() and name in data.covariates and name not in data.categories:
-            raise DataError(
-                f"{source.cell(row, name)}: '{shown}' is not a number: give the words of {name} "
-                f"numbers by data.categories, such as {{{name}: {{{shown}: 0}}}}"
-            ) from None
-        return number_of(shown, source, row, name, table.reading)
+        raise table.source.refusal(row, f"its {len(text)} characters are no number", name)
+    value = table.reading.number(text, name)
+    # What a message quotes is short and printable.
+    shown = _quoted(text) if text.strip() else ""
+    if value is None and shown.isalpha() and name in {*data.covariates} - {*data.categories}:
+        raise DataError(
+            f"{table.source.cell(row, name)}: '{shown}' is not a number: give the words of {name} "
+            f"numbers by data.categories, such as {{{name}: {{{shown}: 0}}}}"
+        )
+    return number_of(shown, table.source, row, name, table.reading) if value is None else value
 
 
 def _quoted(text):

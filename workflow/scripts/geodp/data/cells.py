@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from geodp.data.messages import RecordFile, few, misquoted
+from geodp.data.messages import RecordFile, few
 from geodp.data.records import TableReading
 from geodp.errors import DataError
 
@@ -233,7 +233,9 @@ class CheckedText(TextTable):
                 yield first, last, cells
         except csv.Error as problem:
             row = self._before + self._reader.line_num
-            raise misquoted(self.path, row, problem) from problem
+            raise DataError(
+                f"{self.path}, row {row}: it is not comma-separated text ({problem}): correct it"
+            ) from problem
 
 
 class _ColumnTable(Table):
@@ -253,9 +255,9 @@ class _ColumnTable(Table):
     def _values(self, column):
         """Values of a loaded column, as labels."""
 
-    @abstractmethod
     def _texts(self, column):
         """Lists of texts, one or several, of a loaded column."""
+        return [[_text(each) for each in self._values(column)]]
 
     def records(self, names):
         """Number of each record, and the texts in columns, empty for no value."""
@@ -313,8 +315,7 @@ class ParquetTable(_ColumnTable):
 
     def _texts(self, column):
         is_time = _arrow_kind(column.type) == "time"
-        values = column.cast("string").to_pylist() if is_time else self._values(column)
-        return [[_text(each) for each in values]]
+        return super()._texts(column.cast("string") if is_time else column)
 
     @contextmanager
     def _opened(self):
@@ -426,7 +427,7 @@ class ArrayTable(_ColumnTable):
             return [[_text(each) for each in part.tolist()] for part in self._numbers(array)]
         if array.dtype.kind in "mM":
             array = np.where(np.isnat(array), "", array.astype(str))
-        return [[_text(each) for each in self._values(array)]]
+        return super()._texts(array)
 
     @contextmanager
     def _opened(self):
@@ -463,34 +464,32 @@ class MatTable(ArrayTable):
         self._kinds = {name: kind for name, _, kind in whosmat(self.path)}
         known = [name for name, kind in self._kinds.items() if kind not in unread]
         found = loadmat(self.path, variable_names=known)
-        arrays = {name: np.array(found[name]) for name in known}
+        arrays = {name: np.array(found.get(name)) for name in self._kinds}
         for name, array in arrays.items():
             # SciPy makes integers of them where all happen to be whole.
             is_real = self._kinds[name] in ("double", "single") and array.dtype.kind != "c"
             array = array.astype(float) if is_real else array
-            arrays[name] = array.ravel() if array.size == max(array.shape) else array
-        lengths = (len(array) for array in arrays.values() if array.ndim == 1)
-        counts = Counter(length for length in lengths if length > 1)
-        [(self._usual, _)] = counts.most_common(1) or [(0, 0)]
+            arrays[name] = array.ravel() if array.size == max(array.shape, default=0) else array
+        lengths = Counter(len(each) for each in arrays.values() if each.ndim == 1 < len(each))
+        self._usual = max(lengths, key=lengths.get, default=0)
         self._arrays = {name: self._by_record(array) for name, array in arrays.items()}
-        for name in self._kinds:
-            array = self._arrays.get(name, np.array(None))
-            self._shapes[name], self._types[name] = array.shape, array.dtype
+        self._shapes = {name: array.shape for name, array in self._arrays.items()}
+        self._types = {name: array.dtype for name, array in self._arrays.items()}
 
     def _by_record(self, array):
-        if array.dtype.kind == "O" and array.ndim == 1:
-            return _texts_of_cells(array)
-        *others, last = array.shape
-        is_last = last == self._usual and (others[:1] != [last] or others[1:] == [2])
+        if array.ndim < 2:
+            return _texts_of_cells(array) if array.dtype.kind == "O" and array.ndim else array
+        first, *others, last = array.shape
+        is_last = last == self._usual and (first != last or others == [2])
         return np.moveaxis(array, -1, 0) if is_last else array
 
     def _unfit(self, name, is_label):
-        if name not in self._arrays:
+        axes = len(self._shapes[name])
+        if not axes:
             return f"{self._kinds[name]} and not as numbers"
         if self._types[name].kind not in "OU":
             return super()._unfit(name, is_label)
-        axes = len(self._shapes[name])
-        return None if axes == 1 or not is_label else f"an array of {axes} axes"
+        return f"an array of {axes} axes" if is_label and axes > 1 else None
 
     def _is_unclear(self, name):
         shape = self._shapes[name]
@@ -536,9 +535,6 @@ class FrameTable(_ColumnTable):
 
     def _values(self, column):
         return column.astype(object).where(column.notna(), None).tolist()
-
-    def _texts(self, column):
-        return [[_text(each) for each in self._values(column)]]
 
 
 class ExcelTable(FrameTable):

@@ -55,13 +55,6 @@ def text_of(path, most=100_000_000):
     return text
 
 
-def misquoted(name, row, problem):
-    """Error for a row that the csv module cannot read."""
-    return DataError(
-        f"{name}, row {row}: it is not comma-separated text ({problem}): correct the row"
-    )
-
-
 def few(values):
     """The first few values as text."""
     values = [str(value) if value != "" else "(empty)" for value in values]
