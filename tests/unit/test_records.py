@@ -34,24 +34,6 @@ def read(tmp_path):
     return reading
 
 
-def test_landmarks_become_centred_shapes_of_unit_size(read):
-    first = np.array([-1.0 - 1.0j, 1.0 - 1.0j, 2.0j])
-    np.testing.assert_allclose(read(TRIANGLES).points[0], first / np.linalg.norm(first))
-
-
-@pytest.mark.parametrize(
-    ("transformation", "covariates", "limits"),
-    [
-        ("none", [0.0, 1.0 / 11.0, 1.0], (1.0, 100.0)),
-        ("log", [0.0, 0.5, 1.0], (0.0, np.log(100.0))),
-    ],
-)
-def test_covariate_is_scaled(read, transformation, covariates, limits):
-    records = read(TRIANGLES, transformation=transformation)
-    np.testing.assert_allclose(records.covariates, covariates, atol=1e-15)
-    assert records.covariate_range == pytest.approx(limits)
-
-
 FORMS = {
     "line ends of Windows": lambda text: text.replace("\n", "\r\n"),
     "line ends of an old Mac": lambda text: text.replace("\n", "\r"),
@@ -313,15 +295,6 @@ def test_outlines_are_resampled(read_outlines, landmarks):
         f"outlines of 6 landmarks were resampled to {landmarks} at equal arc length from the "
         "first landmark on"
     ]
-
-
-def test_notes_name_a_few_rows_only(read):
-    straight = np.array([[0, 2.0 + 0.01 * age, 2 + 1j, 1j] for age in range(21)])
-    mixed = [reverse(one) if age % 2 else one for age, one in enumerate(straight)]
-    records = read(table_of(mixed, {"age": range(21)}), ("kendall", 4), outline=True)
-    assert records.notes[0].startswith("10 outlines")
-    assert records.notes[0].endswith("(rows 3, 5, 7, 9, 11, ...)")
-    np.testing.assert_allclose(records.points, shapes(straight), atol=1e-14)
 
 
 @pytest.mark.parametrize(("names", "cells"), [(",note,x", ",,?"), (",x7,y7,x8,y8", ",, ,,")])

@@ -471,7 +471,7 @@ class MatTable(ArrayTable):
             array = array.astype(float) if is_real else array
             arrays[name] = array.ravel() if array.size == max(array.shape, default=0) else array
         lengths = Counter(len(each) for each in arrays.values() if each.ndim == 1 < len(each))
-        self._usual = max(lengths, key=lengths.get, default=0)
+        [(self._usual, _)] = lengths.most_common(1) or [(0, 0)]
         self._arrays = {name: self._by_record(array) for name, array in arrays.items()}
         self._shapes = {name: array.shape for name, array in self._arrays.items()}
         self._types = {name: array.dtype for name, array in self._arrays.items()}
