@@ -30,6 +30,7 @@ DEGREES = RNG.normal(size=(NUMBER, 2)) * [4.0, 6.0] + [-20.0, 160.0]
 LOWER = [0, 1, 3, 2, 4, 5]
 SPACES = {
     "r1": (("euclidean", 1), "origin", {"footpoint_radius": 300, "shooting_vector_length": 300}),
+    "r2": (("euclidean", 2), "origin", {"footpoint_radius": 300, "shooting_vector_length": 300}),
     "sphere": (("sphere", 2), "anywhere", {}),
     "spd": (("spd", 3), "identity", {"footpoint_radius": 3, "shooting_vector_length": 2}),
     "shapes": (("kendall", 8), LANDMARKS.mean(axis=0).tolist(), {}),
@@ -87,6 +88,9 @@ MIRRORED = LANDMARKS * np.resize([1.0, -1.0], 16)
 BLOCKS = LANDMARKS.reshape(NUMBER, 8, 2).transpose(0, 2, 1).reshape(NUMBER, 16)
 X_Y = [f"{axis}{index}" for axis in "xy" for index in range(1, 9)]
 MISREAD = {
+    "Chile": ("sphere", DEGREES / [1, 4] + [-14, -111], LON_LAT, None),
+    "vectors": ("r2", DEGREES, {"names": ["lon", "lat"]}, None),
+    "columns of matrices": ("r2", DEGREES, {"names": ["a12", "a11"]}, None),
     "nothing": ("r1", SBP, {}, None),
     "degrees": ("sphere", DEGREES, LON_LAT, None),
     "an upper triangle": ("spd", TENSORS, {}, None),
@@ -127,7 +131,7 @@ def test_single_shapes_that_are_mistaken_are_named():
     swapped = LANDMARKS.copy()
     swapped[3, [6, 7, 8, 9]] = LANDMARKS[3, [8, 9, 6, 7]]
     swapped[9] = MIRRORED[9]
-    first, second = checked("shapes anywhere", swapped).reasons
+    first, second = checked("shapes anywhere", swapped).warnings
     assert {first, second} == {
         "table.csv, row 5 (label 's3'): it looks as if landmarks 4 and 5 were swapped: correct it, "
         "or remove the record",

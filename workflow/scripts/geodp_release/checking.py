@@ -13,7 +13,7 @@ from geodp.errors import DataError
 from geodp_release.faults import faults as faults_of
 from geodp_release.holder import spread_otherwise, suspicious_inputs
 from geodp_release.inspection import Inspection, inspect_inputs
-from geodp_release.misreadings import misreadings
+from geodp_release.misreadings import misreadings, mistaken_shapes
 from geodp_release.reading import read_data, table_of
 from geodp_release.subjects import label_key, subject_records
 
@@ -115,10 +115,12 @@ def _of_table(settings, covariates, points, subjects):
         return f"{table.source.record(rows[index])}{label}"
 
     try:
-        others = misreadings(settings, numbers, table.numbered(columns), points, name_of)
+        others = misreadings(settings, numbers, table.numbered(columns))
+        # A single one may be so, and the others as they should be.
+        single = mistaken_shapes(settings.assumptions.manifold, points, name_of)
     except Exception as problem:  # records at which another reading fails
         return rows, lines, [], [f"other readings could not be tried: {words_of(problem)}"]
-    return rows, lines, others, []
+    return rows, lines, others, single
 
 
 def number_of_subjects(points, subjects):

@@ -25,6 +25,9 @@ MOST = 0.9
 # And if it brings most records so many times nearer to each other, or to the public centre.
 NEARER = 2.0
 
+# Of more landmarks they lie along curves, and two are seldom swapped.
+MOST_LANDMARKS = 60
+
 # Single shapes are tried from so many times the median distance on.
 FAR = 2.0
 
@@ -49,7 +52,7 @@ UNITS: dict[str, Callable] = {
 }
 
 
-def misreadings(settings, numbers, names, points, name_of):
+def misreadings(settings, numbers, names):
     """Sentences on readings of a table that fit better, with what to change; not private.
 
     Parameters
@@ -60,29 +63,28 @@ def misreadings(settings, numbers, names, points, name_of):
         Those of covariates and of coordinates, as the file has them.
     names : list of str
         Of the m coordinates.
-    points : ndarray, shape (n, *point_shape)
-        Of `read_data`.
-    name_of : callable
-        From the index of a record to its name.
     """
-    data, assumptions = settings.data, settings.assumptions
+    data = settings.data
     covariates, coordinates = np.split(numbers, [len(data.covariates)], axis=1)
     found = _of_covariates(settings, covariates, coordinates, names)
     if data.outline:
         return found
-    found += _named_otherwise(data, names) or _of_points(settings, coordinates, names)
-    if has_landmarks(assumptions.manifold):
-        found += _of_single_shapes(assumptions.manifold, points, name_of)
-    return found
+    space = settings.public.manifold.name
+    return found + (
+        _named_otherwise(data, space, names) or _of_points(settings, coordinates, names)
+    )
 
 
-def _named_otherwise(data, names):
+def _named_otherwise(data, space, names):
     """On columns whose names tell of another order than they are given in."""
     told = point_columns(names)
-    if told is None or set(told.columns) != set(names):
+    if told is None or told.space != space or set(told.columns) != set(names):
+        return []
+    if space == "spd" and len(names) == told.size**2:
+        # A symmetric matrix by columns is the same as by rows.
         return []
     expected, coordinates = told.columns, told.coordinates
-    if data.coordinates == "lower_triangle" and told.space == "spd":
+    if data.coordinates == "lower_triangle":
         lower = np.argsort(lower_triangle(len(expected)))
         expected, coordinates = [expected[place] for place in lower], data.coordinates
     if expected == list(names) and coordinates == data.coordinates:
@@ -143,6 +145,8 @@ def _of_points(settings, numbers, names):
     is_centred = settings.public.centre != "anywhere"
     share, *away = _fit(assumptions, numbers, data.coordinates)
     best, gain = None, 1.0
+    # Swapped angles are nearer to each other in many places of the earth.
+    needed = np.inf if data.coordinates == "latitude_longitude" else NEARER
     for words, order, factor, coordinates, of_centre in _readings(
         data, assumptions.manifold, numbers.shape[1], names
     ):
@@ -150,13 +154,13 @@ def _of_points(settings, numbers, names):
             continue
         other, *near = _fit(assumptions, factor * numbers[:, order], coordinates)
         nearer = away[of_centre] / max(near[of_centre], 1e-300)
-        is_better = other >= MOST and (share < MOST * other or nearer > NEARER)
+        is_better = other >= MOST and (share < MOST * other or nearer > needed)
         if is_better and (best is None or nearer > gain):
             best, gain = words, nearer
     if best is not None:
         return [f"most points look {best}"]
     is_scaled = isinstance(assumptions.manifold, SPD | Euclidean) and assumptions.has_radii
-    for power in POWERS if is_scaled and away[1] > assumptions.reach else ():
+    for power in POWERS if is_scaled and away[1] > NEARER * assumptions.reach else ():
         *_, near = _fit(assumptions, 10.0**power * numbers, data.coordinates)
         if near <= assumptions.reach:
             return [
@@ -196,8 +200,9 @@ def _middle(manifold, points):
 
 
 def _readings(data, manifold, count, names):
-    """Usual other readings: words, order and factors of columns, what they hold, whether it is the
-    centre that they have to be nearer to.
+    """Usual other readings: words, order and factors of columns, and what these hold.
+
+    Then whether it is the centre that they have to be nearer to.
     """
     same: Any = np.arange(count)
     order: Any
@@ -239,8 +244,19 @@ def _readings(data, manifold, count, names):
         yield words, same, np.resize([1.0, -1.0], count), "ambient", True
 
 
-def _of_single_shapes(manifold, points, name_of):
-    """On shapes that are near most others once two landmarks are swapped, or mirrored."""
+def mistaken_shapes(manifold, points, name_of):
+    """On single shapes that are near most others once two landmarks are swapped, or mirrored.
+
+    Parameters
+    ----------
+    manifold : Manifold
+    points : ndarray, shape (n, *point_shape)
+        Of `read_data`.
+    name_of : callable
+        From the index of a record to its name.
+    """
+    if not has_landmarks(manifold) or manifold.landmarks > MOST_LANDMARKS:
+        return []
     there = np.flatnonzero(manifold.are_points(points))
     if len(there) < MIDDLES or manifold.point_shape != (manifold.landmarks,):
         return []
