@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import recompute_audit
-import yaml
+from few_records import few_records, shipped_settings
 from scipy.stats import linregress
 
 from geodp import Assumptions, Euclidean, ReleasePlan
@@ -46,101 +46,9 @@ MADE_BY = {
 }
 
 
-def settings_of(stage, changes):
-    """The shipped settings with some parts cut down."""
-    settings = yaml.safe_load((CHECKOUT / "config" / f"{stage}.yaml").read_text())
-    for part, values in changes.items():
-        settings[part] = settings[part] | values if isinstance(values, dict) else values
-    return settings
-
-
-AUDIT = settings_of(
-    "audit",
-    {
-        "sphere": {
-            **{"n": [6], "budgets": [1.0]},
-            "search": {"candidates": 8, "rounds": 1, "work": 100},
-        },
-        "black_box": {"published_draws": 200, "joint_draws": 40, "power": 4},
-        "releases": {"draws": 40},
-        "times": {"draws": 300, "n": 8, "repeats": 3, "spaces": [{"name": "sphere", "size": 2}]},
-        "replay": {"blocks": 1, "pairs": 8},
-    },
-)
-BENCHMARK = settings_of(
-    "benchmark",
-    {
-        "draws": [5],
-        "spaces": {"S^2": {"n": [8, 9], "budgets": [1.0, 2.0, 4.0]}},
-        **{"sizes": {"n": [10]}, "fits": {"n": [8]}},
-        "seconds": dict.fromkeys(("default_sampler", "chain", "rate"), 0) | {"fit": 0.05},
-    },
-)
-UTILITY = settings_of(
-    "utility",
-    {
-        "utility": {
-            **{"n": [20, 40], "budgets": [0.5, 8.0], "shown": [8.0], "draws": 2},
-            "data_sets": {"records": 40, "least": 2, "most": 2},
-            "releases": {"S^2": {"n": [20], "budgets": [8.0], "data_sets": 1, "draws": 1}},
-        },
-        "chains": {"pilots": {"records": 200, "least": 10, "most": 10}, "most_steps": 8},
-        "coverage": {
-            **{"releases": 3, "fewer_releases": 2, "every": 3},
-            "cells": [
-                {"spaces": ["R^3, age and group"], "aims": ["error", "bands"]},
-                {"spaces": ["S^2"], "unlike": "a weak trend", "aims": ["power", "size"]},
-            ],
-        },
-        "held_out": {"tables": 3, "places": 3},
-    },
-)
-UTILITY["spaces"] = {"S^2": UTILITY["spaces"]["S^2"]}
-TOOLS = settings_of("tools", {})
-TOOLS["comparison"] |= {"draws": 3, "published_draws": 3}
-TOOLS["benchmark"] |= {"budgets": [0.1, 10.0], "folds": 3, "repeats": 1}
+AUDIT, BENCHMARK, UTILITY, TOOLS = map(few_records, ("audit", "benchmark", "utility", "tools"))
 for part, names in ((TOOLS["benchmark"], ["engel"]), (TOOLS["benchmark"]["held_out"], ["ais"])):
     part["sets"] = {name: part["sets"][name] for name in names}
-
-
-def means_settings():
-    settings = settings_of("means", {"replicates": 6, "n": [20, 25, 30, 40, 400], "losses": [25]})
-    settings["neighbours"] |= {"pairs": 3, "last": 40}
-    settings["medians"] |= {"n": 20, "replicates": 3, "outliers": [0.0, 0.4]}
-    settings["audit"] |= {"draws": 1000, "walks": 1000, "steps": 20}
-    settings["walks"]["scales"] = [0.05, 0.5]
-    for space in settings["walks"]["spaces"].values():
-        space |= {"chains": 4, "burn_in": 20, "jump": 5, "draws": 2}
-    # A table of a user's own, and outlines of a file: here both are the rats.
-    rats = {"source": "table", "path": RATS, "covariate": "age_days", "subject": "rat"}
-    first = pd.read_csv(CHECKOUT / RATS).iloc[0]
-    places = [float(first[f"{axis}{k}"]) for k in range(1, 9) for axis in "xy"]
-    space = {"name": "kendall", "size": 8}
-    settings["own"] = {"manifold": space, "data": rats, "centre": places, "radius": 0.3, "draws": 3}
-    settings["shapes"]["draws"] = 4
-    settings["shapes"]["spaces"]["outlines"] |= {"n": 30, "manifold": space, "file": rats}
-    return settings
-
-
-OTHERS = (("budget", 0.5), ("noise_variance", 0.0001), ("n", 50))
-CELL = {"n": 20, "noise_variance": 0.001, "budget": 1.0}
-LINEAR = settings_of(
-    "linear",
-    {
-        "kng_linear": {
-            "replicates": 5,
-            "steps": 240,
-            "n": [100, 1000, 100_000, 1_000_000, 10_000_000],
-        },
-        "kng_quantile": {"replicates": 5, "n": [10, 1000, 3000], "states": 10},
-        "kng_location": {"replicates": 4, "n": [10, 100, 200], "states": 10},
-        "geodesic_vs_notebook": {
-            **{"data_sets": 3, "footpoints": 6, "shooting_vectors": 4},
-            "cells": [CELL, *(CELL | {key: value} for key, value in OTHERS)],
-            "neighbours": {"pairs": 30, "n": 20},
-        },
-    },
-)
 
 
 @pytest.fixture
@@ -373,7 +281,7 @@ def test_radii_are_left_out_beside_a_release_that_has_them(monkeypatch):
     monkeypatch.setattr(coverage, "drawn", drawn)
     [cell] = [
         cell | {"space": "R^3", "true_over_assumed": None}
-        for cell in settings_of("utility", {})["coverage"]["cells"]
+        for cell in shipped_settings("utility")["coverage"]["cells"]
         if "radii_left_out" in cell
     ]
     settings = validate(UTILITY, "utility")
@@ -535,7 +443,10 @@ def sentences(verdicts):
 
 
 def test_means(run):
-    made = run("means", means_settings())
+    settings = few_records("means")
+    first = pd.read_csv(CHECKOUT / RATS).iloc[0]
+    settings["own"]["centre"] = [float(first[f"{axis}{k}"]) for k in range(1, 9) for axis in "xy"]
+    made = run("means", settings)
     for space, mechanisms in (("spd2", 11), ("s2", 8)):
         table = pd.read_csv(made[f"{space}/errors.csv"])
         assert len(table) == mechanisms * 5 * 6
@@ -562,7 +473,7 @@ def test_means(run):
 
 
 def test_linear(run):
-    made = run("linear", LINEAR)
+    made = run("linear", few_records("linear"))
     for study, rows in (
         ("kng_linear", 5 * 5 * 5),
         ("kng_quantile", 5 * 3 * 5),

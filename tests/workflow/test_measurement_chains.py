@@ -2,6 +2,7 @@
 
 import pytest
 import yaml
+from few_records import few_records
 
 from reproduction.papers import PAPERS
 
@@ -11,29 +12,13 @@ PAPER = "kulkarni_soto_first_version"
 FIGURE = ("csv", "pdf", "svg", "png")
 
 
-CELL = {"n": 20, "noise_variance": 0.001, "budget": 1.0}
-FEWER = {
-    "linear": {
-        "geodesic_vs_notebook": {
-            **{"data_sets": 3, "footpoints": 6, "shooting_vectors": 4},
-            "cells": [CELL, CELL | {"n": 50}],
-            "neighbours": {"pairs": 30, "n": 20},
-        }
-    },
-    "tools": {"comparison": {"draws": 3, "published_draws": 3}},
-}
-
-
 @pytest.fixture(scope="module")
 def measured(source, copied, tmp_path_factory):
     """A checkout with the paper's results from small settings, and their folder."""
     checkout = copied(source, tmp_path_factory.mktemp("linear"))
-    for stage, sections in FEWER.items():
+    for stage in ("linear", "tools"):
         place = checkout.root / "config" / f"{stage}.yaml"
-        settings = yaml.safe_load(place.read_text())
-        for name, values in sections.items():
-            settings[name] |= values
-        place.write_text(yaml.safe_dump(settings))
+        place.write_text(yaml.safe_dump(few_records(stage)))
     # A configuration on which no stage depends.
     smoke = yaml.safe_load((checkout.root / "config" / "smoke.yaml").read_text())
     checkout.configure(smoke | {"name": "other", "studies": {"rats": smoke["studies"]["rats"]}})

@@ -1,4 +1,4 @@
-"""Tables of one job beside the studies: a row of `reproduction.targets.JOBS`.
+"""Tables of one job beside the studies: a row of workflow/rules/jobs.yaml.
 
 The rule's parameters name a module of `reproduction.measurements` and its function, which makes
 one table for each output from the rule's ``arguments`` and its named inputs.

@@ -1,4 +1,4 @@
-"""Tables, figure and page that join jobs beside the studies; a row of `reproduction.targets.JOBS`.
+"""Tables, figure and page that join jobs beside the studies; a row of workflow/rules/jobs.yaml.
 
 The rule's parameter ``module`` names the module of `reproduction.measurements` whose ``summarise``
 makes them from the rule's ``arguments`` and its named inputs.
