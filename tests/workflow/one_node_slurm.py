@@ -25,36 +25,7 @@ CONFIGURATION = Path("/etc/slurm/slurm.conf")
 PATIENCE = 30.0
 
 # There is no accounting, so that squeue has to tell the state of jobs.
-SETTINGS = """\
-# Of one_node_slurm.py, process {process}
-ClusterName=one
-SlurmctldHost={host}(127.0.0.1)
-SlurmUser=root
-SlurmdUser=root
-AuthType=auth/munge
-AuthInfo=socket={folder}/munge.socket
-CredType=cred/munge
-MpiDefault=none
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-JobAcctGatherType=jobacct_gather/none
-AccountingStorageType=accounting_storage/none
-SelectType=select/cons_tres
-SelectTypeParameters=CR_Core_Memory
-SchedulerParameters=batch_sched_delay=0,sched_interval=2
-SlurmdParameters=config_overrides
-ReturnToService=2
-MinJobAge=300
-KillWait=5
-StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool
-SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd.pid
-SlurmctldLogFile={folder}/slurmctld.log
-SlurmdLogFile={folder}/slurmd.log
-NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory={memory} State=UNKNOWN
-PartitionName=debug Nodes=ALL Default=YES MaxTime=INFINITE State=UP
-"""
+SETTINGS = Path(__file__).with_name("slurm.conf.txt").read_text()
 
 
 def missing():

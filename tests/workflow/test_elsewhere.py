@@ -21,62 +21,12 @@ FIT = "results/tiny/rats/groups/observed/fit.json"
 TABLE = "results/tiny/rats/tables/data.csv"
 
 # Its own data, a prefix for results, and another memory for a rule.
-PARENT = """
-configfile: "parent.yaml"
-
-
-rule all:
-    input:
-        "copy.csv",
-        "first/results/tiny/report.html",
-
-
-module geodp:
-    snakefile: "{snakefile}"
-    config: config["geodp"]
-    prefix: "first"
-
-
-use rule * from geodp as geodp_*
-
-
-use rule fit from geodp as geodp_fit with:
-    resources:
-        mem_mb=1234,
-    message:
-        "fit with {{resources.mem_mb}} MB"
-
-
-rule copy:
-    input:
-        "first/{table}",
-    output:
-        "copy.csv",
-    shell:
-        "cp {{input}} {{output}}"
-"""
-
-
-TINY = f"""
-name: tiny
-seed: 1
-papers: [{{name: Paper, claims: {PUBLISHED}}}]
-studies:
-  rats:
-    manifold: {{name: kendall, size: 8}}
-    data: {{source: table, covariate: age_days, transformation: log, subject: rat}}
-    budgets: {{equal: {{totals: ["0.6"]}}}}
-    cells: [{{budgets: [equal]}}]
-    draws: {{footpoint: 2, shooting_vector: 2}}
-    sampler: {{states: 250}}
-    figures:
-      shapes: {{kind: shapes, cell: p0.3_v0.3, values: [7], draws: 2}}
-"""
+PARENT = Path(__file__).with_name("parent.smk.txt").read_text()
 
 
 def tiny(path=RATS):
     """A configuration with one study and one figure, of a table at the path."""
-    configuration = yaml.safe_load(TINY)
+    configuration = yaml.safe_load(Path(__file__).with_name("tiny.yaml").read_text())
     configuration["studies"]["rats"]["data"]["path"] = path
     return configuration
 

@@ -6,25 +6,8 @@ import re
 from pydantic.json_schema import GenerateJsonSchema
 
 from reproduction.configuration import MODELS, ConfigurationError, settings_model
-
-HEAD = """# Configuration
-
-Every key of the files under `config`: its type, default and meaning. A key may be left out if it
-is optional, has a default or may be `null`. Lengths are in the unit of the manifold, radians on
-spheres and shapes. This page and the schemas under `config/schemas` are made from the models: run
-`../../run python -m reproduction.configuration` in `workflow/scripts` after a change of them.
-"""
-
-TITLES = {
-    "config": "`config/config.yaml`, or a file of yours: `--configfile mine.yaml`",
-    "audit": "`config/audit.yaml`: `./run snakemake audit`",
-    "benchmark": "`config/benchmark.yaml`: `./run snakemake benchmark`",
-    "utility": "`config/utility.yaml`: targets `utility`, `coverage` and `held_out`",
-    "means": "`config/means.yaml`: targets `reimherr_bharath_soto` and `soto`",
-    "tools": "`config/tools.yaml`: targets `linear_tools` and `linear_opacus`",
-    "linear": "`config/linear.yaml`: targets `reimherr_awan` and `kulkarni_soto_first_version`",
-    "release": "a release, such as `config/release.example.yaml`: `geodp release FILE`",
-}
+from reproduction.pages import render_page
+from reproduction.places import CHECKOUT
 
 LIMITS = {
     "minimum": "from",
@@ -74,21 +57,17 @@ def _in_lines(part):
 
 def page():
     """The reference page: a list for each section, in the order of their first use."""
-    parts, seen = [HEAD], {}
-    for name, title in TITLES.items():
+    files, seen = [], {}
+    for name in MODELS:
         document = schema(name)
-        sections = document["$defs"]
-        parts += [f"## {title}\n", _keys(document)]
-        for section in _sections(document, sections, seen):
+        files.append((name, _keys(document), []))
+        for section in _sections(document, document["$defs"], seen):
             described = _description(section, f"the class {section['title']}")
-            parts += [f"### {_words(section['title'])}\n", f"{described}\n"]
             like, shared = _most_alike(section, seen)
-            if shared:
-                named = ", ".join(f"`{key}`" for key in shared)
-                parts.append(f"{named}: as of {_type({'$ref': f'/{like}'})}.\n")
-            if set(section["properties"]) - set(shared):
-                parts.append(_keys(section, shared))
-    return "\n".join(parts)
+            like = like and _type({"$ref": f"/{like}"})
+            own = _keys(section, shared)
+            files[-1][-1].append((_words(section["title"]), described, shared, like, own))
+    return render_page(CHECKOUT / "workflow" / "report" / "configuration.md.j2", files=files)
 
 
 def _sections(section, sections, seen):
@@ -148,7 +127,7 @@ def _keys(section, shared=()):
             meaning = _description(part, f"the field {key} of the class {section['title']}")
         words = ", ".join(words)
         lines.append(f"* `{key}` ({words}){f': {meaning}' if meaning else ''}")
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)
 
 
 def _default(value):

@@ -1,5 +1,7 @@
 """Tables of parts in one, and their numbers, cells and spaces in words."""
 
+from importlib import import_module
+
 import numpy as np
 import pandas as pd
 
@@ -9,13 +11,14 @@ def joined(paths):
     return pd.concat(map(pd.read_csv, paths), ignore_index=True)
 
 
-def figure_of_tables(figures, name, settings, made_by, threads, **inputs):
+def figure_of_tables(module, name, settings, made_by, threads, **inputs):
     """The figure of a name, and its numbers, by their output.
 
-    Functions of ``figures`` take settings, and tables by name, each joined from some ``inputs``.
+    It is drawn by the module's function ``draw_NAME``, which takes settings, and tables by name,
+    each joined from some ``inputs``.
     """
     tables = {table: joined(paths) for table, paths in inputs.items()}
-    figure, numbers = figures[name](settings, **tables)
+    figure, numbers = getattr(import_module(module), f"draw_{name}")(settings, **tables)
     return {"csv": numbers, "figure": figure}
 
 

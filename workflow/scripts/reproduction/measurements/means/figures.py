@@ -302,14 +302,4 @@ def draw_medians(settings, medians):
     return figure, medians
 
 
-# By name: the function, whose arguments are settings and tables.
-FIGURES = {
-    "laplace_means": draw_laplace_means,
-    "sensitivities": draw_sensitivities,
-    "kng_means": draw_kng_means,
-    "audit": draw_audit,
-    "mean_shapes": draw_mean_shapes,
-    "walks": draw_walks,
-    "medians": draw_medians,
-}
-summarise = partial(figure_of_tables, FIGURES)
+summarise = partial(figure_of_tables, __name__)
