@@ -279,6 +279,10 @@ def _tables(paths):
 
 def _job(row):
     """The `Job` of a row."""
+    if name := row.pop("figure", ""):
+        row |= {"function": "summarise", "arguments": {"name": name}}
+        row |= {"writes": {"csv": f"figures/{name}.csv"}, "pictures": f"figures/{name}"}
+        row["message"] = f"{row['module'].partition('.')[0]}: draw {name}"
     writes = _tables(row.pop("tables", ())) | row.pop("writes", {})
     if figure := row.pop("pictures", ""):
         writes |= {suffix: f"{figure}.{suffix}" for suffix in ("pdf", "svg", "png")}
