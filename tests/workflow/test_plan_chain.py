@@ -1,28 +1,20 @@
 """A plan from its configuration to its figure; it looks at no data."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
 pytestmark = pytest.mark.slow
 
-NUMBERS, BUDGETS, WANTED = [20, 2000], [0.5, 5], 0.2
-SUPPORT = {"footpoint_radius": 0.8, "shooting_vector_length": 1.6}
 # No studies: a name, a seed and a plan are a configuration.
-PLANNED = {
-    "name": "planned",
-    "seed": 1,
-    "plan": {
-        "manifold": {"name": "sphere", "size": 2},
-        "support": SUPPORT,
-        "residual_scale": 0.03,
-        "n": NUMBERS,
-        "budgets": BUDGETS,
-        "wanted": WANTED,
-    },
-}
+PLANNED = yaml.safe_load(Path(__file__).with_name("planned.yaml").read_text())
+NUMBERS, BUDGETS, WANTED, SUPPORT = (
+    PLANNED["plan"][key] for key in ("n", "budgets", "wanted", "support")
+)
 
 
 @pytest.fixture(scope="module")
