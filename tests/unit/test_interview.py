@@ -55,7 +55,7 @@ a trial
 2
 """
 PLACES = ["sphere", "day", "", "none", "0, 9", *[""] * 4, "1500", "", "anywhere", "", ""]
-TENSORS = ["spd", "none", "id", "", "300", "", "1, 0, 0, 1, 0, 1", "", "2", "", "", ""]
+TENSORS = ["spd", "none", "id", "", "300", "", "1, 0, 0, 1, 0, 1", "", "0.00002", "", "", ""]
 SKULLS = ["3", "kendall", "age", "ID", "a.csv", "who", "none", "6, 18", *[""] * 4, "40", *[""] * 4]
 
 
@@ -82,8 +82,11 @@ def test_settings_are_written_from_a_header_and_public_answers(monkeypatch, caps
     # Nothing is overwritten, and answers that are missing or wrong are named.
     for answers, says in (
         ([], "clinic.yaml is there already"),
-        (["plane"], "Which are they: plane was given"),
+        (["plane"], "Which are they: plane was given: input should be"),
         (["sphere"], "no answer is left for: Their columns"),
+        (["", "sbp", "agee"], "there is no column agee: did you mean age?"),
+        (["", "sbp", "age", "", "", "90, 50"], "90, 50 was given: give the smaller number first"),
+        (["", "sbp", "age", "", "F=0"], "F=0 was given: give two words or more"),
     ):
         monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(answers)))
         output = ["--output", "b.yaml"] if answers else []
@@ -98,7 +101,7 @@ def test_names_of_columns_tell_of_spaces(monkeypatch):
     assert (found.data.decimal, found.data.coordinates) == (",", "latitude_longitude")
     found = wrote("tensors.csv", "id,Dxx,Dxy,Dyy,Dxz,Dyz,Dzz\n", TENSORS, monkeypatch)
     assert found.data.columns == ["Dxx", "Dxy", "Dxz", "Dyy", "Dyz", "Dzz"]
-    assert found.assumptions.manifold.size == 3
+    assert (found.assumptions.manifold.size, found.public.footpoint_radius) == (3, 2e-5)
     found = wrote("skulls.tps", "", SKULLS, monkeypatch)
     assert found.data.columns is None
     assert found.data.join.model_dump() == {"path": "a.csv", "subject": "who"}
@@ -117,7 +120,7 @@ def on_a_terminal(answers, *arguments):
             shown += os.read(terminal, 4096)
         except OSError:
             break
-        if answers and re.search(rb"\]: $", shown):
+        if answers and re.search(rb"(\]|stop): $", shown):
             os.write(terminal, answers.pop(0).encode() + b"\n")
     os.close(terminal)
     return process.wait(), shown.decode()
@@ -160,6 +163,8 @@ def test_a_data_frame_is_released_into_the_same_folder_and_ledger(capsys):
     assert "The predicted error is" in capsys.readouterr().out
     assert Ledger.open("mine.ledger").spent == 2
     assert sorted(os.listdir("out/trial")) == ["index.html", "predictions.csv", "release.json"]
+    with pytest.raises(DataError, match="data are of type dict: give a data frame"):
+        geodp.release({}, settings)
     again = geodp.release(None, settings | {"data": SETTINGS["data"] | {"path": "the data frame"}})
     assert again.footpoint.tolist() == Release.load("out/trial/release.json").footpoint.tolist()
     with pytest.raises(DataError, match="folder: out/trial is there already"):

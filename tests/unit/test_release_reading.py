@@ -10,6 +10,7 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import numpy as np
+import openpyxl
 import pandas as pd
 import pytest
 import scipy.io
@@ -376,6 +377,10 @@ def test_covariates_of_a_second_table_are_joined_by_subject(folder):
     said = found_faults(path, join=join)
     assert "row 8, column age (joined from ages.csv): the value is missing" in said[0]
     assert said[1] == "ages.csv has no row of p7: add it"
+    # Labels are compared as those of subjects are.
+    ages.replace("p3", "p3 ").to_csv("ages.csv", index=False)
+    covariates, _, _ = read(path, join=join)
+    assert np.flatnonzero(np.isnan(covariates[:, 0])).tolist() == [3]
     ages.iloc[1:].replace("p3", "P-03").to_csv("ages.csv", index=False)
     assert "ages.csv has no row of p3, but one of P-03: write both alike" in found_faults(
         path, join=join
@@ -450,6 +455,79 @@ def test_files_of_landmarks(folder, save, scale):
         said = found_faults(path, **choices)
         assert "specimen 2, value x3: " in said[0]
         assert "(label b)" in said[0]
+
+
+def test_what_a_specimen_of_nts_holds_changes_no_other(folder):
+    choices = LANDMARKS | {"covariate": "centroid_size"}
+    settings = settings_of(as_nts(SHAPES), **choices)
+    _, expected, _ = read_data(settings)
+    text = Path("s.nts").read_text()
+    for changed in (text.replace("b c", "b,x c"), text.replace(lines_of(SHAPES[1])[:6], "", 1)):
+        Path("s.nts").write_text(changed)
+        _, points, subjects = read_data(settings)
+        others = [0, 2, 3]
+        np.testing.assert_array_equal(points[others], expected[others])
+        assert [subjects[index] for index in others] == ["a", "c", "d"]
+    Path("s.nts").write_text(text + "1 2\n")
+    with pytest.raises(DataError, match="it has 5 lines of numbers for 4 specimens"):
+        read_data(settings)
+    for header, says in (("1 4L 8 0", "have 8 numbers, and 3 landmarks 6"), ("1 4L", "like 1 20L")):
+        Path("s.nts").write_text(header)
+        with pytest.raises(DataError, match=says):
+            refuse_missing(settings)
+
+
+def test_landmarks_have_decimal_commas_and_may_be_below_zero(folder):
+    choices = LANDMARKS | {"covariate": "centroid_size"}
+    _, expected, _ = read_data(settings_of(as_tps(SHAPES), **choices))
+    Path("s.tps").write_text(Path("s.tps").read_text().replace(".png", "").replace(".", ","))
+    _, points, _ = read_data(settings_of("s.tps", decimal=",", **choices))
+    np.testing.assert_array_equal(points, expected)
+    # A code in an image alone, where no other number is below zero.
+    for away, missing in ((0.0, [0]), (-9.0, [])):
+        shapes = SHAPES.copy()
+        shapes[0] = [[-1.0, -1.0], [away, 0.0], [1.0, 5.0]]
+        _, points, _ = read_data(settings_of(as_tps(shapes), **choices))
+        assert np.flatnonzero(np.isnan(points).any(axis=1)).tolist() == missing
+
+
+def test_what_a_cell_of_a_frame_holds_changes_no_other(folder):
+    class Odd:
+        def __eq__(self, other):
+            raise ValueError
+
+    def read_frame(**changes):
+        settings = settings_of("the data frame", decimal=",")
+        settings.data.set_frame(frame(**changes))
+        return read_data(settings)
+
+    ages, who = [0.5, *range(1, 8)], [1, "1", 1.0, *"abcde"]
+    for odd in ("abc", Odd(), np.array([1.0, 2.0]), 10**5000, Decimal("sNaN"), pd.NA):
+        covariates, _, _ = read_frame(age=pd.Series([*ages[:7], odd], dtype=object))
+        np.testing.assert_array_equal(covariates[:7, 0], ages[:7])
+        assert not np.isfinite(covariates[7, 0])
+        read_frame(who=pd.Series([*who[:7], odd], dtype=object))
+    *_, subjects = read_frame(who=pd.Series(who, dtype=object))
+    assert subjects[:3] == ["1", "1", "1"]
+
+
+def test_of_a_sheet_the_header_alone_is_read_before_the_records(folder, recwarn):
+    path = as_excel(frame(age=["NA", None, *range(6)]))
+    book = openpyxl.load_workbook(path)
+    book.active.cell(5, 2).value = 99999999
+    book.active.cell(5, 2).number_format = "yyyy-mm-dd"
+    book.create_sheet("second").append(["who", "age", "a", "b"])
+    book.save(path)
+    settings = settings_of(path)
+    table = open_table(path)
+    assert table._rows is None
+    refuse_missing(settings)
+    covariates, _, _ = read_data(settings)
+    assert not np.isfinite(covariates[:3, 0]).any()
+    assert covariates[3:, 0].tolist() == [1, 2, 3, 4, 5]
+    assert not recwarn.list
+    with pytest.raises(DataError, match=r"it has no sheet third \(there are: Sheet1, second\)"):
+        refuse_missing(settings_of(path, sheet="third"))
 
 
 def test_another_number_of_landmarks_is_named_and_refused_by_no_header(folder):

@@ -236,7 +236,11 @@ def _release(given):
     plan, told = plan_of(settings), []
     if not given.yes and sys.stdin.isatty() and sys.stdout.isatty():
         told = [verdict(settings, plan)]
-        if not _agreed(settings, plan, given.despite_check):
+        try:
+            is_agreed = _agreed(settings, plan, given.despite_check)
+        except EOFError:
+            is_agreed = False
+        if not is_agreed:
             _say("Not released. Nothing was spent.")
             return 1
     folder, is_new = publish(
@@ -268,9 +272,14 @@ def _agreed(settings, plan, despite_check):
         return True
     _say(*_usual(settings, plan), "")
     if not Path(path).exists():
-        question = f"{path} will be the ledger. Total {budget.unit} of all releases from these data"
-        total = input(f"{question} [{budget.amount}]: ").strip()
-        Ledger.create(path, total or str(budget.amount), budget.unit)
+        # A mistyped path would be a second budget.
+        others = ", ".join(map(str, Path(path).parent.glob("*.ledger"))) or "no other"
+        _say(f"There is no ledger {Path(path).absolute()}, and in its folder {others}.")
+        _say("One ledger is for all releases from the data: correct the key ledger if it is there.")
+        total = input(f"Total {budget.unit} of all releases from these data; empty to stop: ")
+        if not total.strip():
+            return False
+        Ledger.create(path, total.strip(), budget.unit)
     ledger = Ledger.open(path)
     if is_paid(ledger, settings.key(plan)):
         return True

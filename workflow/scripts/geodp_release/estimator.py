@@ -29,7 +29,7 @@ from geodp_release.ledger import Ledger
 from geodp_release.needed import MOST_NEEDED, planned, subjects_needed
 from geodp_release.release import release_geodesic
 from geodp_release.simulation import UNKNOWN
-from geodp_release.subjects import ONE_EACH, mapped_records, record_array
+from geodp_release.subjects import ONE_EACH, mapped_records, record_array, subject_records
 
 # Public inputs without a default.
 MANDATORY = (
@@ -129,7 +129,7 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
     ledger: Any = None
 
     def __sklearn_clone__(self):
-        copy = type(self)(**self.get_params(deep=False))
+        copy = super().__sklearn_clone__()
         copy._is_copy = True
         return copy
 
@@ -184,6 +184,8 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
         if plan.is_noise and not self.allow_noise:
             raise _noise_error(plan)
         if self.ledger is not None:
+            # What does not go together is refused before it spends.
+            subject_records(assumptions, covariates, points, whose)
             Ledger.open(self.ledger).reserve(
                 secrets.token_hex(16), budget.amount, type(self).__name__, unit=budget.unit
             )

@@ -3,17 +3,18 @@
 Answers are what is publicly known; guesses come from the names of columns alone.
 """
 
-import json
 import re
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Literal
 
+import yaml
 from pydantic import Field, TypeAdapter, ValidationError
 
 from geodp.data.cells import open_table, table_kind
 from geodp.data.column_names import point_columns
 from geodp.data.landmark_files import LandmarkFile
-from geodp.data.records import TableReading
+from geodp.data.records import TableReading, finite_number
 from geodp.errors import DataError
 from geodp.mechanisms.budgets import parse_budget
 from geodp_release.settings import read_settings
@@ -85,9 +86,8 @@ def new_settings(table, path, interview):
     if Path(path).exists():
         raise DataError(f"{path} is there already: give another by --output")
     stem = Path(table).with_suffix("")
-    name = re.sub("[^A-Za-z0-9_-]+", "-", stem.name)
-    # JSON is YAML, whatever is in a text.
-    filters = {"yaml": lambda value: json.dumps(value, ensure_ascii=False)}
+    name = re.sub("[^A-Za-z0-9_-]+", "-", stem.name).strip("-") or "release"
+    filters = {"yaml": _yaml}
     given = _answers(table, interview) | {"name": name, "stem": str(stem), "file": path}
     text = render("settings.yaml.j2", None, filters, **given)
     try:
@@ -95,12 +95,26 @@ def new_settings(table, path, interview):
             file.write(text)
     except OSError as problem:
         raise DataError(f"{path} cannot be written ({problem.strerror}): give another") from None
-    read_settings(path)
+    try:
+        read_settings(path)
+    except DataError:
+        Path(path).unlink()
+        raise
+
+
+def _yaml(value):
+    """A value of a template as YAML of one line."""
+    text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10**6)
+    return text.removesuffix("\n").removesuffix("\n...")
 
 
 def _answers(path, interview):
     table, data, landmarks = _opened(path, interview)
     names = table.names
+    if any(finite_number(name) is not None for name in names):
+        raise DataError(
+            f"{path}: its first row has numbers, which are no names: add a row of names"
+        )
     told = point_columns(names)
     interview.tell(f"{path} has the columns {', '.join(names)}. Its responses may be")
     for word, what in SPACES.items():
@@ -118,12 +132,12 @@ def _answers(path, interview):
     data["covariates"] = interview(
         "Covariates, with commas between; none for a mean",
         next(filter(COVARIATE.match, rest), "none"),
-        lambda text: [] if text == "none" else _list(text),
+        lambda text: [] if text == "none" else _known(_list(text), names),
     )
     data["subject"] = interview(
         f"Column that says whose each record is; or {ONE_EACH}",
         next(filter(SUBJECT.fullmatch, rest), ONE_EACH),
-        _of(*names, ONE_EACH),
+        _of(*(name for name in rest if name not in data["covariates"]), ONE_EACH),
     )
     lacking = [name for name in data["covariates"] if name not in names]
     data["join"] = _joined(lacking, interview) if lacking else None
@@ -140,7 +154,7 @@ def _opened(path, interview):
     table = open_table(path, landmarks=landmarks)
     data = {"path": path, "sheet": None, "decimal": "."}
     if len(sheets := getattr(table, "sheets", [])) > 1:
-        data["sheet"] = interview("Sheet with the records", sheets[-1], _of(*sheets))
+        data["sheet"] = interview("Sheet with the records", sheets[0], _of(*sheets))
         table = open_table(path, reading=TableReading(sheet=data["sheet"]))
     if getattr(table, "delimiter", ",") == ";":
         data["decimal"] = interview("Sign before decimals", ",", _of(",", "."))
@@ -171,7 +185,7 @@ def _covariate(name, found, interview):
     else:
         limits = interview(
             f"Least and greatest {name} that there can be, by what is public, such as 50, 90",
-            check=_as(tuple[Finite, Finite], many=True),
+            check=_range,
         )
         found["sources"]["covariate_range"] = interview("Where is that known from", "the protocol")
         is_two = interview(f"Has {name} these two values alone", "no", _of(*YES_NO)) == "yes"
@@ -189,12 +203,14 @@ def _ask_unit(name, found, interview):
 def _public_inputs(found, interview):
     data, sources = found["data"], found["sources"]
     names = ", ".join(data["columns"] or [])
+    unit = ", in rad," if found["space"] in ("sphere", "kendall") else ""
     given = {"records": 1, "radius": None, "length": None}
     if data["subject"] != ONE_EACH:
         given["records"] = interview("Records of a subject that count", "1", _as(Whole))
     given["subjects"] = interview("Number of subjects that is publicly known", check=_as(Whole))
     sources["subjects"] = interview("Where is that known from", "the protocol")
-    for name in (data["columns"] or ()) if found["space"] == "euclidean" else ():
+    is_named = found["space"] == "euclidean" and len(data["columns"]) == found["size"]
+    for name in data["columns"] if is_named else ():
         _ask_unit(name, found, interview)
     given["centre"] = interview(
         "A rough response in the middle of all ranges, known without these data, as numbers with "
@@ -205,7 +221,7 @@ def _public_inputs(found, interview):
     if given["centre"] != "anywhere":
         sources["centre"] = interview("Where is that known from", "an earlier study")
         given["radius"] = interview(
-            "Largest distance from it that the released one may have there; none for any",
+            f"Largest distance from it{unit} that the released one may have there; none for any",
             "none",
             lambda text: None if text == "none" else _as(Above)(text),
         )
@@ -213,7 +229,9 @@ def _public_inputs(found, interview):
             sources["footpoint_radius"] = interview("Where is that known from", "the same")
     if given["radius"] and data["covariates"]:
         given["length"] = interview(
-            "Largest change over the range of a covariate", f"{2 * given['radius']:g}", _as(Above)
+            f"Largest change{unit} over the range of a covariate",
+            f"{2 * given['radius']:g}",
+            _as(Above),
         )
         sources["shooting_vector_length"] = interview("Where is that known from", "the same")
     given["description"] = interview("What the data are, in a line for readers", "records")
@@ -247,11 +265,25 @@ def _as(kind, many=False):
             return TypeAdapter(kind).validate_python(_list(text) if many else text)
         except ValidationError as problem:
             said = problem.errors()[0]["msg"]
-            raise DataError(
-                f"{text or 'nothing'} was given, and it {said[6].lower()}{said[7:]}"
-            ) from None
+            raise DataError(f"{text or 'nothing'} was given: {said[0].lower()}{said[1:]}") from None
 
     return check
+
+
+def _known(names, header):
+    """Names of a header, or of another table; one nearly in the header is a misprint."""
+    for name in names:
+        near = get_close_matches(name, header, n=1, cutoff=0.8)
+        if name not in header and near:
+            raise DataError(f"there is no column {name}: did you mean {near[0]}?")
+    return names
+
+
+def _range(text):
+    low, high = _as(tuple[Finite, Finite], many=True)(text)
+    if not low < high:
+        raise DataError(f"{text} was given: give the smaller number first")
+    return low, high
 
 
 def _of(*choices, many=False):
@@ -263,6 +295,7 @@ def _of(*choices, many=False):
 def _categories(text):
     """Numbers by words."""
     pairs = [] if text == "none" else [part.rpartition("=")[::2] for part in _list(text)]
-    return _as(dict[Annotated[str, Field(min_length=1)], Finite], False)(
-        {word.strip(): number.strip() for word, number in pairs}
-    )
+    found = {word.strip(): number.strip() for word, number in pairs}
+    if len(found) == 1 or "" in found:
+        raise DataError(f"{text} was given: give two words or more, such as F=0, M=1")
+    return _as(dict[str, Finite])(found)

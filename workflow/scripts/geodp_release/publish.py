@@ -176,6 +176,11 @@ def release(data, settings, *, tell=None, despite_check=False) -> Release:
     DataError
         One sentence, which does not tell of records.
     """
+    if data is not None and not hasattr(data, "iloc"):
+        raise DataError(
+            f"data are of type {type(data).__name__}: give a data frame of pandas, such as "
+            "pandas.DataFrame(data)"
+        )
     given = settings if isinstance(settings, dict) else load_keys(settings, loader=PlainLoader)
     if data is not None:
         given = given | {"data": {**(given.get("data") or {}), "source": "table", "path": FRAME}}

@@ -11,6 +11,7 @@ import csv
 import itertools
 import math
 import re
+import warnings
 import zipfile
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -29,8 +30,8 @@ LONGEST_NUMBER = 400
 # Characters that no text has: bytes that are no UTF-8 become U+DC80 to U+DCFF.
 END, RETURN = "\udc01", "\udc0d"
 
-# Rows of an Excel sheet among which the header is.
-HEADER_WITHIN = 100
+# Types of missing values in pandas.
+GONE = "NAType", "NaTType"
 
 # Longest cell of text; the least of what every platform takes.
 LONGEST_CELL = 2**31 - 1
@@ -102,6 +103,12 @@ class Table(ABC):
             return np.nan
         value = self.reading.number(text, name) if len(text) <= LONGEST_NUMBER else None
         return np.inf if value is None else value
+
+    def _shown(self, value):
+        """A value as the text of a cell, as `TableReading` has decimals."""
+        text = _text(value)
+        is_text = isinstance(value, str | bytes)
+        return text if is_text or self.reading.decimal == "." else text.replace(".", ",")
 
 
 class TextTable(Table):
@@ -257,7 +264,7 @@ class _ColumnTable(Table):
 
     def _texts(self, column):
         """Lists of texts, one or several, of a loaded column."""
-        return [[_text(each) for each in self._values(column)]]
+        return [[self._shown(each) for each in self._values(column)]]
 
     def records(self, names):
         """Number of each record, and the texts in columns, empty for no value."""
@@ -424,7 +431,7 @@ class ArrayTable(_ColumnTable):
 
     def _texts(self, array):
         if array.dtype.kind in "biufc":
-            return [[_text(each) for each in part.tolist()] for part in self._numbers(array)]
+            return [[self._shown(each) for each in part.tolist()] for part in self._numbers(array)]
         if array.dtype.kind in "mM":
             array = np.where(np.isnat(array), "", array.astype(str))
         return super()._texts(array)
@@ -506,87 +513,104 @@ class MatTable(ArrayTable):
 
 
 class FrameTable(_ColumnTable):
-    """A data frame of pandas."""
+    """A data frame of pandas.  Labels are texts."""
 
-    def __init__(self, path, reading, frame=None):
+    def __init__(self, path, reading, frame):
         super().__init__(path, reading)
         self._frame = frame
-        self.names = [_text(name).strip() for name in self._header()]
-
-    def _header(self):
-        return self._frame.columns
-
-    def _rows(self):
-        return self._frame
+        self.names = [_text(name).strip() for name in frame.columns]
 
     def _unfit(self, name, is_label):
-        kind = self._rows().iloc[:, self.names.index(name)].dtype
+        kind = self._frame.iloc[:, self.names.index(name)].dtype
         return str(kind) if not is_label and kind.kind in "mM" else None
 
     def _loaded(self, names):
-        frame = self._rows()
-        return {name: frame.iloc[:, self.names.index(name)] for name in names}
+        return {name: self._frame.iloc[:, self.names.index(name)] for name in names}
 
     def _numbers(self, column):
         if column.dtype.kind in "biuf":
             return [column.to_numpy(dtype=float, na_value=np.nan)]
-        [texts] = self._texts(column)
-        return [[self._number(text, column.name) for text in texts]]
+        return [[self._number(self._shown(each), "") for each in column.tolist()]]
 
     def _values(self, column):
-        return column.astype(object).where(column.notna(), None).tolist()
+        return list(map(_text, column.tolist()))
+
+    def _texts(self, column):
+        return [[self._shown(each) for each in column.tolist()]]
 
 
-class ExcelTable(FrameTable):
+class ExcelTable(_ColumnTable):
     """A sheet of an Excel file (.xlsx).
 
-    The first row with a value is the header; rows without one are passed over, as empty lines are.
+    The first row with a value is the header, of which alone anything is read before the records;
+    rows after the last value are none.  Labels are texts.
     """
 
-    def _header(self):
-        return self._read(HEADER_WITHIN).iloc[0]
+    def __init__(self, path, reading):
+        super().__init__(path, reading)
+        self._rows = None
+        with self._sheet() as (sheet, others):
+            rows = enumerate(sheet.iter_rows(values_only=True), start=1) if sheet else ()
+            filled = ((row, cells) for row, cells in rows if any(map(_text, cells)))
+            row, cells = next(filled, (0, ()))
+        if sheet is None:
+            raise DataError(
+                f"{path}: it has no sheet {reading.sheet} (there are: {few(others)}): correct the "
+                "key sheet"
+            )
+        if not cells:
+            raise DataError(f"{path}: the sheet is empty: give a header and one record a row")
+        self.first_row, self.names = row + 1, [_text(name).strip() for name in cells]
+        while not self.names[-1]:
+            self.names.pop()
+        if reading.sheet is None and others:
+            self.hint = f"; the first sheet is read, and the key sheet names another: {few(others)}"
 
-    def _rows(self):
-        return self._read(None).iloc[1:]
-
-    def records(self, names):
-        """Row of each record, as the sheet numbers them, and the texts in columns."""
-        for (_, texts), row in zip(super().records(names), self._rows().index, strict=True):
-            yield row + 1, texts
-
-    def _read(self, rows):
+    @contextmanager
+    def _sheet(self):
+        """The sheet, or None if it is not there, and names of the others; all without a word."""
         try:
-            import openpyxl  # noqa: F401
-            import pandas as pd
+            import openpyxl
         except ImportError:
             raise DataError(
-                f"{self.path}: Excel files need pandas and openpyxl: install geodp[excel], or save "
-                "the table as CSV"
+                f"{self.path}: Excel files need openpyxl: install geodp[excel], or save the table "
+                "as CSV"
             ) from None
-        sheet = self.reading.sheet
-        with open(self.path, "rb") as handle:
+        wanted = self.reading.sheet
+        with open(self.path, "rb") as handle, warnings.catch_warnings():
+            # Warnings quote cells.
+            warnings.simplefilter("ignore")
             try:
-                with pd.ExcelFile(handle, engine="openpyxl") as book:
-                    is_there = sheet is None or sheet in book.sheet_names
-                    chosen = sheet if sheet and is_there else 0
-                    found = pd.read_excel(book, chosen, header=None, dtype=object, nrows=rows)
+                book = openpyxl.load_workbook(handle, read_only=True, data_only=True)
+                self.sheets = book.sheetnames
+                chosen = self.sheets[0] if wanted is None else wanted
+                found = book[chosen] if chosen in self.sheets else None
+                yield found, [name for name in self.sheets if name != chosen]
             except Exception:  # of many kinds, and their words may quote data
                 raise DataError(
                     f"{self.path}: it cannot be read as an Excel file (.xlsx): save it anew"
                 ) from None
-        self.sheets = book.sheet_names
-        others = [name for name in self.sheets if name != sheet]
-        if not is_there:
-            raise DataError(
-                f"{self.path}: it has no sheet {sheet} (there are: {few(others)}): correct the key "
-                "sheet"
-            )
-        if sheet is None and len(others) > 1:
-            self.hint = f"; the first sheet is read, and the key sheet names another: {few(others)}"
-        found = found.dropna(how="all")
-        if found.empty:
-            raise DataError(f"{self.path}: the sheet is empty: give a header and one record a row")
-        return found
+
+    def _loaded(self, names):
+        if self._rows is None:
+            with self._sheet() as (sheet, _):
+                self._rows = list(sheet.iter_rows(min_row=self.first_row, values_only=True))
+            while self._rows and not any(map(_text, self._rows[-1])):
+                self._rows.pop()
+        places = {name: self.names.index(name) for name in names}
+        return {
+            name: [row[at] if at < len(row) else None for row in self._rows]
+            for name, at in places.items()
+        }
+
+    def _numbers(self, column):
+        return [[self._number(self._shown(each), "") for each in column]]
+
+    def _values(self, column):
+        return list(map(_text, column))
+
+    def _texts(self, column):
+        return [[self._shown(each) for each in column]]
 
 
 class _JoinedFile(RecordFile):
@@ -609,7 +633,7 @@ class _JoinedFile(RecordFile):
 class JoinedTable(Table):
     """A table with columns of a second one, of whose rows the first with a label counts.
 
-    Texts of labels are compared without blanks at their ends.
+    Labels are compared character by character, as those of subjects are.
     """
 
     def __init__(self, first, label, second, second_label):
@@ -620,9 +644,9 @@ class JoinedTable(Table):
 
     def numbered(self, columns):
         """See `Table.numbered`."""
-        first, _ = self._parts
-        own = [name for name in columns if name in first.names]
-        return [*first.numbered(own), *(name for name in columns if name not in first.names)]
+        first, second = self._parts
+        tables = ((first if name in first.names else second, name) for name in columns)
+        return [each for table, name in tables for each in table.numbered([name])]
 
     def refuse_unfit(self, numbers, labels):
         """Refuse columns of either table; see `Table.refuse_unfit`."""
@@ -642,7 +666,7 @@ class JoinedTable(Table):
         counts = {name: len(first.numbered([name])) for name in own}
         for number, (key, *texts) in first.records([label, *own]):
             found = {name: [texts.pop(0) for _ in range(counts[name])] for name in own}
-            joined = rows.get(key.strip(), empty)
+            joined = rows.get(key, empty)
             found |= {name: [text] for name, text in zip(others, joined, strict=True)}
             yield number, [text for name in names for text in found[name]]
 
@@ -651,14 +675,15 @@ class JoinedTable(Table):
         (first, _), (label, _) = self._parts, self._labels
         rows = self._joined([])
         alike = {simple_label(key): key for key in rows}
-        keys = (key.strip() for _, (key,) in first.records([label]))
-        return {key: alike.get(simple_label(key)) for key in keys if key not in rows}
+        keys = (key for _, (key,) in first.records([label]))
+        return {key: alike.get(simple_label(key)) for key in keys if key and key not in rows}
 
     def _joined(self, names):
         """Texts in columns of the second table, by label."""
         rows: dict = {}
         for _, (key, *texts) in self._parts[1].records([self._labels[1], *names]):
-            rows.setdefault(key.strip(), texts)
+            if key.strip():
+                rows.setdefault(key, texts)
         return rows
 
 
@@ -872,11 +897,14 @@ def _label(value):
 
 def _text(value):
     """A value as the text of a cell."""
-    if value is None or value != value:
-        return ""
-    if isinstance(value, bytes):
-        return value.decode(errors="surrogateescape")
-    if isinstance(value, float):
-        # A whole number is written as one, as labels are.
-        return str(value).removesuffix(".0")
-    return str(int(value) if isinstance(value, bool) else value)
+    try:
+        if value is None or type(value).__name__ in GONE or value != value:
+            return ""
+        if isinstance(value, bytes):
+            return value.decode(errors="surrogateescape")
+        if isinstance(value, float):
+            # A whole number is written as one, as labels are.
+            return str(value).removesuffix(".0")
+        return str(int(value) if isinstance(value, bool) else value)
+    except Exception:  # an object in a data frame may raise anything
+        return f"<{type(value).__name__}>"

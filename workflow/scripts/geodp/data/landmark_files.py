@@ -19,7 +19,10 @@ from geodp.errors import DataError
 CENTROID_SIZE, OTHER_NUMBER = "centroid_size", " landmarks in place of "
 
 # Of digitisers for a missing landmark, in both coordinates; NA and the like are no numbers.
-MISSING = {*MISSING_CODES, -999.0, -1.0}
+MISSING = {*MISSING_CODES, -999.0}
+
+# Sections of morphologika; whatever else stands in brackets is a name.
+SECTIONS = "individuals landmarks dimensions names labels labelvalues rawpoints wireframe polygons"
 
 
 class _LandmarkReading(TableReading):
@@ -49,7 +52,7 @@ class LandmarkFile(Table):
         for number, (landmarks, fields) in enumerate(self._specimens(), start=1):
             values = dict(zip(self._columns, self._cells(landmarks), strict=True)) | fields
             if CENTROID_SIZE in names:
-                values[CENTROID_SIZE] = _centroid_size(landmarks, fields.get("SCALE"))
+                values[CENTROID_SIZE] = self._centroid_size(landmarks, fields.get("SCALE"))
             yield number, [values.get(name, "") for name in names]
 
     def _cells(self, landmarks):
@@ -57,24 +60,42 @@ class LandmarkFile(Table):
         if len(landmarks) != wanted:
             said = f"{len(landmarks)}{OTHER_NUMBER}{wanted}"
             return [said, *[""] * (2 * wanted - 1)]
+        return [text for pair in self._pairs(landmarks) for text in pair]
+
+    def _pairs(self, landmarks):
+        """Landmarks as pairs of texts, empty ones for one that is missing."""
+        numbers = [[self.reading.number(text, "") for text in pair] for pair in landmarks]
         return [
-            text
-            for pair in landmarks
-            for text in (("", "") if len(pair) != 2 or _is_missing(pair) else pair)
+            ("", "")
+            if len(pair) != 2 or None in pair or (pair[0] == pair[1] and pair[0] in MISSING)
+            else texts
+            for pair, texts in zip(numbers, landmarks, strict=True)
         ]
+
+    def _centroid_size(self, landmarks, scale):
+        """The root of the summed squared distances of landmarks from their middle, as text."""
+        numbers = [
+            self.reading.number(text, "") for pair in self._pairs(landmarks) for text in pair
+        ]
+        factor = 1.0 if scale is None else self.reading.number(scale, "")
+        if None in (*numbers, factor):
+            return ""
+        points = np.reshape(numbers, (-1, 2))
+        return self._shown(float(factor * np.linalg.norm(points - points.mean(axis=0))))
 
     @abstractmethod
     def _specimens(self):
         """Pairs of texts of the landmarks of each specimen, and its fields."""
 
-    def _lines(self):
+    def _lines(self, keep_blank=False):
         with open(self.path, encoding="utf-8-sig", errors="surrogateescape") as text:
             for line in text:
-                if line.strip():
+                if line.strip() or keep_blank:
                     yield line.strip()
 
     def _tokens(self, lines):
-        return [word for line in lines for word in re.split(r"[\s,]+", line) if word]
+        blanks = r"\s+" if self.reading.decimal == "," else r"[\s,]+"
+        return [word for line in lines for word in re.split(blanks, line) if word]
 
 
 class TpsFile(LandmarkFile):
@@ -106,6 +127,13 @@ class TpsFile(LandmarkFile):
         if found is not None:
             yield found
 
+    def _pairs(self, landmarks):
+        """As of other files; -1 is a code in an image, where no other number is below 0."""
+        numbers = [self.reading.number(text, "") or 0.0 for pair in landmarks for text in pair]
+        if min((each for each in numbers if each != -1.0), default=0.0) >= 0.0:
+            landmarks = [pair if pair != ["-1", "-1"] else ["", ""] for pair in landmarks]
+        return super()._pairs(landmarks)
+
 
 class NtsFile(LandmarkFile):
     """A matrix of NTSYS: ``1 20L 16 0 DIM=2`` (specimens, numbers of each), labels, numbers."""
@@ -123,6 +151,11 @@ class NtsFile(LandmarkFile):
                 "like 1 20L 16 0 DIM=2"
             )
         self._size = int(found[1]), int(found[3])
+        if self._size[1] != 2 * landmarks:
+            raise DataError(
+                f"{path}: its specimens have {self._size[1]} numbers, and {landmarks} landmarks "
+                f"{2 * landmarks}: make the numbers of landmarks equal"
+            )
         self._labelled, self._missing = (bool(found[2]), bool(found[4])), found[6]
 
     def _content(self):
@@ -130,17 +163,30 @@ class NtsFile(LandmarkFile):
 
     def _specimens(self):
         _, *lines = self._content()
-        (number, size), (rows, columns) = self._size, self._labelled
-        words = self._tokens(lines)
-        labels, words = words[: number * rows], words[number * rows :]
-        words = words[size * columns :]
-        words = ["" if word == self._missing else word for word in words]
-        for index in range(number):
-            row = words[index * size : (index + 1) * size]
-            yield (
-                list(zip(row[0::2], row[1::2], strict=False)),
-                {"ID": labels[index] if labels else ""},
+        (number, size), (has_labels, has_names) = self._size, self._labelled
+        labels, lines = self._split(lines, number * has_labels)
+        _, lines = self._split(lines, size * has_names)
+        each, rest = divmod(len(lines), max(number, 1))
+        if rest or (number and not each):
+            raise DataError(
+                f"{self.path}: it has {len(lines)} lines of numbers for {number} specimens: write "
+                "each specimen on as many lines of its own"
             )
+        for index in range(number):
+            row = self._tokens(lines[index * each : (index + 1) * each])
+            row = ["" if word == self._missing else word for word in row]
+            pairs = list(zip(row[0::2], row[1::2], strict=False))
+            yield pairs if len(row) == size else row, {"ID": labels[index] if labels else ""}
+
+    def _split(self, lines, number):
+        """So many words, on lines of their own or several a line, and the lines after them."""
+        found: list = []
+        for end, line in enumerate(lines):
+            if len(found) >= number:
+                return found, lines[end:]
+            # Commas may be in labels.
+            found += line.split()
+        return found, []
 
 
 class MorphologikaFile(LandmarkFile):
@@ -151,14 +197,20 @@ class MorphologikaFile(LandmarkFile):
     def __init__(self, path, reading, landmarks):
         super().__init__(path, reading, landmarks)
         # What stands before the names and values of specimens.
-        self._labels = self._tokens(self._sections().get("labels", []))
+        found = self._sections()
+        if self._tokens(found.get("dimensions", [])) not in ([], ["2"]):
+            raise DataError(f"{path}: its landmarks are not in the plane: give planar ones")
+        self._labels = self._tokens(found.get("labels", []))
         self.names += self._labels
 
     def _sections(self):
+        """Lines of each section; within one a blank line is one of a specimen."""
         found: dict = {}
-        for line in self._lines():
-            if line.startswith("["):
-                lines = found.setdefault(line.strip("[]").strip().casefold(), [])
+        lines: list = []
+        for line in self._lines(keep_blank=True):
+            name = line.strip("[]").strip().casefold()
+            if line.startswith("[") and name in SECTIONS.split():
+                lines = found.setdefault(name, [])
             else:
                 lines.append(line)
         return found
@@ -171,7 +223,7 @@ class MorphologikaFile(LandmarkFile):
             # A quotation mark and a name stand before the points of a specimen.
             if line.startswith("'"):
                 specimens.append([])
-            elif specimens:
+            elif line and specimens:
                 specimens[-1].append(self._tokens([line]))
         for index, points in enumerate(specimens):
             labels = self._tokens(values[index : index + 1])
@@ -182,20 +234,6 @@ class MorphologikaFile(LandmarkFile):
 def is_morphologika(start):
     """Whether a file that starts with these bytes is one of morphologika."""
     return start.lstrip(b"\xef\xbb\xbf \r\n\t").lower().startswith(b"[individuals]")
-
-
-def _is_missing(pair):
-    values = [finite_number(text) for text in pair]
-    return None in values or (values[0] == values[1] and values[0] in MISSING)
-
-
-def _centroid_size(landmarks, scale):
-    """The root of the summed squared distances of landmarks from their middle, as text."""
-    if any(len(pair) != 2 or _is_missing(pair) for pair in landmarks):
-        return ""
-    points = np.array(landmarks, dtype=float).reshape(-1, 2)
-    factor = 1.0 if scale is None else finite_number(scale)
-    return "" if factor is None else repr(float(factor * np.linalg.norm(points - points.mean(0))))
 
 
 # By suffix; morphologika has none of its own.
