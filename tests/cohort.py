@@ -1,8 +1,10 @@
 """A cohort in flat space and settings of its release, for the command and for the workflow."""
 
 import csv
+from pathlib import Path
 
 import numpy as np
+import yaml
 
 from geodp_release.ledger import Ledger
 
@@ -35,6 +37,9 @@ SETTINGS = {
     "ledger": "mine.ledger",
     "folder": "out/trial",
 }
+
+# Mistakes in settings and in files of releases, with what is said of them.
+REFUSALS = yaml.safe_load((Path(__file__).parent / "unit" / "refusals.yaml").read_text())
 
 
 def write_cohort(folder, allowed):

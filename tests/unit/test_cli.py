@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from cohort import COLUMNS, DIM, NUMBER, SETTINGS, write_cohort
+from cohort import COLUMNS, DIM, NUMBER, REFUSALS, SETTINGS, write_cohort
 
 from geodp import SPD, DataError, Ledger, Release
 from geodp.manifolds.landmark_maps import fourier_harmonics
@@ -259,34 +259,9 @@ def test_a_release_is_made_once(released, capsys):
 
 
 MISTAKES = [
-    ("seed", 1, "mine.yaml: key seed is refused: a release draws its random bits from"),
-    ("public.seed", 1, "mine.yaml: key public.seed is refused"),
-    ("bugdet", 1, "mine.yaml: key bugdet is unknown: did you mean budget?"),
-    ("sources.center", "x", "mine.yaml: key sources.center is unknown: did you mean centre?"),
-    ("sources.centre", "\x1b[2J", "sources.centre: it is not one line of printable"),
-    ("data.source", "study", "mine.yaml: key data.source: 'study' is not known"),
-    ("data.columns", ["c1"], "key data.columns: 1 columns make no point of"),
-    ("data.outline", True, "key data.outline: points of Euclidean R^8 have no outline"),
-    ("data.covariate", "who", "key data.covariate: who is named twice, or is the subject"),
-    ("public.covariate_range", [50], "public.covariate_range: [50] is too short a list: give 2"),
-    ("public.shooting_vector_length", [1, -1], "public.shooting_vector_length[1]: -1 is too small"),
-    ("public.shooting_vector_length", None, "key public.shooting_vector_length is missing: add it"),
-    ("public.centre", "identity", "public.centre: Euclidean R^8 has no centre called identity"),
-    ("public.centre", [1.0], "public.centre: its 1 numbers make no point of"),
-    ("public.centre", "nowhere.csv", "nowhere.csv cannot be read"),
-    ("units", {"ages": "years"}, "mine.yaml: key units.ages is unknown: did you mean age?"),
-    ("budget", {"epsilon": [1]}, "key budget.epsilon: [1] has none of its forms: give a number or"),
+    *REFUSALS["settings"],
     ("budget", {"epsilon": f"0.{'1' * 99}"}, "budget.epsilon: it has more than 100 characters"),
     ("budget", {"epsilon": 10**99}, "budget.epsilon: a budget of 1e+99 is not between"),
-    ("budget", {"rho": "0.1"}, 'budget: rho needs a delta, such as "1e-6"'),
-    ("budget", {"epsilon": "1", "rho": "1"}, "mine.yaml: key budget: give one of epsilon and rho"),
-    ("budget", {"rho": "0.5", "delta": "1e-6"}, "accounts in epsilon and the release in rho"),
-    ("predictions", [95], "mine.yaml: key predictions[0]: 95 is outside covariate_range"),
-    ("predictions", [[50, 1]], "predictions[0]: it has 2 values, and there are 1 covariates"),
-    ("covariate", "\u202eega", "key covariate: it is not one line of printable characters"),
-    ("covariate", ["a", "b"], "key covariate: it has 2 names, and public.covariate_range 1 ranges"),
-    ("ledger", "other.ledger", "/other.ledger is not there or no file"),
-    ("folder", "mine.csv/x", "key folder: mine.csv/x cannot be written"),
 ]
 
 
@@ -298,21 +273,11 @@ def test_mistakes_are_refused_in_a_sentence_and_spend_nothing(holder, capsys, ke
 
 
 DEEP = ", line 1: more than 10 lists or mappings lie in each other"
-NO_SETTINGS = {
-    "name: a\nname: b\n": ", line 2: the key name stands in line 1 already",
-    "name: [a\n": ", line 2: it is not YAML: mend its punctuation or indentation",
-    "": ": it has no keys",
-    "name: a\n": ": key data is missing: add it",
+NO_SETTINGS = dict(REFUSALS["texts"]) | {
     "[" * 10**5: DEEP,
     "a: " + "{a: " * 5000: DEEP,
-    "? [a, b]\n: c\n": ", line 1: a key is a list or a mapping: give text",
-    "name: a\n? {a: b}\n: c\n": ", line 2: a key is a list or a mapping: give text",
-    "a: &a [x]\nb: [*a, *a]\n": ", line 2: an alias is refused: write the value out",
-    "a: !!int x\n": ", line 1: the tag tag:yaml.org,2002:int is refused: remove it",
-    "a: 2026-13-41\n": ": it has a date that is none: put it in quotes",
     "a: " + "9" * 5000: ", line 1: a number has more than 100 characters: round it",
     "a: 1" + ":59" * 5000: ", line 1: a text has more than 10000 characters: shorten it",
-    'a: "\\0"': ", line 1: a text has a character that no file has: remove it",
     "# " + "x" * 10**6: " has more than 1000000 characters: give a smaller file",
 }
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import yaml
-from cohort import COLUMNS, DIM, NUMBER, SETTINGS
+from cohort import COLUMNS, DIM, NUMBER, REFUSALS, SETTINGS
 from scipy.linalg import block_diag
 
 import geodp
@@ -687,37 +687,12 @@ def test_the_command_releases_means_and_several_covariates(covariates, holder, c
     assert np.mean(second - first) == pytest.approx(0.2, abs=0.1)
 
 
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        ({"data": {"covariate": "age"}}, "it names 1 columns, and public.covariate_range has 2"),
-        ({"covariate": ["age"]}, "it has 1 names, and public.covariate_range 2 ranges"),
-        ({"predictions": [60, 70]}, "it has 1 values, and there are 2 covariates"),
-        ({"predictions": [[60, 2]]}, "2 is outside covariate_range, 0 to 1"),
-        ({"data": {"covariate": ["age", "c1"]}}, "column c1 of a point is the covariate too"),
-        ({"data": {"covariate": ["age", "age"]}}, "age is named twice, or is the subject"),
-        ({"data": {"covariate": ["age", "who"]}}, "who is named twice, or is the subject"),
-        ({"public": {"shooting_vector_length": None}}, "shooting_vector_length is missing"),
-        ({"data": {"source": "simulated outlines", "number": 400}}, "outlines have one covariate"),
-        ({"data": {"covariate": ["age", "height"]}}, "there is no column height"),
-        ({"public": {"covariate_spread": "even"}}, "covariate_spread"),
-        ({"public": {"shooting_vector_length": [1.0]}}, "shooting_vector_length has 1 values"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "says"), REFUSALS["covariates"])
 def test_settings_of_several_covariates_are_checked(changes, says, holder, capsys):
     assert_refused(settings_with(2), changes, says, capsys)
 
 
-@pytest.mark.parametrize(
-    ("key", "changes"),
-    [
-        ("covariate", {"covariate": "age"}),
-        ("predictions", {"predictions": [[]]}),
-        ("public.shooting_vector_length", {"public": {"shooting_vector_length": 0.2}}),
-        ("public.covariate_spread", {"public": {"covariate_spread": "two groups"}}),
-        ("public.transformation", {"public": {"transformation": "log"}}),
-    ],
-)
+@pytest.mark.parametrize(("key", "changes"), REFUSALS["means"])
 def test_what_a_mean_has_no_use_for_is_refused(key, changes, holder, capsys):
     says = f"key {key}: a mean has no covariate: remove it"
     assert_refused(settings_with(0), changes, says, capsys)

@@ -12,6 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from cohort import REFUSALS
 from conftest import SPACES
 
 from geodp import (
@@ -245,90 +246,16 @@ def test_a_file_is_whole_or_not_there(example, tmp_path, monkeypatch):
             example.save(folder)
 
 
-# Place, value and message, of which `OTHERWISE` is said where the rest of the file says otherwise.
 OTHERWISE = "it does not agree with the rest of the file: give a file as Release.save wrote it"
 CHANGES = [
-    ("format", "geodp release 1", 'its format is not "geodp release 10"'),
-    ("extra", 1, "key extra is unknown"),
-    ("footpoint", [1.0, 0.0], r"key footpoint: it is not an array of shape \(3,\)"),
-    ("footpoint", [1.0, 0.0, "x"], "key footpoint: it is not an array"),
-    ("footpoint", {"real": [1, 0, 0], "imaginary": [0, 0, 0]}, "key footpoint: it is not an array"),
-    ("footpoint", [2.0, 0.0, 0.0], "key footpoint: it is no point of sphere"),
-    ("shooting_vectors.0", [5.0, 5.0, 5.0], r"shooting_vectors\[0\]: it is not tangent"),
-    ("shooting_vectors", [], "key shooting_vectors: there is not one for each covariate"),
-    ("number", "5", "key number: '5' has the wrong type: give a number"),
-    ("number", 6.0, "key number: it is not that of its subjects"),
-    ("far", 1.0, "key far: it is not that of its stages"),
-    ("covariate_moments", [0.0], "key covariate_moments: they are not means"),
-    ("covariate_moments", [0.9, 0.1], "key covariate_moments: they are not means"),
-    ("guarantee", None, "key guarantee: None has the wrong type"),
-    ("guarantee.hypotheses", [], "guarantee.hypotheses: they are not those of the theorem"),
-    ("guarantee.hypotheses.1.state", "holds", "they are not those of the theorem"),
-    ("guarantee.hypotheses.1.by_holder", "all is well", "they are not those of the theorem"),
-    ("guarantee.hypotheses.0", "R1", "they are not those of the theorem"),
-    ("plan.predicted.error", True, "key plan.predicted.error: True has the wrong type"),
-    ("plan.predicted", {}, "key plan.predicted.error is missing: add it"),
-    ("plan.budget.amount", "0", "key plan.budget: epsilon: a budget must be above zero"),
-    ("plan.budget.amount", 0.75, f"key plan.budget.amount: {OTHERWISE}"),
-    ("plan.budget.amount", "0.25", "its stages cost 0.369.* more than the budget 0.25"),
-    ("plan.budget.amount", "1e-999999999", "a budget of 1e-999999999 is not between"),
+    *REFUSALS["files"],
+    ("plan.assumptions.shooting_vector_length", 10**400, "length: 1000.* give a number or"),
     ("plan.budget.amount", "0." + "1" * 99, "100 characters at most"),
-    ("plan.budget.unit", "rho", "rho needs a delta"),
-]
-CHANGES += [
-    (f"plan.assumptions.{name}", value, message)
-    for name, value, message in [
-        ("covariate_range", "12", "covariate_range: '12' has the wrong type: give a list"),
-        ("covariate_range", [[20.0, 70.1]], f"key plan.assumptions.covariate_range: {OTHERWISE}"),
-        ("covariate_range", [1.0], "covariate_range is .*: give two numbers"),
-        ("shooting_vector_length", [[1, 2], [3]], r"length\[0\]: \[1, 2\] has the wrong type"),
-        ("shooting_vector_length", 10**400, "shooting_vector_length: 1000.* give a number or"),
-        ("manifold.name", "torus", "no manifold 'torus' of size 2: give one"),
-        ("manifold.name", ["sphere"], "no manifold"),
-        ("manifold.size", 10**9, "no manifold 'sphere' of size 1000000000"),
-        ("manifold.landmark_map", {"matrix": 1}, "landmark map: it is not a"),
-        ("subjects", True, "key plan.assumptions.subjects: True has the wrong type"),
-        ("subjects", 0, "subjects is 0: give a whole number"),
-        ("neighbours", "none", "neighbours is 'none': give one of"),
-        ("neighbours", ADD_OR_REMOVE, "key plan.stages: they are not those of its guarantee"),
-        ("residual_scale", -1.0, "residual_scale is -1.0: give a positive number"),
-        ("centre", [2.0, 0.0, 0.0], "centre is no point of sphere"),
-        ("sources", {"centre": "red\x1b[31m"}, "a line of printable text"),
-        ("sources", {"center": "x"}, "sources: 'center' is 'x'"),
-    ]
-]
-CHANGES += [
-    (f"plan.stages{place}", value, message)
-    for place, value, message in [
-        ("", [], "key plan.stages: they are not those of its guarantee"),
-        (".1", 1, r"key plan.stages\[1\].kind is missing"),
-        (".0.epsilon", "1/100", "which does not cost its budget"),
-        (".0.points", 63, "give a power of two"),
-        (".0.points", "64", rf"key plan.stages\[0\].points: {OTHERWISE}"),
-        (".0.extra", 1, rf"key plan.stages\[0\]: {OTHERWISE}"),
-        (".2.prior", [0.1], "1 numbers for the 2 parts of a state"),
-        (".1.kind", "CountStage", "key plan.stages: they are not those of its guarantee"),
-        (".2.kind", "OwnStep", "'OwnStep' is not known: give one of PointsStage"),
-        (".2.kind", "MomentsStage", rf"key plan.stages\[2\]: {OTHERWISE}"),
-        (".2.budget", "1/2", "more than the budget 0.750"),
-        (".2.budget", "1/0", r"key plan.stages\[2\].budget: '1/0' is not allowed"),
-        (".2.budget", "0/7", "give each one above zero"),
-        # It takes a minute to be read.
-        (".2.budget", "1e-999999999", "the budget of a stage is no fraction"),
-        (".2.budget", "9" * 401, "the budget of a stage is no fraction"),
-        (".2.budget", "1/100", rf"key plan.stages\[2\].noise.KNormNoise\[0\]: {OTHERWISE}"),
-        (".2.noise", {"KNormNoise": ["1"]}, rf"stages\[2\].noise.KNormNoise: {OTHERWISE}"),
-        (".2.unit", "rho", "of different units"),
-        (".2.clip", "0.1", rf"key plan.stages\[2\].clip: {OTHERWISE}"),
-    ]
+    ("plan.stages.2.budget", "9" * 401, "the budget of a stage is no fraction"),
 ]
 
 
-@pytest.mark.parametrize(
-    ("place", "to", "reason"),
-    CHANGES,
-    ids=[f"{place}-{k}" for k, (place, *_) in enumerate(CHANGES)],
-)
+@pytest.mark.parametrize(("place", "to", "reason"), CHANGES, ids=range(len(CHANGES)))
 def test_a_changed_file_is_one_sentence(place, to, reason, document, tmp_path):
     path, part = tmp_path / "release.json", document
     *before, last = (int(key) if key.isdigit() else key for key in place.split("."))
@@ -336,7 +263,7 @@ def test_a_changed_file_is_one_sentence(place, to, reason, document, tmp_path):
         part = part[key]
     part[last] = to
     path.write_text(json.dumps(document))
-    with pytest.raises(DataError, match=reason) as raised:
+    with pytest.raises(DataError, match=reason.replace("OTHERWISE", OTHERWISE)) as raised:
         Release.load(path)
     message = str(raised.value)
     assert message.startswith(f"{path} is not a release: ")
