@@ -14,6 +14,7 @@ from geodp.data.messages import few
 from geodp_release.assumptions import Assumptions
 from geodp_release.stages.far import far_away
 from geodp_release.subjects import mapped_records
+from geodp_release.templates import render
 
 # From this share of the records on, such as of swapped columns, nothing should be released.
 SUSPICIOUS_SHARE = 0.1
@@ -21,15 +22,6 @@ SUSPICIOUS_SHARE = 0.1
 # A record is far if it lies beyond the support by so many typical residuals.  Without radii it is
 # also far if its residual is so many times the one from which on a release counts it as far away.
 FAR = 3.0
-
-# What becomes of records that are invalid, outside, far or none of these, before and after.
-WOULD = (
-    "would not count",
-    "would be clipped",
-    "would hardly count",
-    "would be used as they are",
-)
-WERE = ("did not count", "were clipped", "hardly counted", "were used as they are")
 
 
 @dataclass(frozen=True)
@@ -74,25 +66,10 @@ class Inspection:
         rows : sequence of int, optional
             Row of each record in its table; by default records are named by their index, from 0.
         """
-        wrong, out, far, used = WERE if released else WOULD
         word, numbers = ("index", range(self.number)) if rows is None else ("row", rows)
-        kinds = {
-            f"are no records of the manifold and {wrong}": self.invalid,
-            f"have a covariate outside the public range and {out}": self.outside,
-            f"lie far from most others or from every geodesic that may be and {far}": self.far,
-        }
-        lines = [
-            f"{len(found)} of {self.number} records {what} "
-            f"({word} {few([numbers[each] for each in found])})."
-            for what, found in kinds.items()
-            if len(found)
-        ]
-        if self.one_covariate:
-            lines.append("All values of a covariate in its public range are the same.")
-        if self.looks_wrong:
-            remedy = "mend them before another release" if released else "do not release"
-            lines.append(f"Look for swapped columns, other units or another space: {remedy}.")
-        return "\n".join(lines or [f"All {self.number} records {used}."])
+        given = {"found": self, "released": released, "word": word}
+        given["names"] = lambda records: few([numbers[each] for each in records])
+        return render("inspection.txt.j2", None, **given).strip()
 
 
 def inspect_inputs(

@@ -22,6 +22,7 @@ from geodp_release.needed import planned, subjects_needed
 from geodp_release.reading import check_data_settings, read_data, refuse_missing
 from geodp_release.release import Release, release_geodesic
 from geodp_release.settings import FRAME, ReleaseSettings
+from geodp_release.templates import render
 
 # Said of every release that was made before, whether the data changed or not.
 OF_THEN = (
@@ -48,25 +49,10 @@ def predicted(settings, plan):
 
 def verdict(settings, plan):
     """What a plan promises, in a sentence."""
-    (unit, errors), what = predicted(settings, plan), plan.assumptions.what
-    any_scale, any_radius = plan.assumptions.residual_scale is None, plan.assumptions.wider > 1.0
-    error, blind = (f"{each:.3g} {unit}".strip() for each in errors[:2])
-    error += " that of least squares" * any_radius
-    unknown = ["radii"] * any_radius + ["residual scales"] * any_scale
-    if unknown:
-        error += f", typical of the {' and '.join(unknown)} that may be"
-    if not plan.is_noise:
-        if plan.assumptions.spreads:
-            error += f" ({errors[2]:.3g} if covariates cluster)"
-        return f"The predicted error is {error}, and {blind} for {what} drawn without data."
-    needed = subjects_needed(plan.assumptions, plan.budget)
-    remedy = f"about {needed} subjects would do with this budget"
-    if needed is None:
-        remedy = "no number of subjects would do with this budget, so give a larger one"
-    return (
-        f"The release would be noise, since its predicted error is {error}, more than a third of "
-        f"the {blind} of {what} drawn without data: {remedy}."
-    )
+    unit, errors = predicted(settings, plan)
+    needed = subjects_needed(plan.assumptions, plan.budget) if plan.is_noise else None
+    given = {"assumptions": plan.assumptions, "is_noise": plan.is_noise, "needed": needed}
+    return render("verdict.txt.j2", None, unit=unit, errors=errors, **given).strip()
 
 
 def publish(settings, tell=lambda words: None, *, plan=None, despite_check=False, for_holder=None):
