@@ -1,9 +1,9 @@
 """A cohort in flat space and settings of its release, for the command and for the workflow."""
 
-import csv
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import yaml
 
 from geodp_release.ledger import Ledger
@@ -42,15 +42,16 @@ SETTINGS = {
 REFUSALS = yaml.safe_load((Path(__file__).parent / "unit" / "refusals.yaml").read_text())
 
 
-def write_cohort(folder, allowed):
-    """Write the table of records, and a ledger that allows a budget."""
+def write_cohort(folder, allowed, with_sex=False):
+    """Write the table of records, of which sex may be a part, and a ledger of a budget."""
     rng = np.random.default_rng(11)
     ages = rng.uniform(51.0, 89.0, NUMBER)
     points = 0.2 + np.outer((ages - 70.0) / 40.0, np.full(DIM, 0.1))
     points += 0.1 * rng.normal(size=points.shape)
-    with open(folder / "mine.csv", "w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["who", "age", *COLUMNS])
-        for index, (age, point) in enumerate(zip(ages, points, strict=True)):
-            writer.writerow([f"patient{index:05d}", f"{age:.12f}", *(f"{x:.12f}" for x in point)])
+    table = pd.DataFrame({"who": [f"patient{index:05d}" for index in range(NUMBER)], "age": ages})
+    if with_sex:
+        table["sex"] = rng.integers(0, 2, NUMBER)
+        points += 0.2 * table[["sex"]].to_numpy()
+    table[COLUMNS] = points
+    table.to_csv(folder / "mine.csv", index=False, float_format="%.12f")
     Ledger.create(folder / "mine.ledger", allowed, "epsilon")

@@ -165,6 +165,21 @@ def test_curved_space_and_subjects_with_many_records():
     assert found.predict(X).shape == (number, DIM + 1)
 
 
+def test_several_columns_are_several_covariates():
+    X = np.random.default_rng(1).uniform(50.0, 90.0, (NUMBER, 2))
+    X[0, 1] = np.nan
+    y = np.nan_to_num((X - 70.0) / 40.0) @ np.eye(2, DIM) + 0.1
+    ranges, radii = ((50.0, 90.0),) * 2, {"footpoint_radius": 1.0, "shooting_vector_length": 1.5}
+    found = estimator(epsilon="10", covariate_range=ranges, residual_scale=0.1, **radii).fit(X, y)
+    assert (found.n_features_in_, found.shooting_vectors_.shape) == (2, (2, DIM))
+    assert found.score(X[1:], y[1:]) > 0.8
+    assert np.isnan(found.predict(X[:2])).all(axis=1).tolist() == [True, False]
+    with pytest.raises(ValueError, match="3 features"):
+        found.predict([[60.0, 60.0, 60.0]])
+    with pytest.raises(DataError, match="X has 3 columns"):
+        found.fit(np.ones((NUMBER, 3)), y)
+
+
 def test_every_fit_is_another_release_also_of_data_frames_in_a_pipeline():
     X, y = records()
     frame = pd.DataFrame(X, columns=["age"])

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import yaml
-from cohort import COLUMNS, DIM, NUMBER, REFUSALS, SETTINGS
+from cohort import COLUMNS, NUMBER, REFUSALS, SETTINGS, write_cohort
 from scipy.linalg import block_diag
 
 import geodp
@@ -634,17 +634,7 @@ def settings_with(covariates):
 @pytest.fixture
 def holder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    rng = np.random.default_rng(11)
-    ages, sexes = rng.uniform(51.0, 89.0, NUMBER), rng.integers(0, 2, NUMBER)
-    points = 0.2 + np.outer((ages - 70.0) / 40.0, np.full(DIM, 0.1)) + 0.2 * sexes[:, None]
-    points += 0.1 * rng.normal(size=points.shape)
-    with open("mine.csv", "w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["who", "age", "sex", *COLUMNS])
-        for index, (age, sex, point) in enumerate(zip(ages, sexes, points, strict=True)):
-            writer.writerow([f"patient{index}", age, sex, *point])
-    Ledger.create("mine.ledger", "3", "epsilon")
-    return tmp_path
+    write_cohort(tmp_path, "3", with_sex=True)
 
 
 @pytest.mark.parametrize("covariates", [0, 2])
@@ -706,29 +696,3 @@ def assert_refused(settings, changes, says, capsys):
     assert main(["release", "mine.yaml"]) == 2
     assert says in capsys.readouterr().err
     assert str(Ledger.open("mine.ledger").spent) == "0"
-
-
-def test_the_estimator_takes_several_columns():
-    rng = np.random.default_rng(1)
-    X = rng.uniform(0.0, 1.0, (3000, 2))
-    y = X @ rng.normal(size=(2, DIM)) + 0.1 * rng.normal(size=(3000, DIM))
-    found = geodp.PrivateGeodesicRegression(
-        epsilon="5",
-        manifold=geodp.Euclidean(DIM),
-        centre=np.zeros(DIM),
-        footpoint_radius=3.0,
-        shooting_vector_length=5.0,
-        covariate_range=((0.0, 1.0), (0.0, 1.0)),
-        residual_scale=0.1,
-        subjects=3000,
-        neighbours="replace one subject",
-        unit=ONE_EACH,
-    ).fit(X, y)
-    assert found.n_features_in_ == 2
-    assert found.shooting_vectors_.shape == (2, DIM)
-    assert found.score(X, y) > 0.8
-    assert np.isnan(found.predict([[0.5, np.nan]])).all()
-    with pytest.raises(ValueError, match="3 features"):
-        found.predict([[0.5, 0.5, 0.5]])
-    with pytest.raises(geodp.DataError, match="X has 3 columns"):
-        found.fit(np.ones((3000, 3)), y)
