@@ -450,17 +450,6 @@ def test_a_command_whose_output_nobody_reads_goes_on(holder):
 # --- The holder's file ---
 
 
-def test_what_tells_of_records_goes_to_a_new_file_for_its_owner(holder, capsys):
-    rewrite(no_numbers)
-    assert main(["release", "mine.yaml", "--for-holder", "seen.txt"]) == 0
-    shown = capsys.readouterr()
-    assert shown.out.endswith("For the holder of the data alone: seen.txt\n")
-    assert "400 of 400" not in shown.out + shown.err
-    seen = Path("seen.txt").read_text()
-    assert "400 of 400 records are no records of the manifold and did not count" in seen
-    assert stat.S_IMODE(Path("seen.txt").stat().st_mode) == 0o600
-
-
 @pytest.mark.parametrize("taken", ["mine.csv", "link", "nowhere/seen.txt"])
 def test_the_holders_file_is_never_overwritten(holder, capsys, taken):
     Path("link").symlink_to("elsewhere")
@@ -621,6 +610,9 @@ def test_public_inputs_that_were_read_off_the_data_are_told_to_the_holder_alone(
     write(changed(read_off))
     assert main(["release", "mine.yaml", "--for-holder", "seen.txt"]) == 0
     shown, seen = "".join(capsys.readouterr()), Path("seen.txt").read_text()
+    assert shown.endswith("For the holder of the data alone: seen.txt\n")
+    assert "All 400 records were used as they are." in seen
+    assert stat.S_IMODE(Path("seen.txt").stat().st_mode) == 0o600
     shown += "".join(path.read_text() for path in Path("out/trial").iterdir())
     for words in warnings_:
         assert f"warning: {words}" in seen

@@ -2,11 +2,8 @@
 
 import pickle
 import re
-import subprocess
-import sys
 import warnings
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -17,7 +14,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 
-import geodp
 from geodp import (
     SPD,
     Assumptions,
@@ -425,15 +421,6 @@ def test_no_record_is_kept(fitted):
     assert digits
     assert digits.isdisjoint(repr(abs(float(number)))[:10] for number in numbers)
     np.testing.assert_array_equal(pickle.loads(saved).predict(X), fitted.predict(X))
-
-
-def test_the_library_does_without_scikit_learn():
-    asked = (
-        "import sys, geodp; geodp.release_geodesic, geodp.plan_release, geodp.Release; "
-        "sys.exit('sklearn' in sys.modules)"
-    )
-    path = {"PYTHONPATH": str(Path(geodp.__file__).parents[1])}
-    subprocess.run([sys.executable, "-c", asked], env=path, check=True)
 
 
 # scikit-learn's own checks

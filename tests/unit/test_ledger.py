@@ -4,7 +4,6 @@ import hashlib
 import multiprocessing
 import os
 import re
-import resource
 import signal
 import sqlite3
 import stat
@@ -439,30 +438,6 @@ def test_damaged_file_is_refused(ledger, path):
         with refused("is not a ledger or is damaged"):
             Ledger.open(damaged)
         assert damaged.read_bytes() == content
-
-
-@contextmanager
-def space(size):
-    """No file can grow beyond a size."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
-@pytest.mark.parametrize("size", [0, 1000, 20_000])
-def test_no_space(path, size):
-    if size < 20_000:
-        with space(size), refused(f"^{path} cannot be used"):
-            Ledger.create(path, "1", "epsilon")
-        assert os.listdir(path.parent) == []
-    ledger = Ledger.create(path, "1", "epsilon")
-    first = reserve(ledger, "first")
-    with space(size), refused(f"^{path} cannot be used"):
-        reserve(ledger, "second", description="mean shape " * 5000)
-    assert Ledger.open(path).entries() == (first,)
 
 
 @pytest.mark.parametrize("lock", ["IMMEDIATE", "EXCLUSIVE", "reads"])

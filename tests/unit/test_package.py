@@ -41,9 +41,15 @@ def test_names_are_there_and_nothing_else():
         geodp.Nothing  # noqa: B018
 
 
-def test_importing_the_library_loads_no_module_of_it():
-    """Nor NumPy: names are loaded when they are first used."""
-    asked = "import sys, geodp; print(sorted({'numpy', 'geodp.errors'} & set(sys.modules)))"
+@pytest.mark.parametrize(
+    ("use", "others"),
+    [
+        ("geodp", {"numpy", "geodp.errors"}),
+        ("geodp.release_geodesic, geodp.plan_release, geodp.Release", {"sklearn"}),
+    ],
+)
+def test_names_load_what_they_need_when_they_are_used(use, others):
+    asked = f"import sys, geodp; {use}; print(sorted({others} & set(sys.modules)))"
     run = subprocess.run(
         [sys.executable, "-c", asked],
         env=os.environ | {"PYTHONPATH": str(SCRIPTS)},

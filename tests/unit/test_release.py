@@ -6,10 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from conftest import SPACES
 
 from geodp import Assumptions, DataError, PrivacyBudget, ReleasePlan, Sphere, release_geodesic
-from geodp.manifolds.registry import make_manifold
 from geodp.samplers.integer_choice import generator_bits, system_bits
 from geodp_release import contributions, release
 from geodp_release.accounting import CONCENTRATED, PURE
@@ -211,27 +209,6 @@ def test_other_records_bits_and_spaces_have_no_guarantee(monkeypatch):
 
 
 # Releases
-
-
-@pytest.mark.parametrize(
-    ("budget", "neighbours"), [(PURE_BUDGET, REPLACE), (RHO_BUDGET, ADD_OR_REMOVE)]
-)
-@pytest.mark.parametrize("name", SPACES)
-def test_a_release_is_a_geodesic_in_the_support(name, budget, neighbours):
-    manifold = make_manifold(*SPACES[name])
-    assumptions = assumed(manifold, neighbours=neighbours)
-    plan = made_plan(assumptions, budget)
-    found = release_geodesic(plan, *example(assumptions), ONE_EACH)
-    assert manifold.invalid_reason(found.footpoint) is None
-    assert assumptions.support.contains(np.stack([found.footpoint, found.shooting_vector]))
-    assert found.guarantee.holds
-    assert found.guarantee.words().startswith(budget.words())
-    assert found.number >= 1.0
-    assert (found.number == NUMBER) or neighbours == ADD_OR_REMOVE
-    ends = found.predict([20.0, 45.0, 70.0])
-    np.testing.assert_allclose(ends[1], found.footpoint, atol=1e-9)
-    length = manifold.norm(found.footpoint, found.shooting_vector)
-    assert manifold.dist(ends[0], found.footpoint) == pytest.approx(0.5 * length, abs=1e-6)
 
 
 def test_a_release_holds_nothing_else_of_the_data(capfd, caplog):

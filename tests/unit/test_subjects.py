@@ -412,16 +412,6 @@ def test_no_number_makes_a_release_raise_or_warn(space, data):
 # Logarithms of covariates
 
 
-def test_a_logarithm_of_the_covariate_is_that_of_the_records():
-    """The same as records and a range of logarithms, but for rounding."""
-    logs = replace(SPHERE, covariate_range=tuple(np.log(RANGE)))
-    expected = grouped(np.log(X), assumptions=logs)
-    found = grouped(assumptions=replace(SPHERE, transformation="log"))
-    np.testing.assert_allclose(found.covariates, expected.covariates, atol=1e-14)
-    assert found.valid.all()
-    assert np.ptp(found.covariates - grouped().covariates) > 0.01
-
-
 @pytest.mark.parametrize("bad", [0.0, -1.0, -0.0, -np.inf, -1e308])
 def test_covariates_without_a_logarithm_are_those_of_unusable_records(bad):
     logs = replace(SPHERE, transformation="log")
@@ -438,8 +428,6 @@ def test_ends_of_a_range_of_logarithms_are_its_places():
     assert assumptions.middles == pytest.approx([middle])
 
 
-def test_a_range_without_a_logarithm_is_refused():
-    with pytest.raises(DataError, match="no logarithm"):
-        replace(SPHERE, covariate_range=(0.0, 1.0), transformation="log")
+def test_another_transformation_is_refused():
     with pytest.raises(DataError, match="give one of none, log"):
         replace(SPHERE, transformation="sqrt")
