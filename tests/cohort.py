@@ -1,5 +1,6 @@
 """A cohort in flat space and settings of its release, for the command and for the workflow."""
 
+import copy
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +41,18 @@ SETTINGS = {
 
 # Mistakes in settings and in files of releases, with what is said of them.
 REFUSALS = yaml.safe_load((Path(__file__).parent / "unit" / "refusals.yaml").read_text())
+
+
+def changed(parts=None, **more):
+    """Settings with other values of keys, such as "public.subjects"; ``None`` removes a key."""
+    settings = copy.deepcopy(SETTINGS)
+    for key, value in {**(parts or {}), **more}.items():
+        *section, name = key.split(".")
+        part = settings.setdefault(section[0], {}) if section else settings
+        part[name] = value
+        if value is None:
+            del part[name]
+    return settings
 
 
 def write_cohort(folder, allowed, with_sex=False):

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from cohort import REFUSALS
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
@@ -35,20 +36,7 @@ def test_budgets_are_exact_decimals_and_say_what_they_are():
     assert budget.epsilon <= float(said.split("(")[1].split(",")[0]) <= budget.epsilon + 1e-4
 
 
-@pytest.mark.parametrize(
-    ("given_", "says"),
-    [
-        *(((text,), "above zero") for text in ("0", "-1", "nan", "Infinity")),
-        *(((value,), "not a number") for value in ("much", True, None)),
-        *(((text,), "beyond which none means anything") for text in ("1e-10", "1e7", "1e400")),
-        (("1", "delta"), "give one of epsilon, rho"),
-        (("1", PURE, "1e-6"), "delta goes with rho"),
-        (("1", CONCENTRATED), "rho needs a delta"),
-        (("1", CONCENTRATED, "0"), "above zero"),
-        (("1", CONCENTRATED, "0.01"), "above 0.001"),
-        (("1", CONCENTRATED, "small"), "not a number"),
-    ],
-)
+@pytest.mark.parametrize(("given_", "says"), REFUSALS["budgets"])
 def test_budgets_that_make_no_sense_are_refused(given_, says):
     with pytest.raises(DataError, match=says):
         PrivacyBudget(*given_)

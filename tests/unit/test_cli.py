@@ -1,6 +1,5 @@
 """The command `geodp`: a release from its settings to its folder, once, and nothing private."""
 
-import copy
 import logging
 import os
 import re
@@ -15,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from cohort import COLUMNS, DIM, NUMBER, REFUSALS, SETTINGS, write_cohort
+from cohort import COLUMNS, DIM, NUMBER, REFUSALS, SETTINGS, changed, write_cohort
 
 from geodp import SPD, DataError, Ledger, Release
 from geodp.manifolds.landmark_maps import fourier_harmonics
@@ -29,18 +28,6 @@ from geodp_release.publish import plan_of
 from geodp_release.settings import read_settings
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def changed(parts=None, **more):
-    """Settings with other values of keys, such as "public.subjects"; ``None`` removes a key."""
-    settings = copy.deepcopy(SETTINGS)
-    for key, value in {**(parts or {}), **more}.items():
-        *section, name = key.split(".")
-        part = settings.setdefault(section[0], {}) if section else settings
-        part[name] = value
-        if value is None:
-            del part[name]
-    return settings
 
 
 # The page is drawn where it is looked at.

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import yaml
-from cohort import COLUMNS, NUMBER, REFUSALS, SETTINGS, write_cohort
+from cohort import COLUMNS, NUMBER, REFUSALS, changed, write_cohort
 from scipy.linalg import block_diag
 
 import geodp
@@ -615,20 +615,15 @@ def test_doubts_say_what_to_change_and_withhold_bands():
 # The command and the estimator
 
 
-def settings_with(covariates):
-    """Settings of the cohort's release, of its mean or with a second covariate."""
-    settings = yaml.safe_load(yaml.safe_dump(SETTINGS))
-    settings["budget"] = {"epsilon": "3"}
-    public = settings["public"]
-    if covariates == 0:
-        del settings["covariate"], settings["data"]["covariate"]
-        del public["covariate_range"], public["shooting_vector_length"]
-    else:
-        settings["covariate"] = ["age", "sex"]
-        settings["data"]["covariate"] = ["age", "sex"]
-        public["covariate_range"] = [[50, 90], [0, 1]]
-        public["covariate_spread"] = ["evenly", "two groups"]
-    return settings
+MEAN = dict.fromkeys(
+    ("covariate", "data.covariate", "public.covariate_range", "public.shooting_vector_length")
+)
+SEVERAL = {
+    "covariate": ["age", "sex"],
+    "data.covariate": ["age", "sex"],
+    "public.covariate_range": [[50, 90], [0, 1]],
+    "public.covariate_spread": ["evenly", "two groups"],
+}
 
 
 @pytest.fixture
@@ -639,7 +634,8 @@ def holder(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("covariates", [0, 2])
 def test_the_command_releases_means_and_several_covariates(covariates, holder, capsys, few_points):
-    Path("mine.yaml").write_text(yaml.safe_dump(settings_with(covariates)))
+    settings = changed(SEVERAL if covariates else MEAN, budget={"epsilon": "3"})
+    Path("mine.yaml").write_text(yaml.safe_dump(settings))
     assert main(["plan", "mine.yaml"]) == 0
     shown, what = capsys.readouterr().out, "a mean" if covariates == 0 else "a plane"
     model = "a regression of 8 responses on age and sex" if covariates else "a mean of 8 responses"
@@ -677,22 +673,20 @@ def test_the_command_releases_means_and_several_covariates(covariates, holder, c
     assert np.mean(second - first) == pytest.approx(0.2, abs=0.1)
 
 
-@pytest.mark.parametrize(("changes", "says"), REFUSALS["covariates"])
-def test_settings_of_several_covariates_are_checked(changes, says, holder, capsys):
-    assert_refused(settings_with(2), changes, says, capsys)
+WITHOUT = [
+    (MEAN, key, value, f"key {key}: a mean has no covariate: remove it")
+    for key, value in REFUSALS["means"]
+]
 
 
-@pytest.mark.parametrize(("key", "changes"), REFUSALS["means"])
-def test_what_a_mean_has_no_use_for_is_refused(key, changes, holder, capsys):
-    says = f"key {key}: a mean has no covariate: remove it"
-    assert_refused(settings_with(0), changes, says, capsys)
-
-
-def assert_refused(settings, changes, says, capsys):
-    for key, value in changes.items():
-        is_part = isinstance(value, dict) and "source" not in value
-        settings[key] = settings[key] | value if is_part else value
-    Path("mine.yaml").write_text(yaml.safe_dump(settings))
+@pytest.mark.parametrize(
+    ("given", "key", "value", "says"),
+    [*((SEVERAL, *refusal) for refusal in REFUSALS["covariates"]), *WITHOUT],
+)
+def test_settings_of_means_and_of_several_covariates_are_checked(
+    given, key, value, says, holder, capsys
+):
+    Path("mine.yaml").write_text(yaml.safe_dump(changed(given | {key: value})))
     assert main(["release", "mine.yaml"]) == 2
     assert says in capsys.readouterr().err
     assert str(Ledger.open("mine.ledger").spent) == "0"
