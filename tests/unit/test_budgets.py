@@ -3,6 +3,7 @@
 from decimal import Decimal
 
 import pytest
+from cohort import REFUSALS
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -55,20 +56,7 @@ def test_rest_of_a_total_goes_to_the_other_block():
         assert all(tuple(budgets) == REGRESSION for budgets in found)
 
 
-BAD_GRIDS = [
-    *(
-        ({"total": "2", "footpoint": ["1"]}, names, r"^key: a total cannot be divided .*: give")
-        for names in (("all",), block_names(0), block_names(2))
-    ),
-    ({"totals": ["1", "2", "x"]}, REGRESSION, r"^key\.totals\[2\]: "),
-    ({"total": "0", "footpoint": ["1"]}, REGRESSION, r"^key\.total: "),
-    ({"total": "1", "shooting_vector": ["-1"]}, REGRESSION, r"^key\.shooting_vector\[0\]: "),
-    ({"total": "2.02", "footpoint": ["1", "2.020"]}, REGRESSION, "^key.footpoint.1.: .* leaves no"),
-    ({"total": "2.02", "footpoint": ["1", "3"]}, REGRESSION, "^key.footpoint.1.: .* leaves no"),
-]
-
-
-@pytest.mark.parametrize(("grid", "names", "says"), BAD_GRIDS)
+@pytest.mark.parametrize(("grid", "names", "says"), REFUSALS["grids"])
 def test_what_cannot_be_divided_is_refused_by_its_entry(grid, names, says):
     with pytest.raises(DataError, match=says):
         divided_budgets(grid, names, "key")

@@ -65,6 +65,7 @@ def picture(release, settings, covariates, level):
 
     assumptions = release.plan.assumptions
     manifold, withheld = assumptions.manifold, bool(release.doubts())
+    at_each = "At each covariate, the" if settings.names else "The"
     centre: dict[str, Any] | None = CENTRE
     if len(covariates) > PANELS:
         covariates = covariates[np.linspace(0, len(covariates) - 1, PANELS).round().astype(int)]
@@ -90,7 +91,7 @@ def picture(release, settings, covariates, level):
     caption += (
         f" {WITHHELD} see below."
         if withheld
-        else f" {promise} with probability {100 * level:g} % or more."
+        else f" {at_each} {promise} with probability {100 * level:g} % or more."
     )
     return svg[svg.index("<svg") :], caption
 
@@ -154,8 +155,7 @@ def _shapes(release, covariates, level, titles):
         figure, factor = _landmarks(before, shapes, radii, titles)
         what = "landmarks of the true shape all lie within their discs"
         below = f" Below: moves away from the public centre, magnified {factor} times."
-    at_each = "At each covariate, the" if titles[0] else "The"
-    return figure, f"Predicted shapes, of unit size and turned alike.{below}", f"{at_each} {what}"
+    return figure, f"Predicted shapes, of unit size and turned alike.{below}", what
 
 
 def _landmarks(before, shapes, radii, titles):
@@ -285,12 +285,11 @@ def _ellipses(release, covariates, level, titles):
     _title(upper, titles, matrices)
     lower[0].set_ylabel("radius against the\ncentre's (%)")
     lower[len(lower) // 2].set_xlabel("direction from the first axis (degrees)")
-    at_each = "At each covariate, the" if titles[0] else "The"
     return (
         figure,
         "Predicted matrices as ellipses, whose half axes are the roots of the eigenvalues. Below: "
         "radii of the ellipses in every direction, against those of the public centre.",
-        f"{at_each} whole true ellipse lies within the ring",
+        "whole true ellipse lies within the ring",
     )
 
 
@@ -338,8 +337,8 @@ def _map(release, settings, level):
     return (
         figure,
         f"Map of the released {what}.{ends}",
-        f"{'At each covariate, the' if names else 'The'} true point lies within a ball about the "
-        "released one, and the shaded region is all these balls: it does so",
+        "true point lies within a ball about the released one, and the shaded region is all these "
+        "balls: it does so",
     )
 
 
@@ -422,7 +421,7 @@ def _coordinates(release, settings, level):
     return (
         figure,
         f"{what}{first}{against}.{' Lines end where there are no subjects.' if ends else ''}",
-        f"{'At each covariate, the' if settings.names else 'The'} truth lies within all bands",
+        "truth lies within all bands",
     )
 
 
