@@ -1,5 +1,7 @@
 """Usual mistakes in all records or in some, and what the holder is told of them by a check."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +9,6 @@ from cohort import SETTINGS
 
 from geodp.data.column_names import point_columns
 from geodp_release import checking
-from geodp_release.publish import plan_of
 from geodp_release.settings import ReleaseSettings
 
 NUMBER = 200
@@ -60,10 +61,7 @@ def checked(space, points, ages=AGES, names=None, who=None, public=None, **data)
         | (public or {}),
     }
     settings = ReleaseSettings.model_validate(settings)
-    return checking.check_data(settings, PLANS.setdefault(repr(settings.public), plan_of(settings)))
-
-
-PLANS: dict = {}
+    return checking.check_data(settings, SimpleNamespace(assumptions=settings.assumptions))
 
 
 @pytest.fixture(autouse=True)
@@ -71,12 +69,6 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     # What follows from the plan has tests of its own.
     monkeypatch.setattr(checking, "spread_otherwise", lambda *_: [])
-    monkeypatch.setattr("test_misreadings.plan_of", lambda settings: Planned(settings.assumptions))
-
-
-class Planned:
-    def __init__(self, assumptions):
-        self.assumptions = assumptions
 
 
 SBP = RNG.normal(130.0, 9.0, size=(NUMBER, 1))
