@@ -376,13 +376,13 @@ def test_covariates_of_a_second_table_are_joined_by_subject(folder):
     assert np.flatnonzero(np.isnan(covariates[:, 0])).tolist() == [7]
     said = found_faults(path, join=join)
     assert "row 8, column age (joined from ages.csv): the value is missing" in said[0]
-    assert said[1] == "ages.csv has no row of p7: add it"
+    assert said[1] == "ages.csv has no row of 'p7': add it"
     # Labels are compared as those of subjects are.
     ages.replace("p3", "p3 ").to_csv("ages.csv", index=False)
     covariates, _, _ = read(path, join=join)
     assert np.flatnonzero(np.isnan(covariates[:, 0])).tolist() == [3]
     ages.iloc[1:].replace("p3", "P-03").to_csv("ages.csv", index=False)
-    assert "ages.csv has no row of p3, but one of P-03: write both alike" in found_faults(
+    assert "ages.csv has no row of 'p3', but one of 'P-03': write both alike" in found_faults(
         path, join=join
     )
     for refused_join, says in (

@@ -84,8 +84,8 @@ def faults(settings, covariates, points, subjects):
         lines += _first(
             list(table.unmatched().items()),
             lambda pair: (
-                f"{data.join.path} has no row of {_quoted(pair[0])}"
-                + (f", but one of {_quoted(pair[1])}: write both alike" if pair[1] else ": add it")
+                f"{data.join.path} has no row of '{_quoted(pair[0])}'"
+                + (f", but one of '{_quoted(pair[1])}': write both alike" if pair[1] else ": add it")
             ),
             "labels have no row there",
         )
