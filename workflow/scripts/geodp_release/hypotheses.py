@@ -5,6 +5,9 @@ the plan and on the code that runs it, never on a record.
 """
 
 from dataclasses import dataclass, replace
+from pathlib import Path
+
+import yaml
 
 from geodp.manifolds.kendall import ReducedPlanarShapes
 from geodp.manifolds.registry import MANIFOLDS
@@ -42,45 +45,10 @@ class Hypothesis:
 
 # As they are in a release, where no check has failed.
 HYPOTHESES = tuple(
-    Hypothesis(*each, ASSUMED if each[2] else HOLDS)
-    for each in (
-        (
-            "R1",
-            "records were grouped by their labels, up to the public limit of records each",
-            "the labels say whose each record is, and a number of subjects that is not hidden is "
-            "public",
-        ),
-        (
-            "R2",
-            "",
-            "assumptions, budget and stages were chosen, and names, sources and descriptions "
-            "written, without looking at the data",
-        ),
-        (
-            "R3",
-            # A check of contributions that failed would tell of a record.
-            "contributions are whole numbers, clipped as such, each of one subject alone: by how "
-            "they are computed, which tests examine, and not by a check of each release",
-            "",
-        ),
-        (
-            "R4",
-            "each stage is a mechanism of the theorem, with the noise that its budget asks, of a "
-            "plan and assumptions that the library made",
-            "",
-        ),
-        ("R5", "the budgets of the stages add up to the total at most", ""),
-        (
-            "R6",
-            "random bits came from the operating system",
-            "its random bits are fair and independent",
-        ),
-        (
-            "R7",
-            "",
-            "nothing else is released: no second draw, fit, log, running time or error message",
-        ),
-    )
+    Hypothesis(name, *parts, ASSUMED if parts[1] else HOLDS)
+    for name, parts in yaml.safe_load(
+        Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")
+    ).items()
 )
 
 # Spaces whose formulas take each record by itself.
