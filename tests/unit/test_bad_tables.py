@@ -3,10 +3,12 @@
 import math
 import re
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.io
+import yaml
 
 from geodp.data.tables import landmark_columns, read_table
 from geodp.errors import DataError
@@ -39,7 +41,6 @@ NOTED = [f"{line},{end}" for line, end in zip([*OUTLINES, *OUTLINES[1:]], "n?bcd
 NOTED = [line.replace(",n", ",note").replace(",?", ",") for line in NOTED]
 NOTED_TWICE = [*NOTED[:-1], f"{NOTED[-1][:-1]}g"]
 
-SPHERE = make_manifold("sphere", 2)
 SQUARE = {"covariate": "age", "columns": landmark_columns(4), "transformation": "log"}
 OUTLINE = {"covariate": "age", "columns": None, "subject": "subject", "outline": True}
 LATITUDES = {"covariate": "x", "columns": ["lat", "lon"], "coordinates": "latitude_longitude"}
@@ -67,7 +68,8 @@ def read(folder, kind, lines, **changes):
     _, space, settings = KINDS[kind]
     path = folder / "table.csv"
     path.write_bytes("\n".join(lines).encode("utf-8", "surrogateescape"))
-    return read_table(str(path), **({"manifold": make_manifold(*space)} | settings | changes))
+    settings = {"manifold": space} | settings | changes
+    return read_table(str(path), **settings | {"manifold": make_manifold(*settings["manifold"])})
 
 
 @contextmanager
@@ -81,39 +83,10 @@ def refused(start, says):
     assert not re.search(r"\n|\. [A-Z]|\.$", message)
 
 
-# A cell of a kind of table, and what is said.
-CELLS = [
-    ("squares", "3 y2=", "row 3, column y2: the value is missing: correct or remove the row"),
-    ("squares", "3 y2=  ", "row 3, column y2: the value is missing"),
-    ("squares", "2 x4=NaN", "row 2, column x4: 'NaN' is not a number: correct or remove the row"),
-    ("squares", "5 x4=inf", "row 5, column x4: 'inf' is not a number"),
-    ("squares", "4 x1=12mm", "row 4, column x1: '12mm' is not a number"),
-    ("squares", "4 x1=1_2", "row 4, column x1: '1_2' is not a number"),
-    ("squares", "4 age=old", "row 4, column age: 'old' is not a number"),
-    ("squares", '4 y4="7,5"', "row 4, column y4: '7,5' has a comma for its decimal point"),
-    ("squares", "4 rat= ", "row 4, column rat: the value is missing"),
-    ("squares", "4 x3=9999; 4 y3=9999", "row 4: landmark 3 at (9999, 9999) carries a code for a"),
-    ("squares", "4 x3=4000", "row 4: landmark 3 at (4000, 15) is over 10 times farther out than"),
-    ("squares", "5 x4=0; 5 y4=0", "row 5: landmarks 1 and 4 coincide: correct or remove the row"),
-    ("squares", "2 age=0", "row 2, column age: 0 has no logarithm: give a positive value or set"),
-    ("squares", "3 age=7; 4 age=7; 5 age=7", "column age is 7 in every row: a regression needs"),
-    ("matrices", "4 b=0.7", "row 4: not a point of SPD(2), since the matrix is not symmetric"),
-    ("matrices", "3 d=-2", "row 3: not a point of SPD(2), since the matrix is not positive"),
-    ("points", "3 c=0.5", "row 3: not a point of sphere S^2, since its length is 1.11803, not 1"),
-    ("points", "2 a=0; 2 b=0", "since its length is 0, not 1: correct or remove the row"),
-    ("points", "5 x=1e9", "row 5, column x: 1e9 is over 1000 times farther from the other values"),
-    ("degrees", "3 lat=120", "row 3, column lat: 120 is not between -90 and 90 degrees"),
-    ("outlines", "1 y3=z3", "row 1: there is no column y3 though there is a column x5: name the"),
-    ("outlines", "1 diagnosis=x20240131", "there is no column x6 though there is a column"),
-    ("outlines", "4 y5=; 4 x5=", "row 4: it has 4 landmarks and row 2 has 5: give all records"),
-    ("outlines", "3 y5=", "row 3, column y5: the value is missing"),
-    ("outlines", "5 x2=", "row 5, column x2: the value is missing"),
-    ("outlines", "2 x4=0; 2 y4=0", "row 2: landmarks 1 and 4 coincide"),
-    ("outlines", "4 x2=16; 4 y2=15; 4 x3=15; 4 y3=1", "row 4: the outline meets itself, its edge"),
-]
+REFUSED = yaml.safe_load(Path(__file__).with_name("bad_tables.yaml").read_text())
 
 
-@pytest.mark.parametrize(("kind", "edits", "says"), CELLS)
+@pytest.mark.parametrize(("kind", "edits", "says"), REFUSED["cells"])
 def test_a_bad_cell_is_named(tmp_path, kind, edits, says):
     with refused(tmp_path / "table.csv", says):
         read(tmp_path, kind, edited(KINDS[kind][0], edits))
@@ -155,45 +128,7 @@ def test_bad_lines_are_named(tmp_path, kind, lines, says):
         read(tmp_path, kind, lines)
 
 
-# Settings that the table does not go with, and the argument that would help.
-SETTINGS = [
-    ("outlines", {"keep": {"diagnosis": "ad"}}, "keep",
-     "none of the 4 records has ad in column diagnosis (there are: AD, CN, MCI): correct keep"),
-    ("outlines", {"keep": {"diagnosis": ["FTD", "LBD"]}}, "keep", "has FTD or LBD in column"),
-    ("notes twice", {"keep": {"note": "x"}}, "keep", "note (there are: (empty), b, c, d, e, ...)"),
-    # Values that no two records share may name persons.
-    ("notes", {"keep": {"note": "x"}}, "keep", "8 records has x in column note: correct keep"),
-    ("outlines", {"keep": {"diagnosis": "AD", "sex": "M"}}, "keep",
-     "none of the 2 records the filters before it left has M in column sex (there are: F)"),
-    ("outlines", {"keep": {"diagnosis": "AD"}}, None, "at least 3 records and there are 2 after k"),
-    ("outlines", {"keep": {"gender": "F"}}, None, "row 1: there is no column gender (there are: "),
-    ("outlines", {"covariate_range": (50, 80)}, "covariate_range",
-     "row 5, column age: 88 lies outside 50 to 80: correct or remove the row, or change"),
-    ("outlines", {"covariate_range": (60, 90), "keep": {"sex": "F"}}, "covariate_range",
-     "row 2, column age: 55 lies outside 60 to 90"),
-    ("outlines", {"covariate_range": (90, 50)}, "covariate_range", "is 90 to 50: give a lower and"),
-    ("outlines", {"covariate_range": (0, 90), "transformation": "log"}, "covariate_range",
-     "covariate_range starts at 0, which has no logarithm: give a positive limit"),
-    ("outlines", {"manifold": SPHERE}, "outline", "a point of sphere S^2 has no landmarks and so"),
-    ("outlines", {"outline": False, "columns": landmark_columns(4)}, "outline",
-     "its records have 4 landmarks and those of the manifold 5: use a manifold of 4 landmarks"),
-    ("squares", {"columns": None, "manifold": make_manifold("kendall", 3)}, "outline",
-     "its records have 4 landmarks and those of the manifold 3"),
-    ("squares", {"columns": ["x1", "y1", "x2"]}, "columns", "3 columns are no landmarks: name x"),
-    ("matrices", {"columns": list("abcdx"), "manifold": make_manifold("spd", 3)}, "columns",
-     "column x of a point is the covariate too: name each coordinate's own column"),
-    ("matrices", {"columns": ["a", "b"]}, "columns",
-     "give 4, the coordinates in row-major order, or 3, the upper triangle row by row"),
-    ("matrices", {"columns": list("aa")}, "columns", "column a of a point is named more than once"),
-    ("points", {"columns": ["a", "b"], "manifold": make_manifold("euclidean", 3)}, "columns",
-     "2 columns make no point of Euclidean R^3: give 3, the coordinates in row-major order"),
-    ("degrees", {"columns": ["lat"]}, "columns", "1 columns are no latitude and longitude: name t"),
-    ("degrees", {"manifold": make_manifold("sphere", 3)}, "coordinates",
-     "latitude and longitude are of the sphere S^2, not of sphere S^3"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("kind", "changes", "argument", "says"), SETTINGS)
+@pytest.mark.parametrize(("kind", "changes", "argument", "says"), REFUSED["settings"])
 def test_settings_that_a_table_does_not_go_with(tmp_path, kind, changes, argument, says):
     with refused(tmp_path / "table.csv", says) as problem:
         read(tmp_path, kind, KINDS[kind][0], **changes)

@@ -19,6 +19,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import numpy as np
+import yaml
 
 from geodp.data.messages import RecordFile, few
 from geodp.data.records import TableReading
@@ -692,40 +693,6 @@ def simple_label(label):
     return re.sub(r"[\s_-]|(?<!\d)0+(?=\d)", "", label.casefold())
 
 
-# What says of a file that it is none of those that are read.
-OTHER_FORMATS = {
-    ".xls": "an Excel file of the old format: save it as .xlsx",
-    ".xlsb": "a binary Excel file: save it as .xlsx",
-    ".ods": "an OpenDocument file: save it as .xlsx or CSV",
-    ".sav": "an SPSS file: save it as CSV",
-    ".dta": "a Stata file: save it as CSV",
-    ".sas7bdat": "a SAS file: save it as CSV",
-    ".rds": "a file of R: save it as CSV",
-    ".rdata": "a file of R: save it as CSV",
-    ".json": "JSON: save it as CSV",
-    ".feather": "a Feather file: save it as Parquet",
-    ".pkl": "a pickled object of Python: save it as Parquet or CSV",
-    ".npy": "an array without a name: save it with others as .npz",
-    ".nii": "an image: save a number for each record and column as CSV",
-}
-
-
-# What the first bytes of a file say of it, whatever its name.
-PACKED = {
-    b"PK\x03\x04": (
-        "a packed file, such as Excel's",
-        "rename it to end in .xlsx, or save it as CSV",
-    ),
-    b"\xd0\xcf\x11\xe0": ("a file of the old Office, such as Excel's", "save it as .xlsx or CSV"),
-    b"PAR1": ("a Parquet file", "rename it to end in .parquet"),
-    b"$FL2": ("a file of SPSS", "save it as CSV"),
-    b"<stata_dta>": ("a file of Stata", "save it as CSV"),
-    b"\x1f\x8b": ("a packed file", "unpack it"),
-    b"%PDF": ("a PDF file", "save its table as CSV"),
-    b"{": ("JSON", "save it as CSV"),
-}
-
-
 def table_kind(path, text=TextTable, key=""):
     """The class of the table in a file, by its name and first bytes.
 
@@ -734,8 +701,9 @@ def table_kind(path, text=TextTable, key=""):
     from geodp.data.landmark_files import LANDMARK_FILES, MorphologikaFile, is_morphologika
 
     suffix = Path(path).suffix.lower()
-    if suffix in OTHER_FORMATS:
-        raise DataError(f"{path} is {OTHER_FORMATS[suffix]}")
+    others = yaml.safe_load(Path(__file__).with_name("other_formats.yaml").read_text())
+    if suffix in others["suffixes"]:
+        raise DataError(f"{path} is {others['suffixes'][suffix]}")
     try:
         with open(path, "rb") as file:
             start = file.read(1024)
@@ -747,9 +715,9 @@ def table_kind(path, text=TextTable, key=""):
     kinds |= LANDMARK_FILES
     if suffix in kinds:
         return kinds[suffix]
-    for mark, (format_, remedy) in PACKED.items():
-        if start.startswith(mark):
-            raise DataError(f"{path} is no text, but {format_}: {remedy}")
+    for mark, what in others["marks"].items():
+        if start.startswith(mark.encode("latin-1")):
+            raise DataError(f"{path} is no text, but {what}")
     return MorphologikaFile if is_morphologika(start) else text
 
 
