@@ -30,30 +30,8 @@ def holder(tmp_path, monkeypatch):
     return tmp_path
 
 
-CLINIC = """
-euclidean
-sbp
-age, sex
-
-none
-50, 90
-a protocol
-no
-years
-F=0, M=1
-
-400
-a protocol
-mmHg
-125
-a textbook
-60
-
-
-
-a trial
-2
-"""
+CLINIC = "euclidean|sbp|age, sex||none|50, 90|a protocol|no|years|F=0, M=1||400|a protocol|mmHg|"
+CLINIC = [*(CLINIC + "125|a textbook|60||||a trial|2").split("|")]
 PLACES = ["sphere", "day", "", "none", "0, 9", *[""] * 4, "1500", "", "anywhere", "", ""]
 TENSORS = ["spd", "none", "id", "", "300", "", "1, 0, 0, 1, 0, 1", "", "0.00002", "", "", ""]
 SKULLS = ["3", "kendall", "age", "ID", "a.csv", "who", "none", "6, 18", *[""] * 4, "40", *[""] * 4]
@@ -68,7 +46,7 @@ def wrote(table, text, answers, monkeypatch):
 
 
 def test_settings_are_written_from_a_header_and_public_answers(monkeypatch, capsys):
-    found = wrote("clinic.csv", "id,age,sex,sbp\n", CLINIC.splitlines()[1:], monkeypatch)
+    found = wrote("clinic.csv", "id,age,sex,sbp\n", CLINIC, monkeypatch)
     assert found.data.columns == ["sbp"]
     assert found.data.categories == {"sex": {"F": 0.0, "M": 1.0}}
     assert (found.data.subject, found.names) == ("id", ["age", "sex"])

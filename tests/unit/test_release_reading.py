@@ -14,6 +14,7 @@ import openpyxl
 import pandas as pd
 import pytest
 import scipy.io
+import yaml
 from cohort import SETTINGS
 from hypothesis import given
 from hypothesis import strategies as st
@@ -728,20 +729,8 @@ def test_parquet_without_pyarrow_is_refused_in_a_sentence(folder, monkeypatch):
 
 # --- What the holder is told ---
 
-FAULTS = {
-    "text": (2, "M", "a: 'M' is not a number: correct or remove the row (label p2)"),
-    "empty": (2, "", "row 4, column a: the value is missing"),
-    "decimal comma": (2, "1,5", "row 4, column a: '1,5' has a comma for its decimal point"),
-    "long": (2, "9" * 500, "row 4, column a: its 500 characters are no number"),
-    "characters that do not print": (2, "\x1b[2J", r"column a: '\x1b[2J' is not a number"),
-    "covariate": (1, "old", "row 4, column age: 'old' is not a number"),
-    "label": (0, " ", "column who: the label is missing, so that the record counts for nobody"),
-    "blanks": (0, "p1 ", "column who: 'p1' and 'p1 ' differ in blanks, case, hyphens or leading"),
-    "case": (0, "P1", "column who: 'p1' and 'P1' differ in blanks, case, hyphens or leading"),
-    "far": (2, "1e150", "row 4: it is too far from public.centre to be computed with"),
-    "lines": (4, "two\nlines", "row 5 spans lines 4 to 5: a line break inside quotes, column com"),
-    "rows in a quote": (4, "\np,1,2,3,\nq,1,2,3,\n", "the quote in line 4, column comment, is not"),
-}
+TOLD = Path(__file__).with_name("bad_tables.yaml")
+FAULTS = yaml.safe_load(TOLD.read_text(encoding="utf-8"))["faults"]
 
 
 @pytest.mark.parametrize(("at", "text", "line"), FAULTS.values(), ids=FAULTS)

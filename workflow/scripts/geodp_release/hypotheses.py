@@ -45,8 +45,8 @@ class Hypothesis:
 
 # As they are in a release, where no check has failed.
 HYPOTHESES = tuple(
-    Hypothesis(name, *parts, ASSUMED if parts[1] else HOLDS)
-    for name, parts in yaml.safe_load(
+    Hypothesis(name, by_code, by_holder, ASSUMED if by_holder else HOLDS)
+    for name, (by_code, by_holder) in yaml.safe_load(
         Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")
     ).items()
 )

@@ -21,13 +21,7 @@ from geodp_release.settings import read_settings
 from geodp_release.subjects import ONE_EACH
 from geodp_release.templates import render
 
-SPACES = {
-    "euclidean": "numbers, such as a blood pressure, one or several",
-    "sphere": "directions or places, by latitude and longitude, or as unit vectors",
-    "spd": "symmetric positive definite matrices, such as covariances or tensors",
-    "kendall": "planar shapes, by landmarks x1, y1, x2, y2, ...",
-    "hyperbolic": "points of a hyperboloid",
-}
+SPACES = yaml.safe_load(Path(__file__).with_name("spaces.yaml").read_text(encoding="utf-8"))
 
 COVARIATE = re.compile("age|year|time|day|dose|sex|gender|alter|jahr|tage|centroid", re.IGNORECASE)
 SUBJECT = re.compile("(.*_)?id|id_.*|subject|patient|person|code", re.IGNORECASE)

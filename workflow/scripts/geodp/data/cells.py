@@ -513,8 +513,21 @@ class MatTable(ArrayTable):
         return array.reshape(len(array), -1).T.tolist()
 
 
-class FrameTable(_ColumnTable):
-    """A data frame of pandas.  Labels are texts."""
+class _ValueTable(_ColumnTable):
+    """A table of columns with any values in them.  Labels are texts."""
+
+    def _numbers(self, column):
+        return [[self._number(self._shown(each), "") for each in column]]
+
+    def _values(self, column):
+        return list(map(_text, column))
+
+    def _texts(self, column):
+        return [[self._shown(each) for each in column]]
+
+
+class FrameTable(_ValueTable):
+    """A data frame of pandas."""
 
     def __init__(self, path, reading, frame):
         super().__init__(path, reading)
@@ -531,20 +544,14 @@ class FrameTable(_ColumnTable):
     def _numbers(self, column):
         if column.dtype.kind in "biuf":
             return [column.to_numpy(dtype=float, na_value=np.nan)]
-        return [[self._number(self._shown(each), "") for each in column.tolist()]]
-
-    def _values(self, column):
-        return list(map(_text, column.tolist()))
-
-    def _texts(self, column):
-        return [[self._shown(each) for each in column.tolist()]]
+        return super()._numbers(column)
 
 
-class ExcelTable(_ColumnTable):
+class ExcelTable(_ValueTable):
     """A sheet of an Excel file (.xlsx).
 
     The first row with a value is the header, of which alone anything is read before the records;
-    rows after the last value are none.  Labels are texts.
+    rows after the last value are none.
     """
 
     def __init__(self, path, reading):
@@ -603,15 +610,6 @@ class ExcelTable(_ColumnTable):
             name: [row[at] if at < len(row) else None for row in self._rows]
             for name, at in places.items()
         }
-
-    def _numbers(self, column):
-        return [[self._number(self._shown(each), "") for each in column]]
-
-    def _values(self, column):
-        return list(map(_text, column))
-
-    def _texts(self, column):
-        return [[self._shown(each) for each in column]]
 
 
 class _JoinedFile(RecordFile):

@@ -2,6 +2,7 @@
 
 import re
 import reprlib
+from pathlib import Path
 
 import yaml
 from pydantic import ValidationError
@@ -17,36 +18,10 @@ LONGEST_FILE, LONGEST_TEXT, LONGEST_NUMBER, DEEPEST = 1_000_000, 10_000, 100, 10
 # No path has the first, and no UTF-8 the others.
 NO_CHARACTER = re.compile("[\0\ud800-\udfff]")
 
-# What to give, where a value has none of the forms of its key.
-FORMS = {
-    "literal_error": "{expected}",
-    "int_type": "an integer",
-    "float_type": "a number",
-    "string_type": "text",
-    "bool_type": "true or false",
-    "list_type": "a list",
-    "dict_type": "a mapping from keys to values",
-    "model_type": "a mapping from keys to values",
-    "model_attributes_type": "a mapping from keys to values",
-}
-
+_WORDS = yaml.safe_load(Path(__file__).with_name("remedies.yaml").read_text(encoding="utf-8"))
+FORMS = _WORDS["forms"]
 REMEDIES = {kind: f": {{found}} has the wrong type: give {form}" for kind, form in FORMS.items()}
-REMEDIES |= {
-    "missing": " is missing: add it",
-    "greater_than_equal": ": {found} is too small: give {ge:g} or more",
-    "greater_than": ": {found} is too small: give a number above {gt:g}",
-    "less_than_equal": ": {found} is too large: give {le:g} or less",
-    "less_than": ": {found} is too large: give a number below {lt:g}",
-    "finite_number": ": {found} is not finite: give a finite number",
-    "literal_error": ": {found} is not known: give one of {expected}",
-    "too_short": ": {found} is too short a list: give {min_length} entries or more",
-    "too_long": ": {found} is too long a list: give {max_length} entries at most",
-    "string_too_short": ": it is empty: give at least one character",
-    "string_too_long": ": it has more than {max_length} characters: give fewer",
-    "string_pattern_mismatch": ": {found} is not allowed: it must match {pattern}",
-    "refused": "{words}",
-    "value_error": ": {message}",
-}
+REMEDIES |= _WORDS["remedies"]
 
 
 class Loader(yaml.SafeLoader):
