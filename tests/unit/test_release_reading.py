@@ -383,9 +383,7 @@ def test_covariates_of_a_second_table_are_joined_by_subject(folder):
     covariates, _, _ = read(path, join=join)
     assert np.flatnonzero(np.isnan(covariates[:, 0])).tolist() == [3]
     ages.iloc[1:].replace("p3", "P-03").to_csv("ages.csv", index=False)
-    assert "ages.csv has no row of 'p3', but one of 'P-03': write both alike" in found_faults(
-        path, join=join
-    )
+    assert "ages.csv has no row of 'p3': write 'P-03' there so" in found_faults(path, join=join)
     for refused_join, says in (
         (join | {"path": "none.csv"}, "key data.join.path: none.csv cannot be read"),
         (join | {"subject": "name"}, "ages.csv, row 1: there is no column name"),
@@ -729,8 +727,7 @@ def test_parquet_without_pyarrow_is_refused_in_a_sentence(folder, monkeypatch):
 
 # --- What the holder is told ---
 
-TOLD = Path(__file__).with_name("bad_tables.yaml")
-FAULTS = yaml.safe_load(TOLD.read_text(encoding="utf-8"))["faults"]
+FAULTS = yaml.safe_load(Path(__file__).with_name("bad_tables.yaml").read_text())["faults"]
 
 
 @pytest.mark.parametrize(("at", "text", "line"), FAULTS.values(), ids=FAULTS)

@@ -84,20 +84,12 @@ def faults(settings, covariates, points, subjects):
         lines += _first(
             list(table.unmatched().items()),
             lambda pair: (
-                f"{data.join.path} has no row of '{_quoted(pair[0])}'"
-                + (
-                    f", but one of '{_quoted(pair[1])}': write both alike"
-                    if pair[1]
-                    else ": add it"
-                )
+                f"{data.join.path} has no row of '{_quoted(pair[0])}': "
+                + (f"write '{_quoted(pair[1])}' there so" if pair[1] else "add it")
             ),
             "labels have no row there",
         )
     return [*lines, *_rows(table)] if isinstance(table, TextTable) else lines
-
-
-def _but(label):
-    return f", but one of '{_quoted(label)}': write both alike"
 
 
 def _codes(source, records, names, start):

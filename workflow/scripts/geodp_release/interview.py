@@ -26,7 +26,6 @@ SPACES = yaml.safe_load(Path(__file__).with_name("spaces.yaml").read_text(encodi
 COVARIATE = re.compile("age|year|time|day|dose|sex|gender|alter|jahr|tage|centroid", re.IGNORECASE)
 SUBJECT = re.compile("(.*_)?id|id_.*|subject|patient|person|code", re.IGNORECASE)
 
-YES_NO: tuple = ("no", "yes")
 Whole = Annotated[int, Field(ge=1)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Above = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -182,7 +181,7 @@ def _covariate(name, found, interview):
             check=_range,
         )
         found["sources"]["covariate_range"] = interview("Where is that known from", "the protocol")
-        is_two = interview(f"Has {name} these two values alone", "no", _of(*YES_NO)) == "yes"
+        is_two = interview(f"Has {name} these two values alone", "no", _of("no", "yes")) == "yes"
         _ask_unit(name, found, interview)
     spread = "two groups" if is_two else "unknown"
     return {"name": name, "range": list(limits), "spread": spread, "words": words}
