@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 import threading
+from functools import cache
 from pathlib import Path
 from time import perf_counter
 
@@ -73,9 +74,14 @@ class _Parser(argparse.ArgumentParser):
         super().error(printable(message))
 
 
+@cache
+def _words():
+    return yaml.safe_load((Path(__file__).parent / "help.yaml").read_text(encoding="utf-8"))
+
+
 def _parser():
     # With what help says, which is the larger part of a parser.
-    words = yaml.safe_load((Path(__file__).parent / "help.yaml").read_text(encoding="utf-8"))
+    words = _words()
     shape = argparse.RawDescriptionHelpFormatter
     parser = _Parser(
         prog="geodp", description=words["about"], epilog=words["settings"], formatter_class=shape

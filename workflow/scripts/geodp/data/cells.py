@@ -16,6 +16,7 @@ import zipfile
 from abc import ABC, abstractmethod
 from collections import Counter
 from contextlib import contextmanager, nullcontext
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -691,6 +692,11 @@ def simple_label(label):
     return re.sub(r"[\s_-]|(?<!\d)0+(?=\d)", "", label.casefold())
 
 
+@cache
+def _other_formats():
+    return yaml.safe_load(Path(__file__).with_name("other_formats.yaml").read_text())
+
+
 def table_kind(path, text=TextTable, key=""):
     """The class of the table in a file, by its name and first bytes.
 
@@ -699,7 +705,7 @@ def table_kind(path, text=TextTable, key=""):
     from geodp.data.landmark_files import LANDMARK_FILES, MorphologikaFile, is_morphologika
 
     suffix = Path(path).suffix.lower()
-    others = yaml.safe_load(Path(__file__).with_name("other_formats.yaml").read_text())
+    others = _other_formats()
     if suffix in others["suffixes"]:
         raise DataError(f"{path} is {others['suffixes'][suffix]}")
     try:

@@ -99,7 +99,7 @@ class Runner:
         with ExitStack() as stack:
             for module, name, value in (
                 (publish, "plan_of", lambda settings: self.plan),
-                (publish, "verdict", lambda plan: "verdict"),
+                (publish, "verdict", lambda settings, plan: "verdict"),
                 (release_settings, "read_settings", lambda path: self.settings[Path(path).name]),
                 (release_ledger, "datetime", Clock),
                 (release_folder, "datetime", Clock),
