@@ -31,9 +31,23 @@ def holder(tmp_path, monkeypatch):
 
 
 CLINIC = "euclidean|sbp|age, sex||none|50, 90|a protocol|no|years|F=0, M=1||400|a protocol|mmHg|"
-CLINIC = [*(CLINIC + "125|a textbook|60||||a trial|2").split("|")]
+CLINIC = [*(CLINIC + "125|a textbook|60||||15|a trial|a trial|2").split("|")]
 PLACES = ["sphere", "day", "", "none", "0, 9", *[""] * 4, "1500", "", "anywhere", "", ""]
-TENSORS = ["spd", "none", "id", "", "300", "", "1, 0, 0, 1, 0, 1", "", "0.00002", "", "", ""]
+TENSORS = [
+    "spd",
+    "none",
+    "id",
+    "",
+    "300",
+    "",
+    "1, 0, 0, 1, 0, 1",
+    "",
+    "0.00002",
+    "",
+    "none",
+    "",
+    "",
+]
 SKULLS = ["3", "kendall", "age", "ID", "a.csv", "who", "none", "6, 18", *[""] * 4, "40", *[""] * 4]
 
 
@@ -53,6 +67,7 @@ def test_settings_are_written_from_a_header_and_public_answers(monkeypatch, caps
     assert found.assumptions.ranges.tolist() == [[50.0, 90.0], [0.0, 1.0]]
     assert found.assumptions.spreads == ("unknown", "two groups")
     assert (found.public.footpoint_radius, found.public.shooting_vector_length) == (60.0, 120.0)
+    assert (found.public.residual_scale, found.assumptions.without_source) == (15.0, {})
     assert found.units == {"age": "years", "sbp": "mmHg"}
     assert [found.contrast(k) for k in (0, 1)] == ["per unit", "M against F"]
     assert (found.value_words(1, 0.0), found.value_words(0, 54.5)) == ("F", "54.5")

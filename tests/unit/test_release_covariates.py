@@ -532,9 +532,9 @@ def test_bands_and_figures_end_where_subjects_do(manifold):
     assert 0.0 < made.error < np.min(made.band([10.5, 11.5]))
     settings = called(made, ["age"], [] if manifold.dtype is complex else ["a", "b", "c"])
     svg, caption = picture(made, settings, x, 0.95)
-    assert svg.count("no subjects here") == 1 or "end where" in caption
+    assert svg.count("too few subjects here") == 1 or "end where" in caption
     rows = folder.predictions(made, settings, x)
-    for row, there, note in zip(rows, [True, False], ["", "no subjects here"], strict=True):
+    for row, there, note in zip(rows, [True, False], ["", "too few subjects here"], strict=True):
         _, *numbers, said = row.values()
         assert ({*np.isfinite(numbers)}, said) == ({there}, note)
 

@@ -75,13 +75,9 @@ class _Parser(argparse.ArgumentParser):
 
 
 @cache
-def _words():
-    return yaml.safe_load((Path(__file__).parent / "help.yaml").read_text(encoding="utf-8"))
-
-
 def _parser():
     # With what help says, which is the larger part of a parser.
-    words = _words()
+    words = yaml.safe_load((Path(__file__).parent / "help.yaml").read_text(encoding="utf-8"))
     shape = argparse.RawDescriptionHelpFormatter
     parser = _Parser(
         prog="geodp", description=words["about"], epilog=words["settings"], formatter_class=shape
@@ -186,11 +182,13 @@ def _check(given):
     from geodp_release.settings import read_settings
 
     settings = read_settings(given.settings)
-    return 0 if _checked(settings, plan_of(settings)) else 1
+    passed, noted = _checked(settings, plan_of(settings))
+    _say(*noted, "Nothing was spent.")
+    return 0 if passed else 1
 
 
 def _checked(settings, plan):
-    """Check the data, say what is found and note it in the ledger; whether the check says yes."""
+    """Check the data, say what is found and note it; whether it says yes, and lines on notes."""
     from geodp_release.checking import check_data
     from geodp_release.reading import refuse_missing
 
@@ -204,8 +202,7 @@ def _checked(settings, plan):
         _say("The check says yes.")
     else:
         _say("The check says no: do not release before the data are mended.")
-    _say(*about_ledger, note(found.passed), "Nothing was spent.")
-    return found.passed
+    return found.passed, [*about_ledger, note(found.passed)]
 
 
 def _notes(settings, plan):
@@ -289,7 +286,8 @@ def _agreed(settings, plan, despite_check):
     ledger = Ledger.open(path)
     if is_paid(ledger, settings.key(plan)):
         return True
-    if not _checked(settings, plan) and not despite_check:
+    passed, _ = _checked(settings, plan)
+    if not passed and not despite_check:
         _say("To release all the same: geodp release --despite-check.")
         return False
     price = f"It spends {budget.amount} of {ledger.left:f} {budget.unit} left in {path}"

@@ -23,8 +23,8 @@ from geodp_release.templates import render
 
 SPACES = yaml.safe_load(Path(__file__).with_name("spaces.yaml").read_text(encoding="utf-8"))
 
-COVARIATE = re.compile("age|year|time|day|dose|sex|gender|alter|jahr|tage|centroid", re.IGNORECASE)
-SUBJECT = re.compile("(.*_)?id|id_.*|subject|patient|person|code", re.IGNORECASE)
+COVARIATE = re.compile("age|year|time|day|dose|alter|jahr|tage|centroid", re.IGNORECASE)
+SUBJECT = re.compile("(.*_)?id|id_.*|subject|patient|person|participant|code", re.IGNORECASE)
 
 Whole = Annotated[int, Field(ge=1)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -34,14 +34,8 @@ Above = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 class Interview:
     """Questions, each with a default and a check of its answer.
 
-    Parameters
-    ----------
-    ask : callable
-        Takes the text of a question and returns the answer, as `input` does.
-    tell : callable
-        Takes a sentence.
-    is_patient : bool
-        Whether to ask again where an answer cannot be used, rather than raise its `DataError`.
+    ``ask`` takes a question, as `input` does, and ``tell`` a sentence; where an answer cannot be
+    used one that ``is_patient`` asks again.
     """
 
     def __init__(self, ask, tell, is_patient):
@@ -63,18 +57,9 @@ class Interview:
 
 
 def new_settings(table, path, interview):
-    """Ask for the settings of a release from a table, and write them to a new file.
+    """Ask for the settings of a release from a table, and write them to a new file at a path.
 
-    Parameters
-    ----------
-    table, path : str
-        The table, and the file of settings.
-    interview : Interview
-
-    Raises
-    ------
-    DataError
-        The table cannot be read, the file is there, or the answers do not go together.
+    What cannot be read, overwritten or used is a `DataError`.
     """
     if Path(path).exists():
         raise DataError(f"{path} is there already: give another by --output")
@@ -156,11 +141,16 @@ def _opened(path, interview):
 
 def _joined(lacking, interview):
     """A second table that has the covariates which the first lacks."""
-    path = interview(f"File of the table with {', '.join(lacking)}")
-    names = open_table(path).names
-    for name in lacking:
-        if name not in names:
-            raise DataError(f"{path} has no column {name}, but {', '.join(names)}: correct it")
+
+    def opened(path):
+        found = open_table(path)
+        for name in lacking:
+            if name not in found.names:
+                raise DataError(f"{path} has no column {name}, but {', '.join(found.names)}")
+        return found
+
+    table = interview(f"File of the table with {', '.join(lacking)}", check=opened)
+    path, names = table.path, table.names
     guess = next(filter(SUBJECT.fullmatch, names), names[0])
     subject = interview("Its column of the same labels of subjects", guess, _of(*names))
     return {"path": path, "subject": subject}
@@ -227,6 +217,14 @@ def _public_inputs(found, interview):
             _as(Above),
         )
         sources["shooting_vector_length"] = interview("Where is that known from", "the same")
+    given["scale"] = given["radius"] and interview(
+        f"Standard deviation{unit} of responses about their trend, by earlier studies; none if it "
+        "is not known",
+        "none",
+        lambda text: None if text == "none" else _as(Above)(text),
+    )
+    if given["scale"]:
+        sources["residual_scale"] = interview("Where is that known from", "an earlier study")
     given["description"] = interview("What the data are, in a line for readers", "records")
     given["epsilon"] = interview(
         "Privacy budget epsilon of this release", "1", lambda text: str(parse_budget(text, "it"))
@@ -264,7 +262,7 @@ def _as(kind, many=False):
 
 
 def _known(names, header):
-    """Names of a header, or of another table; one nearly in the header is a misprint."""
+    """Names of columns; one that is nearly in the header is a misprint."""
     for name in names:
         near = get_close_matches(name, header, n=1, cutoff=0.8)
         if name not in header and near:

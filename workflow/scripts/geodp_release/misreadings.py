@@ -55,14 +55,8 @@ UNITS: dict[str, Callable] = {
 def misreadings(settings, numbers, names):
     """Sentences on readings of a table that fit better, with what to change; not private.
 
-    Parameters
-    ----------
-    settings : ReleaseSettings
-        With a table for its data.
-    numbers : ndarray, shape (n, k + m)
-        Those of covariates and of coordinates, as the file has them.
-    names : list of str
-        Of the m coordinates.
+    ``numbers`` (n, k + m) are those of covariates and coordinates, as the file has them, and
+    ``names`` those of the m coordinates.
     """
     data = settings.data
     covariates, coordinates = np.split(numbers, [len(data.covariates)], axis=1)
@@ -247,13 +241,7 @@ def _readings(data, manifold, count, names):
 def mistaken_shapes(manifold, points, name_of):
     """On single shapes that are near most others once two landmarks are swapped, or mirrored.
 
-    Parameters
-    ----------
-    manifold : Manifold
-    points : ndarray, shape (n, *point_shape)
-        Of `read_data`.
-    name_of : callable
-        From the index of a record to its name.
+    Of ``points`` (n, *point_shape) as `read_data` has them; ``name_of`` names one by its index.
     """
     if not has_landmarks(manifold) or manifold.landmarks > MOST_LANDMARKS:
         return []

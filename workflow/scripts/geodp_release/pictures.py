@@ -17,7 +17,7 @@ from geodp_release.doubts import WITHHELD
 from geodp_release.simulation import TWO_GROUPS
 
 LINE, BAND = "#14315f", "#a9c4e2"
-NOBODY = "no subjects here"
+NOBODY = "too few subjects here"
 CENTRE: dict[str, Any] = {"color": "0.5", "linewidth": 0.9, "linestyle": "--", "zorder": 2}
 
 POINT: dict[str, Any] = {"linestyle": "none", "marker": "x"}
@@ -333,7 +333,7 @@ def _map(release, settings, level):
             panel.annotate(value, line[end], textcoords="offset points", fontsize=8, **place)
         figure.set_figheight(4.0 * min(panel.get_aspect() * panel.get_data_ratio(), 1.3) + 0.8)
     what = f"curve along {' and '.join(names)}" if names else "mean"
-    ends = "" if np.all(there) else " It ends where there are no subjects."
+    ends = "" if np.all(there) else " It ends where subjects are too few, by noisy moments."
     return (
         figure,
         f"Map of the released {what}.{ends}",
@@ -420,7 +420,7 @@ def _coordinates(release, settings, level):
     ends = any(np.any(np.isnan(values)) for _, values, *_ in found)
     return (
         figure,
-        f"{what}{first}{against}.{' Lines end where there are no subjects.' if ends else ''}",
+        f"{what}{first}{against}.{' Lines end where subjects are too few.' if ends else ''}",
         "truth lies within all bands",
     )
 

@@ -726,24 +726,11 @@ def table_kind(path, text=TextTable, key=""):
 
 
 def open_table(path, text=TextTable, reading=None, landmarks=None, key=""):
-    """The table in a file, of which only the header is read.
+    """The table in a file, of which only the header is read; a `DataError` says why there is none.
 
-    Parameters
-    ----------
-    path : str
-        Names that end in .xlsx, .parquet, .npz, .mat, .tps or .nts say so; all others are text, of
-        `TextTable` or morphologika.
-    text : {TextTable, CheckedText}
-    reading : TableReading, optional
-    landmarks : int, optional
-        Number of landmarks of a record, where points have them.
-    key : str
-        What messages put before a path that cannot be opened.
-
-    Raises
-    ------
-    DataError
-        The file is no table, or cannot be opened.
+    Names that end in .xlsx, .parquet, .npz, .mat, .tps or .nts say so; all others are ``text``, the
+    class `TextTable` or `CheckedText`, or morphologika.  ``landmarks`` is their number in a record,
+    where points have them, and ``key`` stands in messages before a path that cannot be opened.
     """
     from geodp.data.landmark_files import LandmarkFile
 
