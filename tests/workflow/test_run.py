@@ -251,7 +251,8 @@ def test_command_takes_the_place_of_the_script_and_gets_its_arguments(ready, mon
     output, errors = process.communicate(timeout=PATIENCE)
     assert (process.returncode, errors) == (7, "")
     inside = f"{ready.root}/.venv"
-    values = ["/some/where", inside, f"{inside}/bin:{ready.tools}"]
+    library = f"{ready.root}/workflow/scripts:/some/where"
+    values = [library, inside, f"{inside}/bin:{ready.tools}"]
     assert json.loads(output) == [process.pid, arguments, values]
 
 

@@ -231,8 +231,8 @@ def ends_of_the_first_line():
     """Rows end as the first line does, though a quoted name of a column may hold another end."""
     made = TextTable.__init__
 
-    def making(table, path):
-        made(table, path)
+    def making(table, path, reading):
+        made(table, path, reading)
         with table._opened("") as text:
             line = next((each for each in text if each.strip() and each[0] != "#"), "")
         table._newline = "\n" if line.endswith("\n") and not line.endswith("\r\n") else ""
