@@ -80,7 +80,7 @@ def test_a_plan_needs_no_data_and_no_ledger(holder, capsys):
         "The ledger mine.ledger is not there",
         r"95 % bands have radius [\d.]+ at age 50, [\d.]+ at age 60, ",
         r"slopes reach [\d.]+ per unit of age to either side",
-        "No source is given for manifold, footpoint_radius, .* and neighbours: readers",
+        "No source is given for footpoint_radius, .* and subjects: readers",
         "No data were read and nothing was spent.",
     ):
         assert re.search(words, shown.out)
@@ -192,7 +192,7 @@ def test_a_release_is_a_folder_with_a_release_a_page_and_a_table(holder, drawn, 
         "make no outcome more than 7.39 times as probable.",
         "unknown (predicted errors are for even covariates and equal groups; bands",
         *("an earlier study", "nothing else is released", "python-flint", "geodp 0"),
-        "No source is stated for: space; radius of that ball; largest change over the range;",
+        "No source is stated for: radius of that ball; largest change over the range;",
         *("Data: points that were simulated.", "A regression of 8 responses on age (years), from"),
         *(f"<td>R{number}</td>" for number in range(1, 8)),
     ):

@@ -27,10 +27,9 @@ SCRIPTS = Path(__file__).parents[2] / "workflow" / "scripts"
 def holder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(folder_module, "picture", lambda *_: ("<svg/>", "Points."))
-    return tmp_path
 
 
-CLINIC = "euclidean|sbp|age, sex||none|50, 90|a protocol|no|years|F=0, M=1||400|a protocol|mmHg|"
+CLINIC = "euclidean|sbp|age, sex||none|50, 90|a protocol|no|years|F=0, M=1|||400|a protocol|mmHg|"
 CLINIC = [*(CLINIC + "125|a textbook|60||||15|a trial|a trial|2").split("|")]
 PLACES = ["sphere", "day", "", "none", "0, 9", *[""] * 4, "1500", "", "anywhere", "", ""]
 TENSORS = [
@@ -89,9 +88,9 @@ def test_settings_are_written_from_a_header_and_public_answers(monkeypatch, caps
 
 def test_names_of_columns_tell_of_spaces(monkeypatch):
     Path("a.csv").write_text("who,age\n")
-    header = "id;Breite;Länge;day\n".encode("cp1252").decode("cp1252")
-    found = wrote("places.csv", header, [",", *PLACES], monkeypatch)
+    found = wrote("places.csv", "id;Breite;Panzerlänge;Länge;day\n", [",", *PLACES], monkeypatch)
     assert (found.data.decimal, found.data.coordinates) == (",", "latitude_longitude")
+    assert found.data.columns == ["Breite", "Länge"]
     found = wrote("tensors.csv", "id,Dxx,Dxy,Dyy,Dxz,Dyz,Dzz\n", TENSORS, monkeypatch)
     assert found.data.columns == ["Dxx", "Dxy", "Dxz", "Dyy", "Dyz", "Dzz"]
     assert (found.assumptions.manifold.size, found.public.footpoint_radius) == (3, 2e-5)
@@ -167,7 +166,5 @@ def test_a_data_frame_is_released_into_the_same_folder_and_ledger(capsys):
 def test_budgets_by_name_and_what_is_no_plan():
     assert PrivacyBudget(rho="0.1", delta="1e-6") == PrivacyBudget("0.1", "rho", "1e-6")
     assert PrivacyBudget(epsilon="1") == PrivacyBudget("1")
-    with pytest.raises(DataError, match="give one amount"):
-        PrivacyBudget("1", rho="1")
     with pytest.raises(DataError, match="give plan_release"):
         geodp.release_geodesic(None, None, None, None)

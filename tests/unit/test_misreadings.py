@@ -158,16 +158,6 @@ def test_cells_that_are_amiss_are_named():
     assert "row 2, column age: 'F' is not a number: give the words of age numbers by" in line
 
 
-NAMES = {
-    "sphere": (["id", "Länge_Grad", "Panzerlänge_cm", "Breite_Grad"], [3, 1]),
-    "spd": (["id", "age", "Dxx", "Dxy", "Dyy", "Dxz", "Dyz", "Dzz"], [2, 3, 5, 4, 6, 7]),
-    "spd whole": (["a11", "a21", "a12", "a22"], [0, 2, 1, 3]),
-    "kendall": (["x1", "x2", "x3", "y1", "y2", "y3", "id"], [0, 3, 1, 4, 2, 5]),
-    "none": (["id", "age", "sbp", "dbp", "x1", "y2"], None),
-}
-
-
-@pytest.mark.parametrize(("names", "places"), NAMES.values(), ids=NAMES)
-def test_names_tell_of_a_point(names, places):
-    found = point_columns(names)
-    assert (found and found.columns) == (places and [names[place] for place in places])
+def test_names_tell_of_a_point():
+    assert point_columns(["a11", "a21", "a12", "a22"]).columns == ["a11", "a12", "a21", "a22"]
+    assert point_columns(["id", "age", "sbp", "dbp", "x1", "y2"]) is None

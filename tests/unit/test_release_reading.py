@@ -456,18 +456,29 @@ def test_files_of_landmarks(folder, save, scale):
         assert "(label b)" in said[0]
 
 
-def test_what_a_specimen_of_nts_holds_changes_no_other(folder):
-    choices = LANDMARKS | {"covariate": "centroid_size"}
-    settings = settings_of(as_nts(SHAPES), **choices)
-    _, expected, _ = read_data(settings)
-    text = Path("s.nts").read_text()
-    for changed in (text.replace("b c", "b,x c"), text.replace(lines_of(SHAPES[1])[:6], "", 1)):
-        Path("s.nts").write_text(changed)
-        _, points, subjects = read_data(settings)
-        others = [0, 2, 3]
-        np.testing.assert_array_equal(points[others], expected[others])
-        assert [subjects[index] for index in others] == ["a", "c", "d"]
-    Path("s.nts").write_text(text + "1 2\n")
+CHANGES = [
+    (as_nts, "b c", "b,x c"),
+    (as_nts, lines_of(SHAPES[1])[:6], ""),
+    (as_morphologika, "\nb\n", "\n[labels]\n"),
+    (as_morphologika, "\n2\n3", "\n\n3"),
+    (as_morphologika, "'b\n", "'b\n[wireframe]\n"),
+]
+
+
+@pytest.mark.parametrize(("save", "old", "new"), CHANGES)
+def test_what_a_specimen_holds_changes_no_other(folder, save, old, new):
+    path, others = save(SHAPES), [0, 2, 3]
+    settings = settings_of(path, **LANDMARKS | {"covariate": "centroid_size"})
+    _, expected, subjects = read_data(settings)
+    Path(path).write_text(Path(path).read_text().replace(old, new, 1))
+    _, points, found = read_data(settings)
+    np.testing.assert_array_equal(points[others], expected[others])
+    assert [found[index] for index in others] == [subjects[index] for index in others]
+
+
+def test_an_nts_file_that_cannot_be_cut_into_specimens_is_refused(folder):
+    settings = settings_of(as_nts(SHAPES), **LANDMARKS | {"covariate": "centroid_size"})
+    Path("s.nts").write_text(Path("s.nts").read_text() + "1 2\n")
     with pytest.raises(DataError, match="it has 5 lines of numbers for 4 specimens"):
         read_data(settings)
     for header, says in (("1 4L 8 0", "have 8 numbers, and 3 landmarks 6"), ("1 4L", "like 1 20L")):

@@ -248,11 +248,13 @@ class Assumptions:
 
     @property
     def without_source(self):
-        """What the public inputs are that were given without a source, by their names."""
+        """What the public inputs are that say something of data, without a source, by name."""
+        choices = {"manifold", "records_per_subject", "neighbours"}
+        choices |= {"covariate_spread"} if {*self.spreads} == {UNKNOWN} else set()
         return {
             name: what
             for name, (what, _) in self.described().items()
-            if not self.sources.get(name)
+            if name not in {*self.sources} | choices
             and not isinstance(_tuple(getattr(self, name))[0], _Widest | None)
         }
 

@@ -65,9 +65,8 @@ def new_settings(table, path, interview):
         raise DataError(f"{path} is there already: give another by --output")
     stem = Path(table).with_suffix("")
     name = re.sub("[^A-Za-z0-9_-]+", "-", stem.name).strip("-") or "release"
-    filters = {"yaml": _yaml}
     given = _answers(table, interview) | {"name": name, "stem": str(stem), "file": path}
-    text = render("settings.yaml.j2", None, filters, **given)
+    text = render("settings.yaml.j2", None, {"yaml": _yaml}, **given)
     try:
         with open(path, "x", encoding="utf-8") as file:
             file.write(text)
@@ -173,6 +172,9 @@ def _covariate(name, found, interview):
         found["sources"]["covariate_range"] = interview("Where is that known from", "the protocol")
         is_two = interview(f"Has {name} these two values alone", "no", _of("no", "yes")) == "yes"
         _ask_unit(name, found, interview)
+    if is_two:
+        question = f"Where is it known from that {name} has two values"
+        found["sources"]["covariate_spread"] = interview(question, "the protocol")
     spread = "two groups" if is_two else "unknown"
     return {"name": name, "range": list(limits), "spread": spread, "words": words}
 

@@ -32,9 +32,6 @@ LONGEST_NUMBER = 400
 # Characters that no text has: bytes that are no UTF-8 become U+DC80 to U+DCFF.
 END, RETURN = "\udc01", "\udc0d"
 
-# Types of missing values in pandas.
-GONE = "NAType", "NaTType"
-
 # Longest cell of text; the least of what every platform takes.
 LONGEST_CELL = 2**31 - 1
 
@@ -570,7 +567,7 @@ class ExcelTable(_ValueTable):
         if not cells:
             raise DataError(f"{path}: the sheet is empty: give a header and one record a row")
         self.first_row, self.names = row + 1, [_text(name).strip() for name in cells]
-        while not self.names[-1]:
+        while self.names and not self.names[-1]:
             self.names.pop()
         if reading.sheet is None and others:
             self.hint = f"; the first sheet is read, and the key sheet names another: {few(others)}"
@@ -606,11 +603,9 @@ class ExcelTable(_ValueTable):
                 self._rows = list(sheet.iter_rows(min_row=self.first_row, values_only=True))
             while self._rows and not any(map(_text, self._rows[-1])):
                 self._rows.pop()
-        places = {name: self.names.index(name) for name in names}
-        return {
-            name: [row[at] if at < len(row) else None for row in self._rows]
-            for name, at in places.items()
-        }
+        # Rows may end before the header does.
+        rows = [[*row, *[None] * len(self.names)] for row in self._rows]
+        return {name: [row[self.names.index(name)] for row in rows] for name in names}
 
 
 class _JoinedFile(RecordFile):
@@ -855,9 +850,9 @@ def _label(value):
 
 
 def _text(value):
-    """A value as the text of a cell."""
+    """A value as the text of a cell; empty for None, NaN, and missing values of pandas."""
     try:
-        if value is None or type(value).__name__ in GONE or value != value:
+        if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
             return ""
         if isinstance(value, bytes):
             return value.decode(errors="surrogateescape")

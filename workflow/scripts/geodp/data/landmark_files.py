@@ -5,6 +5,7 @@ of its landmarks, ``centroid_size``, and what else the format states.  A missing
 a code that programs write for it, is two empty cells.
 """
 
+import itertools
 import re
 from abc import abstractmethod
 
@@ -14,6 +15,7 @@ from geodp.data.cells import Table
 from geodp.data.checks import MISSING_CODES
 from geodp.data.messages import RecordFile
 from geodp.data.records import TableReading, finite_number
+from geodp.data.tables import landmark_columns
 from geodp.errors import DataError
 
 CENTROID_SIZE, OTHER_NUMBER = "centroid_size", " landmarks in place of "
@@ -44,7 +46,7 @@ class LandmarkFile(Table):
                 f"{path} holds landmarks: set the space to kendall, for planar shapes of them"
             )
         self.source = RecordFile(path, "specimen", "value")
-        self._columns = [f"{axis}{index}" for index in range(1, landmarks + 1) for axis in "xy"]
+        self._columns = landmark_columns(landmarks)
         self.names = [*self._columns, CENTROID_SIZE, *self.fields]
 
     def records(self, names):
@@ -78,7 +80,7 @@ class LandmarkFile(Table):
             self.reading.number(text, "") for pair in self._pairs(landmarks) for text in pair
         ]
         factor = 1.0 if scale is None else self.reading.number(scale, "")
-        if None in (*numbers, factor):
+        if not numbers or None in (*numbers, factor):
             return ""
         points = np.reshape(numbers, (-1, 2))
         return self._shown(float(factor * np.linalg.norm(points - points.mean(axis=0))))
@@ -159,7 +161,8 @@ class NtsFile(LandmarkFile):
         self._labelled, self._missing = (bool(found[2]), bool(found[4])), found[6]
 
     def _content(self):
-        return (line for line in self._lines() if line[0] not in "\"'")
+        # Comments stand before the header; below it a mark may begin a label.
+        return itertools.dropwhile(lambda line: line[0] in "\"'", self._lines())
 
     def _specimens(self):
         _, *lines = self._content()
@@ -204,27 +207,32 @@ class MorphologikaFile(LandmarkFile):
         self.names += self._labels
 
     def _sections(self):
-        """Lines of each section; within one a blank line is one of a specimen."""
+        """Lines of each section; of names and values one a specimen, whatever is in it."""
         found: dict = {}
-        lines: list = []
+        lines, left = [], 0
         for line in self._lines(keep_blank=True):
             name = line.strip("[]").strip().casefold()
-            if line.startswith("[") and name in SECTIONS.split():
-                lines = found.setdefault(name, [])
-            else:
+            if left or "rawpoints" in found or line[:1] != "[" or name not in SECTIONS.split():
                 lines.append(line)
+                left = max(left - 1, 0)
+                continue
+            lines = found.setdefault(name, [])
+            if name in ("names", "labelvalues"):
+                left = int(finite_number("".join(found.get("individuals", []))) or 0)
         return found
 
     def _specimens(self):
         found = self._sections()
         names, values = found.get("names", []), found.get("labelvalues", [])
         specimens: list = []
+        within: list = []
         for line in found.get("rawpoints", []):
-            # A quotation mark and a name stand before the points of a specimen.
-            if line.startswith("'"):
-                specimens.append([])
-            elif line and specimens:
-                specimens[-1].append(self._tokens([line]))
+            # A quotation mark stands before the points of a specimen, which another section ends.
+            if line.startswith(("'", "[")):
+                within = []
+                specimens += [within] * (line[0] == "'")
+            elif line:
+                within.append(self._tokens([line]))
         for index, points in enumerate(specimens):
             labels = self._tokens(values[index : index + 1])
             fields = dict(zip(self._labels, labels, strict=False))
