@@ -16,6 +16,9 @@ from geodp_release.moments import product_indices
 LATTICE = 1 << 26
 LOSS_LATTICE = 1 << 10
 
+# Steps of the lattice in the largest length of a record's vector in a matrix of moments.
+MATRIX_LATTICE = 1 << 24
+
 # Steps of the lattice of covariates, whose range is twice that.
 COVARIATE_LATTICE = 1 << 20
 
@@ -130,6 +133,44 @@ def covariate_sums(records):
     # Each below 2^38; sums of 2^30 subjects would not fit.
     parts = [np.sum(part, axis=0).tolist() for part in np.array_split(second, 64)]
     return np.sum(first, axis=0).tolist(), [sum(each) for each in zip(*parts, strict=True)]
+
+
+def matrix_sums(assumptions, records, state, clip, coordinates):
+    """Sum over subjects of mean z z' of their records, its upper triangle, row by row.
+
+    A z, of whole numbers in steps of ``1 / MATRIX_LATTICE``, has 1 and covariates in the
+    ``coordinates`` of a `geodp_release.stages.matrix.MatrixStage` and a residual about the state's
+    footpoint, clipped.  A subject adds a positive semidefinite matrix of a trace of
+    ``MATRIX_LATTICE**2`` at most.
+    """
+    rows = np.triu_indices(len(state) + assumptions.manifold.dim)
+    total = np.zeros(len(rows[0]), dtype=object)
+    for x, y, valid, counts in _chunks(assumptions, records):
+        # The root of a mean's weight, for each z.
+        weights = (1.0 / np.sqrt(np.maximum(counts, 1)))[:, None]
+        for place in range(x.shape[1]):
+            some = x[:, place], y[:, place], valid[:, place]
+            z = lattice_vectors(assumptions.manifold, *some, state[0], clip, coordinates, weights)
+            # Of 2^12 records at most, so that sums are below 2^60.
+            total += np.einsum("ni,nj->ij", z, z)[rows]
+    return total.tolist()
+
+
+def lattice_vectors(manifold, covariates, points, valid, footpoint, clip, coordinates, weights):
+    """Vectors z (n, 1 + k + dim) of records in `matrix_sums`, of whole numbers.
+
+    Each is of that record alone, times its weight, and no longer than `MATRIX_LATTICE`.
+    """
+    with np.errstate(all="ignore"):
+        away = manifold.log(footpoint, points)
+        residuals = manifold.coordinates(footpoint, away, manifold.frame(footpoint))
+        lengths = np.sqrt(np.sum(residuals**2, axis=-1))
+        factors = np.where(valid, _taper(manifold, lengths), 0.0) / np.maximum(lengths, clip)
+        z = coordinates(covariates, residuals * factors[:, None])
+        whole = np.trunc(z * ((1.0 - MARGIN) * MATRIX_LATTICE * weights))
+        norms = np.sqrt(np.sum(whole**2, axis=-1))
+        usable = valid & (norms <= (1.0 - 0.5 * MARGIN) * MATRIX_LATTICE)
+    return np.where(usable[:, None], whole, 0.0).astype(np.int64)
 
 
 def _mean_towards_zero(sums, counts):

@@ -19,6 +19,7 @@ from geodp_release.simulation import EVENLY, UNKNOWN, Covariates, FlatReleases, 
 from geodp_release.stages import (
     CountStage,
     FarStage,
+    MatrixStage,
     MomentsStage,
     NoisyStep,
     PointsStage,
@@ -57,6 +58,9 @@ class SearchSettings:
         Supports of more dimensions have too many directions for points.
     choices, wide_steps : tuple of float
         Shares of the budget of a choice, or of a step between two looks, with which plans begin.
+    matrices, residuals : tuple of float
+        Shares of the budget of a matrix of moments with which plans begin, and limits of its
+        residuals, in typical lengths of them about the centre, the longest first.
     before_ways : float
         Share of the budget of a step between a choice and the ways.
     loss_limits : tuple of float
@@ -90,6 +94,8 @@ class SearchSettings:
     most_choice_dimensions: int = 12
     choices: tuple = (0.1, 0.16, 0.24, 0.4, 0.65)
     wide_steps: tuple = (0.1, 0.2, 0.35)
+    matrices: tuple = (1.0, 0.6, 0.35, 0.2)
+    residuals: tuple = (3.0, 2.0, 1.4, 1.0)
     before_ways: float = 0.06
     loss_limits: tuple = (0.12, 0.2, 0.35, 0.6, 1.2)
     steps: int = 4
@@ -322,9 +328,8 @@ def plan_release(
     if assumptions.spreads not in ((), (EVENLY,)):
         # Groups of other sizes, clusters, or covariates that go together make steps overshoot.
         measured = (MomentsStage.planned(assumptions, budget.unit, total),)
-        total -= measured[0].budget
     stages, ways = _Search(assumptions, budget.unit, total, work, measured).found()
-    plan = ReleasePlan(assumptions, budget, counted + measured + stages, 1.0, 1.0, 1.0, ways=ways)
+    plan = ReleasePlan(assumptions, budget, counted + stages, 1.0, 1.0, 1.0, ways=ways)
     start, rng = _predicted(assumptions)
     again = deepcopy(rng)
     found = clustered = plan.simulated(start, rng)
@@ -350,8 +355,9 @@ class _Search:
     """
 
     def __init__(self, assumptions, unit, total, work, measured):
-        self.assumptions, self.unit, self.total = assumptions, unit, total
-        self.measured = measured
+        self.assumptions, self.unit, self.measured = assumptions, unit, measured
+        self.whole = total
+        self.total = total - sum(each.budget for each in measured)
         self.work = work
         if assumptions.number_of_covariates > 1:
             self.work //= SEARCH.several_slower
@@ -377,7 +383,7 @@ class _Search:
 
     def found(self):
         """The stages of the best beginning, and the ways that follow it."""
-        few, many = self._starts(SEARCH.compared), self._starts(SEARCH.followed)
+        few = self._after(self.measured, self._starts(SEARCH.compared), key=0)
         beginnings = [_least(self._begun(*self._wide(share, few)) for share in SEARCH.wide_steps)]
         number = self.work // self.assumptions.subjects
         # With very many subjects scores of points take too long, and steps do as well.
@@ -390,6 +396,10 @@ class _Search:
             # What is known of residuals may do for the first steps.
             for chosen in ((), *(stages[:1] for _, stages, _ in beginnings[1:])):
                 beginnings.append(self._begun(chosen, self._after(chosen, few, key=1)))
+        if self.assumptions.spreads:
+            raw = self._starts(SEARCH.compared)
+            matrices = (self._matrix(share, raw) for share in SEARCH.matrices)
+            beginnings.append(_least(self._begun(*each) for each in matrices))
         _, stages, cases = min(beginnings, key=_score_of)
         if isinstance(stages[0] if stages else None, PointsStage) and stages[-1].is_look:
             # Ways that part after one more step know better how long residuals are.
@@ -397,10 +407,13 @@ class _Search:
             longer = (*stages, step, self._looked(cases)[0])
             if 2 * self._left(longer) > self._left(stages):
                 stages = longer
-        cases = self._after(stages, many, key=1)
-        if cases[0].length is None:
-            return (*stages, *self._rest(cases, stages)[1]), ()
-        return stages, self._ways(cases, stages)
+        # A matrix has moments of its own.
+        measured = () if _has_matrix(stages) else self.measured
+        cases = self._after(measured, self._starts(SEARCH.followed), key=0)
+        cases = self._after(stages, cases, key=1)
+        if not (stages and stages[-1].is_look):
+            return (*measured, *stages, *self._rest(cases, stages)[1]), ()
+        return (*measured, *stages), self._ways(cases, stages)
 
     def _starts(self, number):
         """Simulated releases before the search, of each case."""
@@ -411,8 +424,7 @@ class _Search:
         if spreads:
             covariates.append(Covariates.independent(spreads, clustered=True))
         # Without a covariate there is no other case.
-        cases = tuple(replace(even, covariates=each) for each in covariates)
-        return self._after(self.measured, cases, key=0)
+        return tuple(replace(even, covariates=each) for each in covariates)
 
     def _after(self, stages, cases, key):
         return tuple(
@@ -443,6 +455,24 @@ class _Search:
         step, cases = self._best_step(cases, self._part(share))
         last, cases = self._looked(cases)
         return (first, step, last), cases
+
+    def _matrix(self, share, cases):
+        """A beginning by a matrix of moments, and looks about it if residuals are not known."""
+        stages: tuple = ()
+        looks = self.assumptions.residual_scale is None
+        if looks:
+            look, cases = self._looked(cases)
+            stages = (look,)
+        left = self.whole - self.last_look.budget - self.far.budget
+        left -= sum(each.budget for each in stages)
+        reach = MatrixStage.planned_reach(self.assumptions)
+        cost = left * Fraction(int(np.rint(SEARCH.grain * share)), SEARCH.grain)
+        step, cases = self._best_step(cases, cost, SEARCH.residuals, reach)
+        stages = (*stages, step)
+        if looks and share < 1.0:
+            look, cases = self._looked(cases)
+            stages = (*stages, look)
+        return stages, cases
 
     def _begun(self, stages, cases):
         """Score of a beginning with what may follow it, its stages, and releases after these."""
@@ -489,6 +519,8 @@ class _Search:
     def _rest(self, cases, stages, quick=False):
         """Score and stages that spend what is left."""
         left = self._left(stages)
+        if left <= 0:
+            return self._score(cases, 0), (self.last_look, self.far)
         growths, most = SEARCH.growths, SEARCH.steps
         if quick:
             growths, most = growths[1:2], min(most, 3)
@@ -513,7 +545,8 @@ class _Search:
     def _left(self, stages):
         """The budget of steps after these stages, before a last look and a count of far records."""
         after = self.last_look.budget + self.far.budget
-        return self.total - after - sum(each.budget for each in stages)
+        whole = self.whole if _has_matrix(stages) else self.total
+        return whole - after - sum(each.budget for each in stages)
 
     def _steps(self, cases, left, count, growth=1.0, looks=False):
         """Score, stages of steps with looks between them or not, and releases after them."""
@@ -535,15 +568,20 @@ class _Search:
             stages = (*stages, step)
         return self._score(cases, len(stages)), stages, cases
 
-    def _best_step(self, cases, cost):
+    def _best_step(self, cases, cost, clips=SEARCH.clips, reach=None):
+        """A step of some limit, or that of a matrix of moments; and releases after it."""
         is_relative, unit = cases[0].length is not None, 1.0
         if not is_relative:
             squares = np.sum(cases[0].errors ** 2, axis=-1) @ cases[0].weights
             unit = float(np.sqrt(np.median(squares + cases[0].typical ** 2)))
 
         def tried(factor):
-            clip = factor * unit * stretch(cases[0])
-            step = NoisyStep(cost, self.unit, clip, is_relative=is_relative)
+            if reach is None:
+                clip = factor * unit * stretch(cases[0])
+                step = NoisyStep(cost, self.unit, clip, is_relative=is_relative)
+            else:
+                clip = factor * unit
+                step = MatrixStage(cost, self.unit, clip, is_relative=is_relative, reach=reach)
             clean = [step.prepare(each) for each in cases]
             # The larger errors, in the same coordinates, so that steps trust themselves in neither
             # case.
@@ -557,7 +595,11 @@ class _Search:
             )
             return self._score(after, 1), step, after
 
-        return _least(map(tried, SEARCH.clips))[1:]
+        return _least(map(tried, clips))[1:]
+
+
+def _has_matrix(stages):
+    return any(isinstance(each, MatrixStage) for each in stages)
 
 
 def _least(tried):

@@ -7,18 +7,20 @@ A stage is one class in one file.  To add one, write it, name it in `STAGES`, an
 from geodp_release.stages.base import Stage
 from geodp_release.stages.count import CountStage
 from geodp_release.stages.far import FarStage
+from geodp_release.stages.matrix import MatrixStage
 from geodp_release.stages.moments import MomentsStage
 from geodp_release.stages.points import PointsStage
 from geodp_release.stages.scale import ScaleStage
 from geodp_release.stages.step import NoisyStep
 
 # All of which the guarantee is proved.
-STAGES = (PointsStage, CountStage, MomentsStage, ScaleStage, FarStage, NoisyStep)
+STAGES = (PointsStage, CountStage, MomentsStage, MatrixStage, ScaleStage, FarStage, NoisyStep)
 
 __all__ = [
     "STAGES",
     "CountStage",
     "FarStage",
+    "MatrixStage",
     "MomentsStage",
     "NoisyStep",
     "PointsStage",

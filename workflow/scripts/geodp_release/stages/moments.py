@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import isqrt
+from typing import ClassVar
 
 import numpy as np
 
@@ -35,11 +36,52 @@ EXPECTED = {"mean": 0.12, "square": 0.04, "product": 0.03}
 WIDER = 2.0
 
 
-@dataclass(frozen=True)
-class MomentsStage(Stage):
-    """Release of the sums over subjects of covariates and of their products."""
+class MeasuresMoments:
+    """What follows from noisy moments of covariates; subclasses define `deviations`."""
 
-    measures = True
+    measures: ClassVar[bool] = True
+
+    def deviations(self, assumptions):
+        """Standard deviations (k (k + 3) / 2,) of the noise of sums of covariates and products."""
+        raise NotImplementedError
+
+    def moments(self, noisy, number, assumptions):
+        """Moments (*batch, k (k + 3) / 2) of covariates, given their noisy values of that shape.
+
+        Each is drawn to what is expected in proportion to its noise.
+        """
+        expected = Covariates.independent(assumptions.spreads).moments
+        spread, noise = self._deviations_of_means(number, assumptions)
+        part = spread**2 / (spread**2 + noise**2)
+        return possible_moments(expected + part * (noisy - expected))
+
+    def uncertainty(self, assumptions):
+        """Standard deviations (k (k + 3) / 2,) of true moments about those of `moments`."""
+        spread, noise = self._deviations_of_means(assumptions.subjects, assumptions)
+        return spread * noise / np.hypot(spread, noise)
+
+    def belief(self, moments, assumptions):
+        """Means and deviations of what true moments may be, by a wider prior than `moments` has."""
+        expected = Covariates.independent(assumptions.spreads).moments
+        spread, noise = self._deviations_of_means(assumptions.subjects, assumptions)
+        wide = WIDER * spread
+        # The noisy moments, where they were possible.
+        noisy = expected + (spread**2 + noise**2) / spread**2 * (moments - expected)
+        part = wide**2 / (wide**2 + noise**2)
+        return expected + part * (noisy - expected), noise * np.sqrt(part)
+
+    def _deviations_of_means(self, number, assumptions):
+        """Prior standard deviations of means and products, and those of their noise."""
+        covariates = assumptions.number_of_covariates
+        first, second = product_indices(covariates)
+        products = np.where(first == second, EXPECTED["square"], EXPECTED["product"])
+        spread = np.concatenate([np.full(covariates, EXPECTED["mean"]), products])
+        return spread, self.deviations(assumptions) / number
+
+
+@dataclass(frozen=True)
+class MomentsStage(MeasuresMoments, Stage):
+    """Release of the sums over subjects of covariates and of their products."""
 
     def noise(self, assumptions):
         """The `Noise` of sums of integers.
@@ -128,39 +170,6 @@ class MomentsStage(Stage):
             moments=self.moments(noisy, releases.number, releases.assumptions),
             uncertainty=self.uncertainty(releases.assumptions),
         )
-
-    def moments(self, noisy, number, assumptions):
-        """Moments (*batch, k (k + 3) / 2) of covariates, given their noisy values of that shape.
-
-        Each is drawn to what is expected in proportion to its noise.
-        """
-        expected = Covariates.independent(assumptions.spreads).moments
-        spread, noise = self._deviations_of_means(number, assumptions)
-        part = spread**2 / (spread**2 + noise**2)
-        return possible_moments(expected + part * (noisy - expected))
-
-    def uncertainty(self, assumptions):
-        """Standard deviations (k (k + 3) / 2,) of true moments about those of `moments`."""
-        spread, noise = self._deviations_of_means(assumptions.subjects, assumptions)
-        return spread * noise / np.hypot(spread, noise)
-
-    def belief(self, moments, assumptions):
-        """Means and deviations of what true moments may be, by a wider prior than `moments` has."""
-        expected = Covariates.independent(assumptions.spreads).moments
-        spread, noise = self._deviations_of_means(assumptions.subjects, assumptions)
-        wide = WIDER * spread
-        # The noisy moments, where they were possible.
-        noisy = expected + (spread**2 + noise**2) / spread**2 * (moments - expected)
-        part = wide**2 / (wide**2 + noise**2)
-        return expected + part * (noisy - expected), noise * np.sqrt(part)
-
-    def _deviations_of_means(self, number, assumptions):
-        """Prior standard deviations of means and products, and those of their noise."""
-        covariates = assumptions.number_of_covariates
-        first, second = product_indices(covariates)
-        products = np.where(first == second, EXPECTED["square"], EXPECTED["product"])
-        spread = np.concatenate([np.full(covariates, EXPECTED["mean"]), products])
-        return spread, self.deviations(assumptions) / number
 
     def check(self, blocks):
         if blocks == 1:

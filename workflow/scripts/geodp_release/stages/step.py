@@ -79,7 +79,8 @@ class NoisyStep(Stage):
 
     def prepare(self, releases):
         """Means of clipped contributions, without noise: `simulate` may be given them."""
-        return clean_means(releases, self._level(releases))
+        middle = simulation.level_of(stretch(releases), 1.0)
+        return clean_means(releases, self._level(releases), releases.shifts_at_nodes, middle)
 
     def simulate(self, releases, rng, prepared=None):
         clean = self.prepare(releases) if prepared is None else prepared
@@ -88,12 +89,15 @@ class NoisyStep(Stage):
         unit = self._units(releases)
         noise = products(coordinates.back, noise) / releases.number
         noisy = (clean / unit + noise) * releases.counted
-        change, covariance = self.change(noisy, releases, assumptions, unit)
+        return self._stepped(releases, noisy, unit, self._level(releases))
+
+    def _stepped(self, releases, noisy, unit, last_level):
+        """Simulated releases after the step for noisy means."""
+        change, covariance = self.change(noisy, releases, releases.assumptions, unit)
         state = releases.state + unit * change
         length = np.linalg.norm(state, axis=-1, keepdims=True)
         state = state * np.minimum(1.0, releases.radii[:, None] / np.maximum(length, 1e-300))
-        last = self._level(releases)
-        return replace(releases, state=state, covariance=covariance, last_level=last)
+        return replace(releases, state=state, covariance=covariance, last_level=last_level)
 
     def fitted(self, releases, clean=None, coordinates=None):
         """With the prior in given `ClippingCoordinates`, or in those of these releases."""
@@ -129,16 +133,15 @@ class NoisyStep(Stage):
         covariance : ndarray, shape (*batch, 1 + k, 1 + k)
             Of a coordinate of the errors of footpoint and shooting vectors after the step.
         """
-        coordinates = before.coordinates
-        standard, back, missing = coordinates.standard, coordinates.back, np.array(self.prior)
+        standard, back = before.coordinates.standard, before.coordinates.back
+        missing = np.array(self.prior)
         known = np.zeros_like(standard)
         if before.covariance is not None:
             known = before.covariance / unit**2
             # With other covariates than simulated errors may shrink less than they did there.
             missing = np.maximum(missing - np.einsum("ji,...jk,ki->...i", back, known, back), 0.0)
         prior = known + products(standard.T * missing[..., None, :], standard)
-        noise = coordinates.variances(self.noise_in_floats(assumptions), assumptions.manifold.dim)
-        noise = products(back * noise / before.number**2, back.T)
+        noise = self._covariance_of_means(before, assumptions)
         if before.uncertainty is not None:
             # Noise of the Hessian, of which an error that is large makes much.
             noise = noise + self.kept**2 * _spread_by_moments(before.uncertainty, prior)
@@ -149,6 +152,13 @@ class NoisyStep(Stage):
         after = products(left, prior, np.swapaxes(left, -1, -2))
         after = after + products(gain, noise, np.swapaxes(gain, -1, -2))
         return products(gain, means), unit**2 * after
+
+    def _covariance_of_means(self, before, assumptions):
+        """Of a coordinate of the noise of `noisy_means` (1 + k, 1 + k), in units of the step."""
+        coordinates = before.coordinates
+        noise = coordinates.variances(self.noise_in_floats(assumptions), assumptions.manifold.dim)
+        back = coordinates.back
+        return products(back * noise / before.number**2, back.T)
 
     def check(self, blocks):
         if len(self.prior) != blocks:
@@ -212,15 +222,16 @@ def _shortened(vector, limit):
 # Simulation of clipped contributions
 
 
-def clean_means(releases, level):
+def clean_means(releases, level, shifts, middle):
     """Means (releases, 1 + k, dim) of clipped contributions to each part of a state.
 
-    Residuals are clipped at a level for all releases, or at one each.
+    They are clipped at a level for all releases, or at one each, and their residuals so many levels
+    lower: at nodes by ``shifts``, and in the middle of the range by ``middle``.
     """
     errors, places = releases.at_nodes
     weights, values = releases.covariates.by_release
     kept = simulation.clipped_residuals(releases.dim)[0]
-    rows = simulation.in_tables(level - releases.shifts_at_nodes)
+    rows = simulation.in_tables(level - shifts)
     means = (weights * simulation.looked_up_in(kept, rows, places))[..., None] * errors
     total = np.zeros_like(releases.state)
     total[:, 0] = np.sum(means, axis=0)
@@ -229,7 +240,7 @@ def clean_means(releases, level):
     # What the sample's moments add, with residuals of the usual scale, clipped as in the middle of
     # the range.
     squared = np.sum(releases.errors[:, 0] ** 2, axis=-1) / releases.typical**2
-    rows = simulation.in_tables(level - simulation.level_of(stretch(releases), 1.0))
+    rows = simulation.in_tables(level - middle)
     factor = simulation.looked_up_in(kept, rows, simulation.places_in_tables(squared))
     away = moment_matrix(releases.deviations)
     away[:, 0, 0] = 0.0

@@ -1,0 +1,177 @@
+"""A step from the centre by one noisy matrix of moments, of covariates and of residuals."""
+
+from dataclasses import dataclass, replace
+from math import isqrt
+
+import numpy as np
+
+from geodp_release.accounting import PURE
+from geodp_release.contributions import MATRIX_LATTICE, matrix_sums
+from geodp_release.moments import matrix_moments, moment_matrix
+from geodp_release.noise import MatrixGaussianNoise, MatrixLaplaceNoise
+from geodp_release.simulation import LEVELS, Covariates, level_of
+from geodp_release.stages.moments import MeasuresMoments
+from geodp_release.stages.step import NoisyStep, clean_means, moved
+
+# Length of a clipped residual beside that of coordinates of covariates.
+WEIGHT = 0.8
+
+# Prior standard deviation of the mean weight of records, and its limits.
+SHARE, LEAST_SHARE, MOST_SHARE = 0.1, 0.25, 4.0 / 3.0
+
+
+@dataclass(frozen=True)
+class MatrixStage(MeasuresMoments, NoisyStep):
+    """Release of the sum of z z', and the Gauss-Newton step from the centre that it gives.
+
+    A record's z has 1 and its covariates, over the standard deviations that are expected of them,
+    and its residual about the centre, clipped.  Records whose coordinates are longer than ``reach``
+    weigh less.
+
+    Attributes
+    ----------
+    reach : float
+        Length of coordinates of covariates to which records are shortened.
+    """
+
+    reach: float = 1.0
+
+    def __post_init__(self):
+        super().__post_init__()
+        self._refuse_unless_positive("reach")
+
+    @staticmethod
+    def widths(assumptions):
+        """Expected root mean squares (1 + k,) of 1 and of covariates."""
+        spread = Covariates.independent(assumptions.spreads).matrix
+        return np.sqrt(np.diagonal(spread))
+
+    @classmethod
+    def planned_reach(cls, assumptions):
+        """A reach beyond which there are few records if covariates are independent."""
+        covariates = Covariates.independent(assumptions.spreads)
+        squares = np.sum((covariates.nodes / cls.widths(assumptions)[1:]) ** 2, axis=1)
+        mean = covariates.weights @ squares
+        wide = mean + 2.0 * np.sqrt(covariates.weights @ (squares - mean) ** 2)
+        most = np.sum(0.25 / cls.widths(assumptions)[1:] ** 2)
+        return float(np.sqrt(1.0 + min(wide, most)))
+
+    def noise(self, assumptions):
+        """The `Noise` of the upper triangle of the matrix, in steps of its lattice."""
+        change = assumptions.changes * MATRIX_LATTICE**2
+        if self.unit == PURE:
+            return MatrixLaplaceNoise((change / self.budget,))
+        return MatrixGaussianNoise((change * MATRIX_LATTICE**2 / (2 * self.budget),))
+
+    def _deviation(self, assumptions):
+        """Standard deviation of an entry off the diagonal, in units of a record's largest trace."""
+        size = len(assumptions.spreads) + 1 + assumptions.manifold.dim
+        if self.unit == PURE:
+            return assumptions.changes / float(self.budget) * np.sqrt(0.5 * (size + 1))
+        return np.sqrt(0.25 * assumptions.changes / float(self.budget))
+
+    @property
+    def _trace(self):
+        """Largest trace of what a record adds, in coordinates of covariates."""
+        return self.reach**2 * (1.0 + WEIGHT**2)
+
+    @property
+    def _of_residuals(self):
+        """Unit of sums of residuals times coordinates, in those of the step."""
+        return self._trace * self.clip / (WEIGHT * self.reach)
+
+    def deviations(self, assumptions):
+        """Standard deviations of the noise of the sums of covariates and of products."""
+        widths = self.widths(assumptions)
+        each = self._trace * self._deviation(assumptions) * np.outer(widths, widths)
+        return matrix_moments(each * np.sqrt(1.0 + np.eye(len(widths))))
+
+    def _covariance_of_means(self, before, assumptions):
+        deviation = self._of_residuals * self._deviation(assumptions) / before.number
+        return np.diag((deviation * self.widths(assumptions)) ** 2)
+
+    def _parts(self, upper, assumptions):
+        """Matrices of covariates and sums of residuals, from an upper triangle (..., entries).
+
+        In units of the largest trace it is given in.
+        """
+        size = (isqrt(1 + 8 * upper.shape[-1]) - 1) // 2
+        matrix = np.empty((*upper.shape[:-1], size, size))
+        row, column = np.triu_indices(size)
+        matrix[..., row, column] = matrix[..., column, row] = upper
+        widths = self.widths(assumptions)
+        number = len(widths)
+        of_covariates = matrix[..., :number, :number] * self._trace * np.outer(widths, widths)
+        return of_covariates, matrix[..., :number, number:] * self._of_residuals * widths[:, None]
+
+    def _measured(self, matrix, sums, numbers, assumptions):
+        """Moments of covariates, and mean residuals times covariates (..., 1 + k, dim).
+
+        From matrices and sums with noise, and numbers of subjects (...,).
+        """
+        noise = np.sqrt(2.0) * self._trace * self._deviation(assumptions) / numbers
+        # Records that weigh less, or cannot be used, make all sums smaller.
+        share = 1.0 + SHARE**2 / (SHARE**2 + noise**2) * (matrix[..., 0, 0] / numbers - 1.0)
+        total = (numbers * np.clip(share, LEAST_SHARE, MOST_SHARE))[..., None, None]
+        moments = self.moments(matrix_moments(matrix / total), numbers[..., None], assumptions)
+        return moments, sums / total
+
+    def _vectors(self, assumptions):
+        """Function of covariates (n, k) and residuals, of length one at most, to z in its unit."""
+        widths = self.widths(assumptions)
+
+        def vectors(covariates, residuals):
+            ones = np.ones((len(covariates), 1))
+            along = np.concatenate([ones, covariates / widths[1:]], axis=-1)
+            along /= np.maximum(np.sqrt(np.sum(along**2, axis=-1)), self.reach)[:, None]
+            # Shortened together, so that they go on agreeing.
+            shorter = along[:, :1] * self.reach
+            both = np.concatenate([along, WEIGHT * shorter * residuals], axis=-1)
+            return both / np.sqrt(1.0 + WEIGHT**2)
+
+        return vectors
+
+    def run(self, before, assumptions, records, bits, shared=None):
+        unit = before.lengths[-1] if self.is_relative else 1.0
+        sums = matrix_sums(
+            assumptions, records, before.state, self.clip * unit, self._vectors(assumptions)
+        )
+        noisy = self.noise(assumptions).add([sums], bits)[0]
+        noisy = np.array([float(each) for each in noisy]) / MATRIX_LATTICE**2
+        parts = self._parts(noisy, assumptions)
+        moments, means = self._measured(*parts, np.array(before.number), assumptions)
+        found = replace(before, moments=moments, uncertainty=self.uncertainty(assumptions))
+        change, covariance = self.change(means, found, assumptions, unit)
+        state = moved(assumptions, before.state, unit * change)
+        return replace(found, state=state, covariance=covariance)
+
+    def prepare(self, releases):
+        shifts = level_of(releases.scales_at_nodes, 1.0)
+        return clean_means(releases, self._level(releases), shifts, 0)
+
+    def simulate(self, releases, rng, prepared=None):
+        clean = self.prepare(releases) if prepared is None else prepared
+        assumptions, unit = releases.assumptions, self._units(releases)
+        size = clean.shape[1] + releases.dim
+        shape = len(clean), 1, size * (size + 1) // 2
+        noise = self.noise(assumptions).draw(rng, shape)[:, 0] / float(MATRIX_LATTICE) ** 2
+        matrix, sums = self._parts(noise, assumptions)
+        sums = sums + releases.number * clean / unit
+        if releases.uncertainty is not None:
+            # Moments are given, as they were released.
+            return self._stepped(releases, sums / releases.number, unit, LEVELS)
+        true = releases.covariates.moments + releases.deviations
+        matrix = matrix + releases.number * moment_matrix(true)
+        numbers = releases.number / np.broadcast_to(np.ravel(releases.counted), len(clean))
+        moments, means = self._measured(matrix, sums, numbers, assumptions)
+        uncertainty = self.uncertainty(assumptions)
+        found = replace(releases, moments=moments, uncertainty=uncertainty)
+        return self._stepped(found, means, unit, LEVELS)
+
+    def describe(self):
+        kind = "matrix Laplace" if self.unit == PURE else "Gaussian"
+        return (
+            f"step by one matrix of moments of covariates and of residuals clipped to "
+            f"{self.clip:.4g}{' released lengths' if self.is_relative else ''} with exact {kind} "
+            f"noise, {self.cost}"
+        )
