@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 from scipy.integrate import cumulative_simpson
 
 from geodp import GeodesicModel, KendallPlanarShapes, PublicSettings
@@ -114,6 +114,51 @@ def distribution(log_density, low, high):
         values = log_density(radius)
     values = cumulative_simpson(np.exp(values - np.max(values)), x=radius, initial=0.0)
     return lambda places: np.interp(places, radius, values / values[-1])
+
+
+_laguerre = cache(special.roots_genlaguerre)
+
+
+def matrix_laplace_log_density(noise, fine=4):
+    """Log density of matrix Laplace noise of scale one, of a symmetric matrix of size two or three.
+
+    It is the convolution of the densities of the two Wishart matrices, in a cone.
+    """
+    values = np.linalg.eigvalsh(noise)
+    size = len(values)
+    constant = special.multigammaln(0.5 * (size + 1), size)
+    return np.sum(values) + np.log(_above(values, fine)) - 2.0 * constant
+
+
+def _above(values, fine):
+    """Integral of ``exp(-2 tr V)`` over ``V >= 0`` and ``V >= N``, from eigenvalues of N.
+
+    In a basis where N is diagonal, its least eigenvalue n first, V has a corner v and beside it ``b
+    sqrt(v)``.  Where ``n < 0`` the rest less ``b b'`` is, by Schur complements, such a V for the
+    rest of N less ``share b b'``.  With one number left the integral over it and b is closed.
+    """
+    least, rest = values[..., 0], values[..., 1:]
+    size = values.shape[-1]
+    v, weights = _laguerre(4 * fine, 0.5 * (size - 1))
+    below = np.maximum(-least, 0.0)[..., None]
+    share = np.maximum(below / (0.5 * v + below), 1e-300)
+    if size == 2:
+        end, left = np.maximum(rest, 0.0), np.sqrt(1.0 - share)
+        root = np.sqrt(2.0 * end / share)
+        inner = special.erfc(root) + np.exp(-2.0 * end) * special.erf(left * root) / left
+        inner *= 0.5 * np.sqrt(0.5 * np.pi)
+    else:
+        # The square of b's length, and its angle in a quarter of the circle.
+        squares, of_squares = _laguerre(2 * fine, 0.0)
+        angle = (np.arange(fine) + 0.5) * np.pi / fine
+        less = 0.25 * share[..., None, None] * squares[:, None]
+        one, two = np.moveaxis(0.5 * rest, -1, 0)[..., None, None, None]
+        mean = one + two - less
+        radius = np.hypot(one - two - less * np.cos(angle), less * np.sin(angle))
+        found = _above(np.stack(np.broadcast_arrays(mean - radius, mean + radius), axis=-1), fine)
+        inner = 0.5 * np.pi * np.mean(found, axis=-1) @ of_squares
+    whole = 0.5 ** (0.5 * (size + 1)) * np.sum(weights * inner, axis=-1)
+    return np.exp(-2.0 * np.maximum(least, 0.0)) * whole
 
 
 def origin(space, *batch):

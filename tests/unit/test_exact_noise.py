@@ -5,11 +5,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from quadrature import matrix_laplace_log_density
 from scipy.integrate import quad
-from scipy.stats import chisquare, gamma, kstest
+from scipy.stats import chi2, chisquare, gamma, ks_2samp, kstest
 
+from geodp.linear.moment_matrix import LaplaceNoise
 from geodp.samplers import exact_noise, integer_choice
 from geodp.samplers.exact_noise import discrete_gaussian, discrete_laplace, rounded_laplace
+from geodp_release.noise import GaussianNoise, MatrixGaussianNoise, MatrixLaplaceNoise
 
 
 def bits(seed):
@@ -24,6 +27,8 @@ def agree(counts, chances):
 # Noise
 
 
+# Matrix Laplace noise of size one is Laplace noise.
+@pytest.mark.parametrize("draw", [rounded_laplace, exact_noise.rounded_matrix_laplace])
 @pytest.mark.parametrize(
     ("scale", "precision"),
     [
@@ -33,10 +38,10 @@ def agree(counts, chances):
         (Fraction(1), 2),
     ],
 )
-def test_rounded_laplace_on_a_line(scale, precision, monkeypatch):
+def test_rounded_laplace_on_a_line(draw, scale, precision, monkeypatch):
     monkeypatch.setattr(exact_noise, "PRECISION", precision)
     source = bits([1, precision])
-    drawn = np.array([rounded_laplace(source, 1, scale)[0] for _ in range(3000)])
+    drawn = np.array([draw(source, 1, scale)[0] for _ in range(3000)])
     values = range(-2, 3)
     chances = [
         quad(lambda y: np.exp(-abs(y) / scale) / (2 * scale), k - 0.5, k + 0.5, points=[k])[0]
@@ -88,6 +93,7 @@ def test_integers_have_their_probabilities(draw, weight, scale, precision, monke
 SAMPLERS = {
     "Laplace": discrete_laplace,
     "rounded Laplace": lambda source, scale: rounded_laplace(source, 3, scale)[0],
+    "matrix Laplace": lambda source, scale: exact_noise.rounded_matrix_laplace(source, 2, scale)[0],
     "Gaussian": lambda source, scale: discrete_gaussian(source, scale**2),
 }
 
@@ -124,6 +130,143 @@ def test_what_is_not_above_zero_is_refused(name, scale):
     draw = discrete_gaussian if name == "Gaussian" else SAMPLERS[name]
     with pytest.raises(ValueError, match="above zero"):
         draw(integer_choice.system_bits, scale)
+
+
+# Noise on symmetric matrices
+
+
+def matrices(triangles):
+    """Symmetric matrices (n, p, p) from upper triangles (n, p (p + 1) / 2), row by row."""
+    size = int(np.sqrt(2 * np.shape(triangles)[1]))
+    found = np.empty((len(triangles), size, size))
+    rows, columns = np.triu_indices(size)
+    found[:, rows, columns] = found[:, columns, rows] = triangles
+    return found
+
+
+def exact_matrices(size, number):
+    source, draw = bits([11, size]), exact_noise.rounded_matrix_laplace
+    drawn = [draw(source, size, Fraction(1 << 60)) for _ in range(number)]
+    return matrices(np.array(drawn, dtype=float) / 2.0**60)
+
+
+def wrong_matrices(size, number):
+    """Draws of as many degrees of freedom as rows, and ones whose entries have one variance."""
+    factors = np.random.default_rng(13).normal(size=(2, number, size, size + 1))
+    for part, share in ((factors[..., 1:], 1.0), (factors, np.sqrt(0.5))):
+        one, other = part @ np.swapaxes(part, 2, 3)
+        yield 0.5 * (one - other) * np.where(np.eye(size), 1.0, share)
+
+
+def have_the_density(drawn):
+    """Whether means of g / f are one, f the density of the theorem and g some normal ones."""
+    size = drawn.shape[1]
+    logs = np.array([matrix_laplace_log_density(each) for each in drawn])
+    logs += 0.25 * size * ((size + 1) * np.log(2.0 * np.pi) - (size - 1) * np.log(2.0))
+    centres = np.zeros((size, size)), np.diag(np.linspace(-1.0, 1.0, size)), np.eye(size)
+    ratios = [np.exp(-0.5 * np.sum((drawn - at) ** 2, axis=(1, 2)) - logs) for at in centres]
+    away = np.mean(ratios, axis=1) - 1.0
+    return bool(np.all(np.abs(away) < 4.0 * np.std(ratios, axis=1) / np.sqrt(len(drawn))))
+
+
+@pytest.mark.parametrize(
+    ("size", "number", "precision"),
+    # With 30 bits at first nothing is decided.
+    [(2, 3000, exact_noise.PRECISION), (2, 3000, 30 - 61), (3, 800, exact_noise.PRECISION)],
+)
+def test_matrices_have_the_density_of_the_theorem(size, number, precision, monkeypatch):
+    monkeypatch.setattr(exact_noise, "PRECISION", precision)
+    rng = np.random.default_rng(37)
+    assert have_the_density(exact_matrices(size, number))
+    assert have_the_density(np.array([LaplaceNoise(1.0).draw(rng, size) for _ in range(number)]))
+    assert not any(map(have_the_density, wrong_matrices(size, number)))
+
+
+def have_covariances(drawn):
+    """Whether entries are uncorrelated, with the variance stated for the diagonal, half off it."""
+    rows, columns = np.triu_indices(drawn.shape[1])
+    variance = MatrixLaplaceNoise((1,)).variances(len(rows)) * np.where(rows == columns, 1.0, 0.5)
+    entries = drawn[:, rows, columns] / np.sqrt(variance)
+    products = (entries[:, :, None] * entries[:, None, :]).reshape((len(drawn), -1))
+    # And the mean of all variances, which is seen better.
+    products = np.column_stack([products, np.mean(entries**2, axis=1)])
+    away = products.mean(axis=0) - np.append(np.eye(len(rows)), 1.0)
+    return bool(np.all(np.abs(away) < 5.0 * products.std(axis=0) / np.sqrt(len(drawn))))
+
+
+def test_larger_matrices_have_their_covariances_traces_and_eigenvalues():
+    """The trace of each of the two is a gamma variable, as its density in a cone says."""
+    size, number, rng = 5, 1500, np.random.default_rng(17)
+    drawn = exact_matrices(size, number)
+    norms = np.linalg.norm(drawn, "nuc", axis=(1, 2))
+    simulated = MatrixLaplaceNoise((0.5, 2.0)).draw(rng, (number, 2, 15)) / [[0.5], [2.0]]
+    one, other = gamma(15).rvs((2, number), random_state=rng)
+    for right in (drawn, *map(matrices, np.swapaxes(simulated, 0, 1))):
+        assert have_covariances(right)
+        assert ks_2samp(np.trace(right, axis1=1, axis2=2), one - other).pvalue > 1e-4
+        assert ks_2samp(norms, np.linalg.norm(right, "nuc", axis=(1, 2))).pvalue > 1e-4
+    for wrong in wrong_matrices(size, number):
+        assert not have_covariances(wrong)
+        assert ks_2samp(norms, np.linalg.norm(wrong, "nuc", axis=(1, 2))).pvalue < 1e-4
+
+
+def losses(changes):
+    """Losses for changes (n, p, p), at matrices of all kinds, by quadrature."""
+    upper = np.triu_indices(changes.shape[1])[0].shape
+    places = matrices(np.random.default_rng(19).uniform(-4.0, 4.0, (len(changes), *upper)))
+    ends = [[matrix_laplace_log_density(each, 6) for each in places + k * changes] for k in (0, 1)]
+    return np.subtract(*ends)
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_no_loss_is_above_that_of_the_theorem(size):
+    """One record more or less, of trace one; and one that takes the place of another."""
+    factors = np.random.default_rng(23).normal(size=(2, 30, size, size))
+    # Of one vector, for half of them.
+    factors[:, ::2, :, 1:] = 0.0
+    factors /= np.linalg.norm(factors, axis=(2, 3), keepdims=True)
+    one, other = factors @ np.swapaxes(factors, 2, 3)
+    found = losses(np.concatenate([one, -one]))
+    # Nearly reached, of both signs.
+    assert 0.95 < max(found) <= 1.0 + 2e-3
+    assert 0.95 < max(-found) <= 1.0 + 2e-3
+    # Not so if noise off the diagonal were half as wide.
+    assert np.abs(losses(one * (2.0 - np.eye(size)))).max() > 1.1
+
+    norms = np.linalg.norm(one - other, "nuc", axis=(1, 2))
+    assert np.all(np.abs(losses(one - other)) <= norms + 2e-3)
+    # Of orthogonal vectors that is two, nearly reached in the tail.
+    away = np.diag([1.0, *[0.0] * (size - 2), -1.0])
+    near, far = (matrix_laplace_log_density(length * away, 6) for length in (40.0, 41.0))
+    assert 1.95 < near - far <= 2.0
+
+
+def test_matrix_noise_states_its_losses():
+    """The nuclear norm over the scale; half of the squared Frobenius norm over the variance."""
+    one, other = np.array([3, 4, 0], dtype=object) << 60, np.array([-4, 3, 2], dtype=object) << 60
+    change = (np.outer(one, one) - np.outer(other, other))[np.triu_indices(3)]
+    scale = Fraction(7 << 120, 3)
+    assert MatrixLaplaceNoise((scale,)).loss(change) == pytest.approx(54 * 3 / 7, rel=1e-12)
+    gaussian = MatrixGaussianNoise((Fraction(9 << 240),))
+    assert gaussian.loss(change) == pytest.approx((25**2 + 29**2) / 18, rel=1e-12)
+
+
+def test_gaussian_matrices_have_chi_squared_frobenius_norms():
+    """In units of the variance, and of as many degrees of freedom as there are entries."""
+    number, source = 1000, bits(29)
+    sums = np.arange(number * 6, dtype=object).reshape((number, 1, 6)) << 80
+
+    def fits(drawn):
+        squares = np.sum(matrices(drawn[:, 0]) ** 2, axis=(1, 2)) / 900.0
+        return kstest(squares, chi2(6).cdf).pvalue > 1e-4
+
+    def exact(noise):
+        return np.array([noise.add(each, source) - each for each in sums], dtype=float)
+
+    noise = MatrixGaussianNoise((Fraction(900),))
+    assert fits(exact(noise))
+    assert fits(noise.draw(np.random.default_rng(31), (number, 1, 6)))
+    assert not fits(exact(GaussianNoise(noise.scales)))
 
 
 # Choices

@@ -6,6 +6,7 @@ of public inputs, and its document stands in the file of a release beside the bu
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import isqrt
 from typing import ClassVar
 
 import numpy as np
@@ -134,6 +135,65 @@ class GaussianNoise(Noise):
     @property
     def widths(self):
         return np.sqrt(self.variances(1))
+
+
+class MatrixLaplaceNoise(Noise):
+    """Rounded matrix Laplace noise, see `exact_noise.rounded_matrix_laplace`; pure.
+
+    A row is the upper triangle of a symmetric matrix, row by row.
+    """
+
+    unit = PURE
+
+    @staticmethod
+    def _exact(bits, number, scale):
+        return exact_noise.rounded_matrix_laplace(bits, _size(number), scale)
+
+    @staticmethod
+    def _loss(part, scale):
+        # The most it may be anywhere: the nuclear norm over the scale.
+        matrix = np.zeros((_size(len(part)),) * 2)
+        matrix[np.triu_indices(len(matrix))] = [float(each / scale) for each in part]
+        return float(np.abs(np.linalg.eigvalsh(matrix, UPLO="U")).sum())
+
+    def draw(self, rng, shape):
+        size = _size(shape[2])
+        factors = rng.normal(size=(2, *shape[:2], size, size + 1))
+        one, other = factors @ np.swapaxes(factors, -1, -2)
+        return (one - other)[..., *np.triu_indices(size)] * (0.5 * self.widths[:, None])
+
+    def variances(self, length):
+        """Variances (rows,) of entries on the diagonal, twice those off it."""
+        return (_size(length) + 1) * self.widths**2
+
+
+class MatrixGaussianNoise(GaussianNoise):
+    """Discrete Gaussian noise with squared Frobenius norms in its exponent; zero-concentrated.
+
+    Rows are as for `MatrixLaplaceNoise`; scales are variances on the diagonal, twice those off it.
+    """
+
+    @staticmethod
+    def _exact(bits, number, scale):
+        return [exact_noise.discrete_gaussian(bits, scale / times) for times in _times(number)]
+
+    @staticmethod
+    def _loss(part, scale):
+        squares = [times * each**2 for times, each in zip(_times(len(part)), part, strict=True)]
+        return float(sum(squares) / (2 * scale))
+
+    def draw(self, rng, shape):
+        return super().draw(rng, shape) / np.sqrt(_times(shape[2]))
+
+
+def _size(number):
+    """Size of a symmetric matrix whose upper triangle has so many entries."""
+    return (isqrt(8 * number + 1) - 1) // 2
+
+
+def _times(number):
+    """How often each entry of such a triangle stands in the matrix."""
+    return (2 - np.equal(*np.triu_indices(_size(number)))).tolist()
 
 
 class ChoiceNoise(Noise):

@@ -20,6 +20,7 @@ DRAWS = {
     "discrete Laplace": lambda scale: exact_noise.discrete_laplace(system_bits, scale),
     "discrete Gaussian": lambda scale: exact_noise.discrete_gaussian(system_bits, scale**2),
     "rounded l2 Laplace": lambda scale: exact_noise.rounded_laplace(system_bits, 3, scale)[0],
+    "rounded matrix Laplace": lambda s: exact_noise.rounded_matrix_laplace(system_bits, 3, s)[0],
 }
 
 

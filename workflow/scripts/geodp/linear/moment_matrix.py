@@ -1,37 +1,10 @@
-r"""Private linear regression from one release of a matrix of moments.
+"""Private linear regression from one release of a matrix of moments.
 
 A record is a vector z of covariates and clipped responses.  The release is ``sum_i z_i z_i' + N``
-with noise N on symmetric matrices; all else is worked out from it.
-
-**Matrix Laplace noise**: ``N = W1 - W2``, independent Wishart matrices of size p with p + 1 degrees
-of freedom and scale ``I / (2a)``.
-
-*Theorem.* When the sum changes by D, positive or negative semidefinite, the log density of the
-release changes by at most ``a |tr D|``; so one record more or less, with ``|z|^2 <= T``, costs at
-most ``a T``, whatever the other records are.
-
-*Proof.* With p + 1 degrees of freedom the determinant in Wishart's density has the power zero: it
-is proportional to ``exp(-a tr W)`` on the positive semidefinite matrices.  Thus the density of N is
-
-    f(N) = c int 1[W >= 0, W >= N] exp(-a tr W - a tr(W - N)) dW = c' exp(a tr N) P(V >= N),
-
-V a Wishart matrix of p + 1 degrees of freedom and scale ``I / (4a)``.  It is positive everywhere.
-For ``D >= 0``, ``V >= N + D`` implies ``V >= N``, so ``f(N + D) <= exp(a tr D) f(N)``.  And f is
-even, since W1 and W2 have the same distribution: so ``f(N) = f(-N - D + D) <= exp(a tr D) f(N +
-D)``.  A change of both signs is made in two steps, which costs ``a`` times its nuclear norm: to
-replace a record costs at most ``2 a T``, and no less will do (``z`` orthogonal to what it replaces,
-far out in the tail of N).
-
-*Hypotheses.* ``z z'`` (or any matrix that a record adds) is positive semidefinite with trace at
-most T for every record that may be, which clipping sees to; T, p and a do not depend on the data;
-draws are of these real distributions.  The last does not hold here: numbers are in floating point,
-for simulations.  There is no release of one's own data by this mechanism.
-
-**Gaussian noise**: density proportional to ``exp(-|N|_F^2 / (2 s^2))``, so that entries off the
-diagonal have the deviation ``s / sqrt(2)``.  A record changes the sum by ``z z'``, of Frobenius
-norm ``|z|^2 <= T``: that is ``T^2 / (2 s^2)`` in zero-concentrated differential privacy.  For one
-delta, s is the least of Balle and Wang (2018).  A replacement changes the sum by at most ``sqrt(2)
-T``.
+with noise N on symmetric matrices; all else is worked out from it.  "The matrix of moments" in
+docs/guarantee.md has the distributions of N and proves what a release costs.  Here draws are in
+floating point, for simulations.  With Gaussian noise and one delta, the deviation is the least of
+Balle and Wang (2018).
 """
 
 from dataclasses import dataclass

@@ -53,6 +53,16 @@ def _floors(scale, enclosures):
         precision *= 2
 
 
+def _normals(pairs, precision):
+    """Intervals that hold independent standard normal numbers, two from each pair."""
+    found = []
+    for first, second in pairs:
+        radius = (2 * first.exponential(precision)).sqrt()
+        angle = 2 * second.enclosure(precision)
+        found += [radius * angle.cos_pi(), radius * angle.sin_pi()]
+    return found
+
+
 def rounded_laplace(bits, dimension, scale):
     """Nearest integers to a draw from the density proportional to ``exp(-|y| / scale)``.
 
@@ -65,21 +75,40 @@ def rounded_laplace(bits, dimension, scale):
     scale = Fraction(scale)
     if dimension < 1 or scale <= 0:
         raise ValueError("the dimension and the scale are above zero")
-    # For the length, and for pairs of normal numbers that give the direction.
+    # For the length, and for normal numbers that give the direction.
     lengths = [_Uniform(bits) for _ in range(dimension)]
     pairs = [(_Uniform(bits), _Uniform(bits)) for _ in range(-(-dimension // 2))]
 
     def enclosures(precision):
         length = arb(scale.numerator) / arb(scale.denominator)
         length *= sum((each.exponential(precision) for each in lengths), arb(0))
-        normal = []
-        for first, second in pairs:
-            radius = (2 * first.exponential(precision)).sqrt()
-            angle = 2 * second.enclosure(precision)
-            normal += [radius * angle.cos_pi(), radius * angle.sin_pi()]
-        normal = normal[:dimension]
+        normal = _normals(pairs, precision)[:dimension]
         norm = sum((each * each for each in normal), arb(0)).sqrt()
         return [length * each / norm + arb(0.5) for each in normal]
+
+    return _floors(scale, enclosures)
+
+
+def rounded_matrix_laplace(bits, size, scale):
+    """Nearest integers to the upper triangle, row by row, of a draw of matrix Laplace noise.
+
+    That is the difference of two Wishart matrices with ``size + 1`` degrees of freedom, each of
+    density proportional to ``exp(-tr W / scale)`` on the positive semidefinite matrices: see "The
+    matrix of moments" in docs/guarantee.md.  ``bits`` and the scale are as for `rounded_laplace`.
+    """
+    from flint import arb, arb_mat
+
+    scale = Fraction(scale)
+    if size < 1 or scale <= 0:
+        raise ValueError("the size and the scale are above zero")
+    pairs = [(_Uniform(bits), _Uniform(bits)) for _ in range(size * (size + 1))]
+
+    def enclosures(precision):
+        normal = _normals(pairs, precision)
+        one, other = (arb_mat(size, size + 1, normal[part::2]) for part in range(2))
+        noise = one * one.transpose() - other * other.transpose()
+        half = arb(scale.numerator) / arb(2 * scale.denominator)
+        return [half * noise[i, j] + arb(0.5) for i in range(size) for j in range(i, size)]
 
     return _floors(scale, enclosures)
 
