@@ -398,8 +398,14 @@ class _Search:
                 beginnings.append(self._begun(chosen, self._after(chosen, few, key=1)))
         if self.assumptions.spreads:
             raw = self._starts(SEARCH.compared)
-            matrices = (self._matrix(share, raw) for share in SEARCH.matrices)
-            beginnings.append(_least(self._begun(*each) for each in matrices))
+            befores = [()]
+            if self.assumptions.is_flat:
+                # About any state, and not the centre alone.
+                befores += [stages[:1] for _, stages, _ in beginnings[1:2]]
+            for before in befores:
+                cases = self._after(before, raw, key=1)
+                matrices = (self._matrix(share, before, cases) for share in SEARCH.matrices)
+                beginnings.append(_least(self._begun(*each) for each in matrices))
         _, stages, cases = min(beginnings, key=_score_of)
         if isinstance(stages[0] if stages else None, PointsStage) and stages[-1].is_look:
             # Ways that part after one more step know better how long residuals are.
@@ -456,13 +462,12 @@ class _Search:
         last, cases = self._looked(cases)
         return (first, step, last), cases
 
-    def _matrix(self, share, cases):
+    def _matrix(self, share, stages, cases):
         """A beginning by a matrix of moments, and looks about it if residuals are not known."""
-        stages: tuple = ()
         looks = self.assumptions.residual_scale is None
         if looks:
             look, cases = self._looked(cases)
-            stages = (look,)
+            stages = (*stages, look)
         left = self.whole - self.last_look.budget - self.far.budget
         left -= sum(each.budget for each in stages)
         reach = MatrixStage.planned_reach(self.assumptions)
