@@ -164,7 +164,7 @@ def agreeing_releases(plan, moments=None, lengths=(), without=None, scales=None)
             uncertainty=stage.uncertainty(plan.assumptions),
         )
         # Of releases with these moments, whatever the covariates are.
-        stages = tuple(each for each in stages if not each.measures)
+        stages = tuple(each for each in stages if not isinstance(each, MomentsStage))
     if not lengths:
         return replace(plan, stages=stages).simulated(start, rng), rng
     return _with_lengths(start, stages, lengths, rng, scales), rng

@@ -139,9 +139,8 @@ def matrix_sums(assumptions, records, state, clip, coordinates):
     """Sum over subjects of mean z z' of their records, its upper triangle, row by row.
 
     A z, of whole numbers in steps of ``1 / MATRIX_LATTICE``, has 1 and covariates in the
-    ``coordinates`` of a `geodp_release.stages.matrix.MatrixStage` and a residual about the state's
-    footpoint, clipped.  A subject adds a positive semidefinite matrix of a trace of
-    ``MATRIX_LATTICE**2`` at most.
+    ``coordinates`` of a `geodp_release.stages.matrix.MatrixStage`, and a residual, clipped.  A
+    subject adds a positive semidefinite matrix of a trace of ``MATRIX_LATTICE**2`` at most.
     """
     rows = np.triu_indices(len(state) + assumptions.manifold.dim)
     total = np.zeros(len(rows[0]), dtype=object)
@@ -150,20 +149,25 @@ def matrix_sums(assumptions, records, state, clip, coordinates):
         weights = (1.0 / np.sqrt(np.maximum(counts, 1)))[:, None]
         for place in range(x.shape[1]):
             some = x[:, place], y[:, place], valid[:, place]
-            z = lattice_vectors(assumptions.manifold, *some, state[0], clip, coordinates, weights)
+            z = lattice_vectors(assumptions.manifold, *some, state, clip, coordinates, weights)
             # Of 2^12 records at most, so that sums are below 2^60.
             total += np.einsum("ni,nj->ij", z, z)[rows]
     return total.tolist()
 
 
-def lattice_vectors(manifold, covariates, points, valid, footpoint, clip, coordinates, weights):
+def lattice_vectors(manifold, covariates, points, valid, state, clip, coordinates, weights):
     """Vectors z (n, 1 + k + dim) of records in `matrix_sums`, of whole numbers.
 
     Each is of that record alone, times its weight, and no longer than `MATRIX_LATTICE`.
     """
+    blocks = block_names(len(state) - 1)
     with np.errstate(all="ignore"):
-        away = manifold.log(footpoint, points)
-        residuals = manifold.coordinates(footpoint, away, manifold.frame(footpoint))
+        found = PerRecordGeodesicResiduals.of(
+            manifold, dict(zip(blocks, state, strict=True)), covariates, points
+        )
+        # In flat space, and about a centre anywhere, those are the residuals.
+        away = found.contributions(blocks[0])
+        residuals = manifold.coordinates(state[0], away, manifold.frame(state[0]))
         lengths = np.sqrt(np.sum(residuals**2, axis=-1))
         factors = np.where(valid, _taper(manifold, lengths), 0.0) / np.maximum(lengths, clip)
         z = coordinates(covariates, residuals * factors[:, None])

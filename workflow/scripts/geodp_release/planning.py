@@ -187,8 +187,13 @@ class ReleasePlan:
             raise DataError("plan: stages and budget are of different units: correct them")
         for stage in stages:
             stage.check(1 + self.assumptions.number_of_covariates)
-        looked = False
+        looked = moved = False
         for stage in stages:
+            if isinstance(stage, MatrixStage) and moved and not self.assumptions.is_flat:
+                raise DataError(
+                    "plan: in curved space a matrix of moments is about the centre: put it first"
+                )
+            moved = moved or isinstance(stage, PointsStage | NoisyStep)
             if getattr(stage, "is_relative", False) and not looked:
                 raise DataError(
                     "plan: a stage is in units of a residual length that no stage before it "

@@ -178,9 +178,13 @@ class NoisyStep(Stage):
 
 def _spread_by_moments(deviations, covariance):
     """Mean of D P D (*batch, 1 + k, 1 + k) over errors D of the moment matrix, given P."""
-    errors = moment_matrix(np.diag(deviations))
-    errors[:, 0, 0] = 0.0
-    return np.einsum("eij,...jk,ekl->...il", errors, covariance, errors, order="F")
+    squares = moment_matrix(deviations**2)
+    squares[0, 0] = 0.0
+    # Entry by entry, as each error is of one entry and of that across the diagonal.
+    found = np.asfortranarray(squares * covariance)
+    each = np.arange(len(squares))
+    found[..., each, each] = np.diagonal(covariance, axis1=-2, axis2=-1) @ squares
+    return found
 
 
 def moved(assumptions, state, change):
