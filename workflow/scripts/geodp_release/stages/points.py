@@ -23,6 +23,9 @@ from geodp_release.stages.base import Stage
 # Volumes are multiples of 2^-VOLUME_BITS.
 VOLUME_BITS = 20
 
+# Simulations of losses take so many nodes of covariates at most.
+NODES = 32
+
 # Simulations score all of so FEW points, and else the NEAR nearest exactly and a random FAR of the
 # rest, reweighted.  Of the FEW they do so for a BLOCK of releases at once, which stays in a cache.
 FEW, NEAR, FAR, BLOCK = 256, 128, 96, 1024
@@ -128,7 +131,11 @@ def _normalised(shares):
 def _mean_losses(releases, points, level):
     """Mean clipped losses (releases, points)."""
     known, covariates = points.known, releases.covariates
-    scales, (weights, values) = releases.scales_at_nodes, covariates.by_release
+    every = -(-len(covariates.nodes) // NODES)
+    scales, weights, values = (
+        each[::every] for each in (releases.scales_at_nodes, *covariates.by_release)
+    )
+    weights = weights / np.sum(weights, axis=0)
     if covariates not in known:
         known[covariates] = [
             places_in_tables(points.squares(x) / _column(np.square(releases.typical * size)))
