@@ -1,13 +1,24 @@
-"""Methods written here: least squares, AdaSSP and noisy matrices of moments.
+"""Methods written here: least squares, AdaSSP, IHM and noisy matrices of moments.
 
 AdaSSP (Wang 2018, Revisiting differentially private linear regression, UAI, algorithm 2) makes
 three Gaussian releases, each with a third of epsilon and of delta: the smallest eigenvalue of X'X,
 X'X and X'y.  The ridge adapts to the first.
+
+IHM (Lev, Shenfeld, Srinivasan, Ligett and Wilson 2026, Near-optimal private linear regression via
+iterative Hessian mixing, arXiv 2601.07545) takes Newton steps, each with a new Gaussian sketch of X
+for X'X and a noisy product of X with clipped residuals.
 """
+
+from functools import cache
 
 import numpy as np
 
 from geodp.linear.moment_matrix import private_slopes
+from geodp.means.gaussian import gaussian_deviation
+
+# Of IHM, as its authors run it: steps, and rows of a sketch over the larger of the number of
+# covariates and a logarithm of the chance of failure.
+STEPS, ROWS = 3, 6
 
 
 def least_squares(problem, budget=None, rng=None, ridge=0.0):
@@ -37,6 +48,59 @@ def adassp(problem, budget, rng, failure=0.05):
     noise = upper + np.triu(upper, 1).T
     right = x.T @ y + scale * problem.design_norm * problem.bound * rng.standard_normal(k)
     return problem.line(np.linalg.solve(normal + deviation * noise + ridge * np.eye(k), right))
+
+
+def ihm(problem, budget, rng):
+    """Line of one response; (eps, delta)-private for one record added or removed.
+
+    Half of epsilon and a quarter of delta are for products with residuals, the rest for sketches
+    and the smallest eigenvalue of X'X, which lowers their noise.
+    """
+    x, y = problem.design / problem.design_norm, problem.responses[:, 0] / problem.bound
+    k = x.shape[1]
+    # The chance of failure is a tenth of delta.
+    rows = int(ROWS * max(k, np.log(40.0 * STEPS / budget.delta)))
+    mixed = _mixed(rows, 0.5 * budget.epsilon, 0.25 * budget.delta)
+    normal = x.T @ x
+    below = np.sqrt(2.0 * np.log(40.0 / budget.delta)) - rng.standard_normal()
+    smallest = max(np.linalg.eigvalsh(normal)[0] - mixed / np.sqrt(rows) * below, 0.0)
+    # Rows of a sketch of X with noise have this covariance, so that X itself is not multiplied.
+    root = np.linalg.cholesky(normal + max(mixed - smallest, 1e-12) * np.eye(k))
+    deviation = np.sqrt(STEPS) * gaussian_deviation(
+        1.0, 0.5 * budget.epsilon, 0.25 * budget.delta
+    )
+    slopes = np.zeros(k)
+    for _ in range(STEPS):
+        sketch = rng.standard_normal((rows, k)) @ root.T
+        right = x.T @ np.clip(y - x @ slopes, -1.0, 1.0) + deviation * rng.standard_normal(k)
+        slopes += np.linalg.solve(sketch.T @ sketch / rows, right)
+    return problem.line(slopes * problem.bound / problem.design_norm)
+
+
+@cache
+def _mixed(rows, epsilon, delta):
+    """Smallest eigenvalue that X'X with noise has in all sketches of rows of length one.
+
+    Their Renyi divergences add up; delta is for the step to (eps, delta), as for the eigenvalue
+    that is released and for the event that it is too large.
+    """
+    from scipy.optimize import brentq, minimize_scalar
+
+    def spent(log_mixed):
+        mixed = np.exp(log_mixed)
+
+        def at(log_order):
+            more = np.exp(log_order)
+            order = 1.0 + more
+            sketches = order * np.log1p(-1.0 / mixed) - np.log1p(-order / mixed)
+            whole = more * np.log1p(-1.0 / order) - np.log(delta * order)
+            return (0.5 * STEPS * rows * sketches + whole) / more
+
+        ends = np.log(1e-6), np.log(mixed - 1.0) - 1e-9
+        eigenvalue = np.sqrt(2.0 * np.log(1.25 / delta) * rows) / mixed
+        return minimize_scalar(at, bounds=ends, method="bounded").fun + eigenvalue
+
+    return float(np.exp(brentq(lambda level: spent(level) - epsilon, 0.1, 40.0)))
 
 
 def matrix_laplace(problem, budget, rng):
