@@ -196,8 +196,9 @@ def cohorts(utility):
 
 
 def data_sets(tools):
-    chosen = tools["benchmark"]
-    return by_text((*chosen["sets"], *chosen["held_out"]["sets"]))
+    from reproduction.measurements.tools.benchmark import parts_of
+
+    return by_text(name for part in parts_of(tools["benchmark"]) for name in part["sets"])
 
 
 def parts_of_cells(linear):

@@ -111,14 +111,18 @@ class SharesSettings(SetsSettings):
     """Parts of the records, each left out in turn."""
     repeats: Count
     """Draws with each part left out."""
-    held_out: SetsSettings
-    """Data sets that nothing was chosen on, reported by themselves."""
+    held_out: named(SetsSettings, FileName)
+    """Rounds of data sets that nothing had been chosen on, each reported by itself."""
 
     @model_validator(mode="after")
     def _other_names(self):
-        both = self.sets.keys() & self.held_out.sets.keys()
-        if both:
-            raise refused(f": {min(both)} is a data set of benchmark.sets", "held_out.sets")
+        known = dict.fromkeys(self.sets, "benchmark.sets")
+        for name, part in self.held_out.items():
+            place = f"held_out.{name}.sets"
+            both = known.keys() & part.sets.keys()
+            if both:
+                raise refused(f": {min(both)} is a data set of {known[min(both)]}", place)
+            known |= dict.fromkeys(part.sets, f"benchmark.{place}")
         return self
 
 

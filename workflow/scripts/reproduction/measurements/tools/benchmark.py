@@ -21,8 +21,10 @@ from reproduction.measurements.tools.problem import Budget, folds, predictions
 def measure(settings, data_set):
     """Tables of a data set: one row about it, and a row a method and budget."""
     chosen, seed = settings["benchmark"], settings["seed"]
-    held_out = data_set in chosen["held_out"]["sets"]
-    part = chosen["held_out"] if held_out else chosen
+    # The first part is that with which choices were made.
+    held_out, part = next(
+        place for place in enumerate(parts_of(chosen)) if data_set in place[1]["sets"]
+    )
     described = part["sets"][data_set]
     problem = data_sets.load(described)
     n, k = problem.covariates.shape
@@ -58,6 +60,11 @@ def measure(settings, data_set):
     shipped["logarithm"] = described["log"]
     shipped["licence"] = data_sets.LICENCES[described["package"]]
     return pd.DataFrame([about | judged | shipped]), pd.DataFrame(rows)
+
+
+def parts_of(chosen):
+    """Settings of data sets by part: those that choices were made with, then rounds held out."""
+    return [chosen, *chosen["held_out"].values()]
 
 
 def mean_error(problem, parts, lines):
