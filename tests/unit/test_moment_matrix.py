@@ -10,7 +10,11 @@ from geodp.linear.moment_matrix import (
     GaussianNoise,
     LaplaceNoise,
     contributions,
+    excess,
+    excess_noise,
     noise_of,
+    of_one,
+    part_kept,
     private_slopes,
     shrunk,
 )
@@ -133,20 +137,59 @@ def test_records_add_no_more_than_their_trace(rng):
 
 
 @pytest.mark.parametrize("delta", [None, DELTA])
-def test_a_release_sees_a_record_by_its_contribution_alone(rng, monkeypatch, delta):
+@pytest.mark.parametrize("records", [100, 5000])
+def test_a_release_sees_a_record_by_its_contribution_alone(rng, monkeypatch, delta, records):
     """What all else is worked out from, for neighbours, with the same random numbers."""
-    seen = []
+    seen, beyond = [], []
     monkeypatch.setattr(moment_matrix, "slopes_from", lambda *given: seen.append(given))
-    x, y = rng.standard_normal((40, 3)), rng.uniform(-1.0, 1.0, (40, 1))
+    monkeypatch.setattr(moment_matrix, "part_kept", lambda *of: beyond.append(of) or 0.9)
+    x, y = rng.standard_normal((40, 3)), rng.uniform(-3.0, 3.0, (40, 1))
+    y[39] = 2.0
     for n in (40, 39):
         stream = np.random.default_rng(1)
-        private_slopes(stream, x[:n], y[:n], 100, 0.3, delta)
+        private_slopes(stream, x[:n], y[:n], records, 0.3, delta)
     (noisy, *others), (other, *same) = seen
     assert others == same
-    assert others[1] == noise_of(TRACE, 0.3, delta)
     values = np.linalg.eigvalsh(noisy - other)
     assert values[-1] <= TRACE * (1.0 + 1e-9)
     np.testing.assert_allclose(values[:-1], 0.0, atol=1e-9)
+    if records == 100:
+        assert others[1] == noise_of(TRACE, 0.3, delta)
+        assert not beyond
+        return
+    # Of both releases, each with its share: the second has a response beyond its bound.
+    limit = moment_matrix.planned_clipping(records, 3, 0.3)
+    assert others[1:] == [noise_of(TRACE, 0.3, delta, 0.95), limit / WEIGHT / 0.9]
+    (squares, of_squares, one, deviation, most), (fewer, _, other, *_) = beyond
+    assert one - other == pytest.approx(1.0 - limit**2)
+    assert squares - fewer == pytest.approx(limit**2) == most / records
+    assert deviation == pytest.approx(of_one(noise_of(1.0 - limit**2, 0.3, delta, 0.05)))
+    assert of_squares == pytest.approx(
+        np.sqrt(2.0) * others[1].deviation(4) * (limit / WEIGHT) ** 2
+    )
+
+
+@pytest.mark.parametrize("limit", [0.2, 0.6])
+def test_both_releases_spend_the_budget_and_no_more(limit):
+    epsilon, records = 0.3, 10_000
+    both = (
+        (TRACE, noise_of(TRACE, epsilon, None, 0.95)),
+        (1 - limit**2, excess_noise(limit, records, epsilon)),
+    )
+    assert sum(most / noise.scale for most, noise in both) == pytest.approx(epsilon)
+    second = excess_noise(limit, records, epsilon, DELTA)
+    both = (TRACE, noise_of(TRACE, epsilon, DELTA, 0.95)), (1 - limit**2, second)
+    # One Gaussian release of what is divided by its deviations.
+    ratio = np.hypot(*(most / noise.scale for most, noise in both))
+    assert gaussian_delta(epsilon, ratio) == pytest.approx(DELTA, rel=1e-6)
+
+
+def test_what_is_beyond_is_released_where_its_noise_allows():
+    """Which depends on nothing private, and not where nothing is clipped."""
+    for delta in (None, DELTA):
+        asked = [excess_noise(0.3, n, 1.0, delta) is not None for n in (30, 100, 1000, 10**6)]
+        assert asked == [False, False, True, True]
+        assert excess_noise(1.0, 10**6, 1.0, delta) is None
 
 
 # Estimates
@@ -182,6 +225,34 @@ def test_a_lone_eigenvalue_is_brought_back(rng, noise):
     best = true * vectors[0, -1] ** 2
     middle = np.trace(noisy) / size
     assert values[-1] - max(middle, 0.0) == pytest.approx(best, rel=0.05)
+
+
+@pytest.mark.parametrize("limit", [0.1, 0.2, 0.4, 0.8])
+def test_the_part_that_clipping_keeps(rng, limit):
+    """Of normal responses it is nearly the chance of not being clipped, of two values exact."""
+    y = 0.2 * rng.standard_normal((20_000, 1))
+    squares, most = np.sum(np.clip(y, -limit, limit) ** 2), len(y) * limit**2
+    found = part_kept(squares, 0.0, excess(y, limit), 0.0, most)
+    assert found == pytest.approx(2.0 * stats.norm.cdf(limit / 0.2) - 1.0, abs=0.06)
+    two = np.where(y > 0.0, 0.9, -0.9)
+    assert part_kept(most, 0.0, excess(two, limit), 0.0, most) == pytest.approx(limit / 0.9)
+    # Noise takes nothing more away, and none that is not surely there.
+    assert part_kept(squares, 0.02 * most, excess(y, limit), 30.0, most) > found
+    assert part_kept(squares, 0.0, 10.0, 30.0, most) == 1.0
+
+
+@pytest.mark.parametrize("delta", [None, DELTA])
+def test_slopes_are_not_shortened_by_clipping(rng, monkeypatch, delta):
+    monkeypatch.setattr(moment_matrix, "planned_clipping", lambda *of: 0.15)
+    x = rng.standard_normal((20_000, 3))
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    slopes = np.array([[0.2, -0.2, 0.3]]).T
+    y = x @ slopes + 0.15 * rng.standard_normal((20_000, 1))
+    found = private_slopes(rng, x, y, 20_000, 50.0, delta)
+    np.testing.assert_allclose(found, slopes, rtol=0.1)
+    monkeypatch.setattr(moment_matrix, "excess_noise", lambda *of: None)
+    shortened = private_slopes(rng, x, y, 20_000, 50.0, delta)
+    assert (np.abs(shortened) < 0.65 * np.abs(slopes)).all()
 
 
 @pytest.mark.parametrize("delta", [None, DELTA])
