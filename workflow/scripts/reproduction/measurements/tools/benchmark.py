@@ -17,6 +17,9 @@ from reproduction.measurements.tools.methods import METHODS, versions
 from reproduction.measurements.tools.own import least_squares
 from reproduction.measurements.tools.problem import Budget, folds, predictions
 
+# Other methods are set against these, data set by data set and draw by draw.
+RIVALS = ("adassp", "ihm")
+
 
 def measure(settings, data_set):
     """Tables of a data set: one row about it, and a row a method and budget."""
@@ -30,15 +33,15 @@ def measure(settings, data_set):
     n, k = problem.covariates.shape
     parts = folds(random_stream(seed, "benchmark", data_set), n, chosen["folds"])
     trivial = np.mean([np.mean(problem.responses[part] ** 2) for part in parts])
-    best = mean_error(problem, parts, lambda rest: [least_squares(rest, ridge=1.0)])[0]
+    best = errors_of(problem, parts, lambda rest: [least_squares(rest, ridge=1.0)]).mean()
     about = {"data_set": data_set, "held_out": held_out, "n": n, "k": k}
     judged = {"trivial": trivial, "not_private": best}
-    rows = []
+    rows, errors = [], {}
     for name, epsilon in product(part["methods"], chosen["budgets"]):
         method, budget = METHODS[name], Budget(epsilon, chosen["delta"])
         rng = random_stream(seed, "benchmark", data_set, name, str(epsilon))
         lines = partial(method.lines, budget=budget, rng=rng, draws=chosen["repeats"])
-        error, standard_error = mean_error(problem, parts, lines)
+        found = errors[name, epsilon] = errors_of(problem, parts, lines)
         rows.append(
             {
                 **about,
@@ -49,13 +52,19 @@ def measure(settings, data_set):
                 "versions": versions(method),
                 "budget": epsilon,
                 "delta": budget.delta,
-                "draws": len(parts) * chosen["repeats"],
-                "error": error,
-                "standard_error": standard_error,
+                "draws": len(found),
+                "error": found.mean(),
+                "standard_error": _standard_error(found),
                 **judged,
-                "share": (trivial - error) / (trivial - best),
+                "share": (trivial - found.mean()) / (trivial - best),
             }
         )
+    # Draws of two methods are of the same part.
+    for row, rival in product(rows, RIVALS):
+        if rival in part["methods"]:
+            lead = errors[rival, row["budget"]] - errors[row["method"], row["budget"]]
+            lead = lead / (trivial - best)
+            row |= {f"lead_{rival}": lead.mean(), f"deviation_{rival}": _standard_error(lead)}
     shipped = {key: described[key] for key in ("package", "item", "response")}
     shipped["logarithm"] = described["log"]
     shipped["licence"] = data_sets.LICENCES[described["package"]]
@@ -67,11 +76,15 @@ def parts_of(chosen):
     return [chosen, *chosen["held_out"].values()]
 
 
-def mean_error(problem, parts, lines):
-    """Mean squared error of lines on parts that they have not seen, and its standard error."""
+def errors_of(problem, parts, lines):
+    """Mean squared errors of lines on parts that they have not seen, part by part."""
     errors = []
     for part in parts:
         x, y = problem.covariates[part], problem.responses[part]
         rest = problem.without(part)
         errors += [np.mean((y - predictions(line, x)) ** 2) for line in lines(rest)]
-    return np.mean(errors), np.std(errors, ddof=1) / np.sqrt(len(errors))
+    return np.array(errors)
+
+
+def _standard_error(draws):
+    return np.std(draws, ddof=1) / np.sqrt(len(draws))

@@ -66,9 +66,7 @@ def ihm(problem, budget, rng):
     smallest = max(np.linalg.eigvalsh(normal)[0] - mixed / np.sqrt(rows) * below, 0.0)
     # Rows of a sketch of X with noise have this covariance, so that X itself is not multiplied.
     root = np.linalg.cholesky(normal + max(mixed - smallest, 1e-12) * np.eye(k))
-    deviation = np.sqrt(STEPS) * gaussian_deviation(
-        1.0, 0.5 * budget.epsilon, 0.25 * budget.delta
-    )
+    deviation = np.sqrt(STEPS) * gaussian_deviation(1.0, 0.5 * budget.epsilon, 0.25 * budget.delta)
     slopes = np.zeros(k)
     for _ in range(STEPS):
         sketch = rng.standard_normal((rows, k)) @ root.T
@@ -86,21 +84,21 @@ def _mixed(rows, epsilon, delta):
     """
     from scipy.optimize import brentq, minimize_scalar
 
-    def spent(log_mixed):
-        mixed = np.exp(log_mixed)
+    def spent(level):
+        mixed = 1.0 + np.exp(level)
 
-        def at(log_order):
-            more = np.exp(log_order)
+        def at(log_more):
+            more = np.exp(log_more)
             order = 1.0 + more
-            sketches = order * np.log1p(-1.0 / mixed) - np.log1p(-order / mixed)
+            # Logarithms of 1 - 1 / mixed and 1 - order / mixed, with all digits.
+            sketches = more * (level - np.log(mixed)) + level - np.log(np.exp(level) - more)
             whole = more * np.log1p(-1.0 / order) - np.log(delta * order)
             return (0.5 * STEPS * rows * sketches + whole) / more
 
-        ends = np.log(1e-6), np.log(mixed - 1.0) - 1e-9
-        eigenvalue = np.sqrt(2.0 * np.log(1.25 / delta) * rows) / mixed
-        return minimize_scalar(at, bounds=ends, method="bounded").fun + eigenvalue
+        least = minimize_scalar(at, bounds=(level - 14.0, level - 1e-9), method="bounded").fun
+        return least + np.sqrt(2.0 * np.log(1.25 / delta) * rows) / mixed
 
-    return float(np.exp(brentq(lambda level: spent(level) - epsilon, 0.1, 40.0)))
+    return 1.0 + float(np.exp(brentq(lambda level: spent(level) - epsilon, -10.0, 40.0)))
 
 
 def matrix_laplace(problem, budget, rng):
