@@ -10,10 +10,8 @@ from geodp.linear.moment_matrix import (
     GaussianNoise,
     LaplaceNoise,
     contributions,
-    excess,
     excess_noise,
     noise_of,
-    of_one,
     part_kept,
     private_slopes,
     shrunk,
@@ -157,39 +155,26 @@ def test_a_release_sees_a_record_by_its_contribution_alone(rng, monkeypatch, del
         assert others[1] == noise_of(TRACE, 0.3, delta)
         assert not beyond
         return
-    # Of both releases, each with its share: the second has a response beyond its bound.
+    # The record has a response beyond its bound.
     limit = moment_matrix.planned_clipping(records, 3, 0.3)
     assert others[1:] == [noise_of(TRACE, 0.3, delta, 0.95), limit / WEIGHT / 0.9]
-    (squares, of_squares, one, deviation, most), (fewer, _, other, *_) = beyond
-    assert one - other == pytest.approx(1.0 - limit**2)
-    assert squares - fewer == pytest.approx(limit**2) == most / records
-    assert deviation == pytest.approx(of_one(noise_of(1.0 - limit**2, 0.3, delta, 0.05)))
-    assert of_squares == pytest.approx(
-        np.sqrt(2.0) * others[1].deviation(4) * (limit / WEIGHT) ** 2
-    )
+    (squares, of_squares, one, of_one, *_), (fewer, _, other, *_) = beyond
+    assert [one - other, squares - fewer] == pytest.approx([1.0 - limit**2, limit**2])
+    assert of_one == excess_noise(limit, records, 0.3, delta).deviation(1)
+    assert of_squares == pytest.approx(others[1].deviation(4) * (limit / WEIGHT) ** 2)
 
 
-@pytest.mark.parametrize("limit", [0.2, 0.6])
-def test_both_releases_spend_the_budget_and_no_more(limit):
-    epsilon, records = 0.3, 10_000
-    both = (
-        (TRACE, noise_of(TRACE, epsilon, None, 0.95)),
-        (1 - limit**2, excess_noise(limit, records, epsilon)),
-    )
-    assert sum(most / noise.scale for most, noise in both) == pytest.approx(epsilon)
-    second = excess_noise(limit, records, epsilon, DELTA)
-    both = (TRACE, noise_of(TRACE, epsilon, DELTA, 0.95)), (1 - limit**2, second)
-    # One Gaussian release of what is divided by its deviations.
-    ratio = np.hypot(*(most / noise.scale for most, noise in both))
-    assert gaussian_delta(epsilon, ratio) == pytest.approx(DELTA, rel=1e-6)
-
-
-def test_what_is_beyond_is_released_where_its_noise_allows():
-    """Which depends on nothing private, and not where nothing is clipped."""
-    for delta in (None, DELTA):
-        asked = [excess_noise(0.3, n, 1.0, delta) is not None for n in (30, 100, 1000, 10**6)]
-        assert asked == [False, False, True, True]
-        assert excess_noise(1.0, 10**6, 1.0, delta) is None
+@pytest.mark.parametrize("delta", [None, DELTA])
+def test_both_releases_spend_the_budget_and_no_more(delta):
+    one, other = noise_of(TRACE, 0.3, delta, 0.95), excess_noise(0.6, 10_000, 0.3, delta)
+    ratios = TRACE / one.scale, (1.0 - 0.6**2) / other.scale
+    if delta is None:
+        assert sum(ratios) == pytest.approx(0.3)
+    else:
+        # One Gaussian release of what is divided by its deviations.
+        assert gaussian_delta(0.3, np.hypot(*ratios)) == pytest.approx(DELTA, rel=1e-6)
+    # The second is made where its noise allows, and not where nothing is clipped.
+    assert excess_noise(0.6, 100, 0.3, delta) is excess_noise(1.0, 10**6, 0.3, delta) is None
 
 
 # Estimates
@@ -230,15 +215,15 @@ def test_a_lone_eigenvalue_is_brought_back(rng, noise):
 @pytest.mark.parametrize("limit", [0.1, 0.2, 0.4, 0.8])
 def test_the_part_that_clipping_keeps(rng, limit):
     """Of normal responses it is nearly the chance of not being clipped, of two values exact."""
-    y = 0.2 * rng.standard_normal((20_000, 1))
-    squares, most = np.sum(np.clip(y, -limit, limit) ** 2), len(y) * limit**2
-    found = part_kept(squares, 0.0, excess(y, limit), 0.0, most)
+    y, plan = 0.2 * rng.standard_normal((20_000, 1)), (limit, 20_000)
+    squares = np.sum(np.clip(y, -limit, limit) ** 2)
+    found = part_kept(squares, 0.0, np.sum(y**2) - squares, 0.0, *plan)
     assert found == pytest.approx(2.0 * stats.norm.cdf(limit / 0.2) - 1.0, abs=0.06)
-    two = np.where(y > 0.0, 0.9, -0.9)
-    assert part_kept(most, 0.0, excess(two, limit), 0.0, most) == pytest.approx(limit / 0.9)
-    # Noise takes nothing more away, and none that is not surely there.
-    assert part_kept(squares, 0.02 * most, excess(y, limit), 30.0, most) > found
-    assert part_kept(squares, 0.0, 10.0, 30.0, most) == 1.0
+    two = 20_000 * np.array([limit**2, 0.9**2 - limit**2])
+    assert part_kept(two[0], 0.0, two[1], 0.0, *plan) == pytest.approx(limit / 0.9)
+    # Nothing is taken that might be noise.
+    assert part_kept(squares, 0.02 * squares, np.sum(y**2) - squares, 30.0, *plan) > found
+    assert part_kept(squares, 0.0, 10.0, 30.0, *plan) == 1.0
 
 
 @pytest.mark.parametrize("delta", [None, DELTA])

@@ -118,25 +118,21 @@ def test_every_response_has_its_share(rng):
 # AdaSSP
 
 
-def test_noise_of_adassp_is_that_of_the_paper():
-    """Statistics of no records are noise alone: read through the equation that is solved."""
-    budget = Budget(0.7, DELTA)
-    k, draws = 3, 4000
-    empty = Problem(
-        np.zeros((1, k)),
-        np.zeros((1, 1)),
-        -np.ones(k),
-        np.ones(k),
-        norm=2.0,
-        bound=3.0,
-        has_intercept=False,
-        records=1,
-    )
-    rng, solved = random_stream(3, "adassp noise"), []
+def equations(fit, k, draws):
+    """Both sides of all equations that a method solves without records, with a budget of 0.7."""
+    nothing, ones, solved = (np.zeros((1, k)), np.zeros((1, 1))), np.ones(k), []
+    empty = Problem(*nothing, -ones, ones, norm=2.0, bound=3.0, has_intercept=False, records=1)
+    rng = random_stream(3, "noise alone")
     with mock.patch.object(np.linalg, "solve", lambda *given: solved.append(given) or np.zeros(k)):
         for _ in range(draws):
-            own.adassp(empty, budget, rng)
-    normal, right = (np.array(part) for part in zip(*solved, strict=True))
+            fit(empty, Budget(0.7, DELTA), rng)
+    return [np.array(side) for side in zip(*solved, strict=True)]
+
+
+def test_noise_of_adassp_is_that_of_the_paper():
+    """Statistics of no records are noise alone: read through the equation that is solved."""
+    k, draws = 3, 4000
+    normal, right = equations(own.adassp, k, draws)
     scale = 3.0 * np.sqrt(np.log(6.0 / DELTA)) / 0.7
     tolerance = 4.0 / np.sqrt(2.0 * draws)
     assert right.std() / (scale * 2.0 * 3.0) == pytest.approx(1.0, abs=tolerance)
@@ -171,25 +167,14 @@ def test_adassp_has_its_published_errors(data_set):
 # IHM
 
 
-def test_products_of_ihm_have_the_noise_of_the_paper(monkeypatch):
-    """Without records the equations that are solved have noise alone on either side."""
-    k, solved = 3, []
-    empty = Problem(
-        *(np.zeros((1, k)), np.zeros((1, 1)), -np.ones(k), np.ones(k)),
-        **{"norm": 2.0, "bound": 3.0, "has_intercept": False, "records": 1},
-    )
-    monkeypatch.setattr(np.linalg, "solve", lambda *of: solved.append(of) or np.zeros(k))
-    rng = random_stream(3, "ihm noise")
-    for _ in range(500):
-        own.ihm(empty, Budget(0.7, DELTA), rng)
-    normal, right = (np.array(part) for part in zip(*solved, strict=True))
-    assert len(solved) == 500 * own.STEPS
+def test_noise_of_ihm_is_that_of_the_paper():
+    normal, right = equations(own.ihm, 3, 500)
+    assert len(normal) == 500 * own.STEPS
     spent = gaussian_delta(0.35, np.sqrt(own.STEPS) / right.std())
     assert spent == pytest.approx(0.25 * DELTA, rel=0.6)
     # The smallest eigenvalue is released as zero but for chance.
-    rows = int(6 * np.log(120 / DELTA))
-    expected = own._mixed(rows, 0.35, 0.25 * DELTA) * np.eye(k)
-    np.testing.assert_allclose(normal.mean(axis=0), expected, atol=0.02 * expected[0, 0])
+    mixed = own._mixed(int(6 * np.log(120 / DELTA)), 0.35, 0.25 * DELTA)
+    np.testing.assert_allclose(normal.mean(axis=0), mixed * np.eye(3), atol=0.02 * mixed)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
@@ -198,7 +183,7 @@ def test_sketches_of_ihm_spend_no_more_than_is_stated(epsilon):
     rows, delta = 100, 1e-6
     mixed = own._mixed(rows, epsilon, delta)
     left = epsilon - np.sqrt(2.0 * np.log(1.25 / delta) * rows) / mixed
-    # Squares of all sketches' rows, over the variance with the record and without it.
+    # Squares of all rows over their variance, which is this much less without the record.
     squares, less = stats.chi2(own.STEPS * rows), 1.0 - 1.0 / mixed
     edge = (2.0 * left - own.STEPS * rows * np.log(less)) / (1.0 / less - 1.0)
     with_it = squares.sf(edge) - np.exp(left) * squares.sf(edge / less)
@@ -431,9 +416,7 @@ def first_of_a_package(package, items, known):
             continue
         problem = data_sets.prepared(x, y)
         parts = folds(np.random.default_rng(1), len(y), 10)
-        best = benchmark.errors_of(
-            problem, parts, lambda rest: [own.least_squares(rest, ridge=1.0)]
-        )
+        best = benchmark.errors_of(problem, parts, lambda p: [own.least_squares(p, ridge=1.0)])
         if best.mean() <= 0.9 * np.mean(problem.responses**2):
             return item, numbers[-1]
     return None
@@ -456,9 +439,8 @@ def test_held_out_data_sets_are_those_of_their_rule():
     found = []
     for package, rows in listed.groupby("Package", sort=False):
         first = first_of_a_package(package, rows["Item"], known)
-        if first:
-            found.append((f"{package}/{first[0]}", first[1]))
-            known.add(first[0].lower())
+        found += [(f"{package}/{first[0]}", first[1])] if first else []
+        known |= {first[0].lower()} if first else set()
         if len(found) == 40:
             break
     assert found == [(each["item"], each["response"]) for part in rounds for each in part]

@@ -32,12 +32,6 @@ diagonal have the deviation ``s / sqrt(2)``.  A record changes the sum by ``z z'
 norm ``|z|^2 <= T``: that is ``T^2 / (2 s^2)`` in zero-concentrated differential privacy.  For one
 delta, s is the least of Balle and Wang (2018).  A replacement changes the sum by at most ``sqrt(2)
 T``.
-
-**Clipping** to a length t shortens slopes, too: about by the part that it leaves of the responses'
-deviation.  So where the noise allows, one more number is released, the sum of ``|y|^2 - min(|y|,
-t)^2``, which a record changes by 0 to ``1 - t^2``.  It has the share r of the budget: with Laplace
-noise, which is the above of size one, the epsilons r and 1 - r add up; with Gaussian noise both are
-one Gaussian release, of the squared ratios of sensitivity to deviation r and 1 - r of the whole.
 """
 
 from dataclasses import dataclass
@@ -54,9 +48,9 @@ WEIGHT = 0.8
 PRIOR = np.log(0.5), 1.2
 LENGTHS = np.geomspace(1e-3, 3.0, 33)
 
-# Share of the budget for what clipping takes from the sum of squares of responses; this many
-# deviations are taken from it, and it is released if they are at most this part of the records.
-EXCESS_SHARE, CAUTION, PRECISE = 0.05, 1.5, 0.1
+# Share of the budget for what clipping takes from the sum of squares of responses; 1.5 deviations
+# are taken from it, and it is released if they are at most this part of the records.
+EXCESS_SHARE, CAUTION, PRECISE = 0.05, 1.5 * np.sqrt(2.0), 0.1
 
 
 @dataclass(frozen=True)
@@ -133,35 +127,21 @@ def contributions(design, responses, limit):
 
 
 def excess_noise(limit, records, epsilon, delta=None):
-    """Noise of the sum of squares beyond the limit, or None if it is not released."""
-    if limit >= 1.0:
-        return None
-    noise = noise_of(1.0 - limit**2, epsilon, delta, EXCESS_SHARE)
-    released = CAUTION * of_one(noise) <= PRECISE * records * (1.0 - limit**2)
-    return noise if released else None
+    """Noise of what clipping takes from the sum of squares, or None if that is not released."""
+    unit = noise_of(1.0, epsilon, delta, EXCESS_SHARE)
+    precise = CAUTION * unit.deviation(1) <= PRECISE * records
+    return noise_of(1.0 - limit**2, epsilon, delta, EXCESS_SHARE) if precise and limit < 1 else None
 
 
-def of_one(noise):
-    """Standard deviation of a noisy number."""
-    return np.sqrt(2.0) * noise.deviation(1)
-
-
-def excess(responses, limit):
-    """Sum of squares of lengths, at most one each, less that of lengths clipped to the limit."""
-    squares = np.minimum(np.sum(responses**2, axis=1), 1.0)
-    return np.sum(np.maximum(squares - limit**2, 0.0))
-
-
-def part_kept(squares, of_squares, beyond, of_beyond, most):
+def part_kept(squares, of_squares, beyond, of_beyond, limit, records):
     """Part of the responses' deviation that clipping leaves, rather too large than too small.
 
-    From the noisy sum of squares of clipped responses, not above ``most``, and that beyond them,
-    with their standard deviations.  For normal responses and weak or strong clipping it is nearly
-    the part of a slope that is left, which is the chance of not being clipped (Stein's lemma).
+    From the noisy sum of squares of clipped responses and what clipping takes from it, each with
+    its noise's `deviation`.  Of normal responses it is nearly the part of a slope that is left.
     """
     beyond = np.maximum(beyond - CAUTION * of_beyond, 0.0)
-    squares = np.clip(squares + CAUTION * of_squares, 1e-9 * most, most)
-    return np.sqrt(squares / (squares + beyond))
+    squares = np.clip(squares + CAUTION * of_squares, 1e-9, records * limit**2)
+    return np.maximum(np.sqrt(squares / (squares + beyond)), limit)
 
 
 def private_slopes(rng, design, responses, records, epsilon, delta=None):
@@ -170,6 +150,10 @@ def private_slopes(rng, design, responses, records, epsilon, delta=None):
     Rows of the design (n, k) longer than one are scaled to one; responses (n, m) are relative to a
     public bound of their length.  About how many ``records`` there are is public, and plans the
     clipping: neighbours must be given the same number, which need not be right.
+
+    What clipping takes from the sum of squares, 0 to ``1 - limit**2`` for a record, is a second
+    release: epsilons add up, or both are one Gaussian release, whose squared ratios of sensitivity
+    to deviation add up.  Slopes are taken to be shortened as responses are.
     """
     k, m = design.shape[1], responses.shape[1]
     limit = planned_clipping(records, k, epsilon)
@@ -179,12 +163,10 @@ def private_slopes(rng, design, responses, records, epsilon, delta=None):
     z, unit = contributions(design, responses, limit), limit / WEIGHT
     noisy = z.T @ z + noise.draw(rng, k + m)
     if of_excess:
-        squares = np.trace(noisy[k:, k:]) * unit**2
-        of_squares = np.sqrt(2.0 * m) * noise.deviation(k + m) * unit**2
-        beyond = excess(responses, limit) + of_excess.draw(rng, 1).item()
-        unit /= max(
-            part_kept(squares, of_squares, beyond, of_one(of_excess), records * limit**2), limit
-        )
+        beyond = np.clip(np.sum(responses**2, axis=1), limit**2, 1.0) - limit**2
+        released = beyond.sum() + of_excess.draw(rng, 1).item()
+        squares = unit**2 * np.array([np.trace(noisy[k:, k:]), np.sqrt(m) * noise.deviation(k + m)])
+        unit /= part_kept(*squares, released, of_excess.deviation(1), limit, records)
     return slopes_from(noisy, k, noise, unit)
 
 

@@ -116,13 +116,12 @@ class SharesSettings(SetsSettings):
 
     @model_validator(mode="after")
     def _other_names(self):
-        known = dict.fromkeys(self.sets, "benchmark.sets")
+        known = set(self.sets)
         for name, part in self.held_out.items():
-            place = f"held_out.{name}.sets"
-            both = known.keys() & part.sets.keys()
+            both = known & part.sets.keys()
             if both:
-                raise refused(f": {min(both)} is a data set of {known[min(both)]}", place)
-            known |= dict.fromkeys(part.sets, f"benchmark.{place}")
+                raise refused(f": {min(both)} is a data set listed above", f"held_out.{name}.sets")
+            known |= part.sets.keys()
         return self
 
 

@@ -10,6 +10,7 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
+from scipy.stats import sem
 
 from geodp.randomness import random_stream
 from reproduction.measurements.tools import data_sets
@@ -54,7 +55,7 @@ def measure(settings, data_set):
                 "delta": budget.delta,
                 "draws": len(found),
                 "error": found.mean(),
-                "standard_error": _standard_error(found),
+                "standard_error": sem(found),
                 **judged,
                 "share": (trivial - found.mean()) / (trivial - best),
             }
@@ -64,7 +65,7 @@ def measure(settings, data_set):
         if rival in part["methods"]:
             lead = errors[rival, row["budget"]] - errors[row["method"], row["budget"]]
             lead = lead / (trivial - best)
-            row |= {f"lead_{rival}": lead.mean(), f"deviation_{rival}": _standard_error(lead)}
+            row |= {f"lead_{rival}": lead.mean(), f"deviation_{rival}": sem(lead)}
     shipped = {key: described[key] for key in ("package", "item", "response")}
     shipped["logarithm"] = described["log"]
     shipped["licence"] = data_sets.LICENCES[described["package"]]
@@ -84,7 +85,3 @@ def errors_of(problem, parts, lines):
         rest = problem.without(part)
         errors += [np.mean((y - predictions(line, x)) ** 2) for line in lines(rest)]
     return np.array(errors)
-
-
-def _standard_error(draws):
-    return np.std(draws, ddof=1) / np.sqrt(len(draws))

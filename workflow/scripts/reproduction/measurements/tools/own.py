@@ -16,9 +16,8 @@ import numpy as np
 from geodp.linear.moment_matrix import private_slopes
 from geodp.means.gaussian import gaussian_deviation
 
-# Of IHM, as its authors run it: steps, and rows of a sketch over the larger of the number of
-# covariates and a logarithm of the chance of failure.
-STEPS, ROWS = 3, 6
+# Steps of IHM, as its authors run it.
+STEPS = 3
 
 
 def least_squares(problem, budget=None, rng=None, ridge=0.0):
@@ -53,19 +52,18 @@ def adassp(problem, budget, rng, failure=0.05):
 def ihm(problem, budget, rng):
     """Line of one response; (eps, delta)-private for one record added or removed.
 
-    Half of epsilon and a quarter of delta are for products with residuals, the rest for sketches
-    and the smallest eigenvalue of X'X, which lowers their noise.
+    Products with residuals have half of epsilon and a quarter of delta.
     """
     x, y = problem.design / problem.design_norm, problem.responses[:, 0] / problem.bound
     k = x.shape[1]
-    # The chance of failure is a tenth of delta.
-    rows = int(ROWS * max(k, np.log(40.0 * STEPS / budget.delta)))
+    # Of a sketch, as its authors take them; the chance of failure is a tenth of delta.
+    rows = int(6 * max(k, np.log(40.0 * STEPS / budget.delta)))
     mixed = _mixed(rows, 0.5 * budget.epsilon, 0.25 * budget.delta)
-    normal = x.T @ x
+    # The noise of sketches is less by the smallest eigenvalue, rather too small.
     below = np.sqrt(2.0 * np.log(40.0 / budget.delta)) - rng.standard_normal()
-    smallest = max(np.linalg.eigvalsh(normal)[0] - mixed / np.sqrt(rows) * below, 0.0)
+    smallest = np.linalg.eigvalsh(x.T @ x)[0] - mixed / np.sqrt(rows) * below
     # Rows of a sketch of X with noise have this covariance, so that X itself is not multiplied.
-    root = np.linalg.cholesky(normal + max(mixed - smallest, 1e-12) * np.eye(k))
+    root = np.linalg.cholesky(x.T @ x + max(mixed - max(smallest, 0.0), 1e-12) * np.eye(k))
     deviation = np.sqrt(STEPS) * gaussian_deviation(1.0, 0.5 * budget.epsilon, 0.25 * budget.delta)
     slopes = np.zeros(k)
     for _ in range(STEPS):
@@ -77,28 +75,21 @@ def ihm(problem, budget, rng):
 
 @cache
 def _mixed(rows, epsilon, delta):
-    """Smallest eigenvalue that X'X with noise has in all sketches of rows of length one.
+    """Smallest eigenvalue that X'X with noise has in all sketches, whose divergences add up.
 
-    Their Renyi divergences add up; delta is for the step to (eps, delta), as for the eigenvalue
-    that is released and for the event that it is too large.
+    Delta is that of the sketches, of the eigenvalue that is released, and of its being too large.
     """
-    from scipy.optimize import brentq, minimize_scalar
+    from scipy.optimize import brentq
 
-    def spent(level):
-        mixed = 1.0 + np.exp(level)
+    def left(level):
+        mixed, more = 1.0 + np.exp(level), np.exp(level) * np.geomspace(1e-6, 1.0 - 1e-6, 4000)
+        # Of Renyi's divergence of the order 1 + more, with all digits.
+        sketches = more * (level - np.log(mixed)) + level - np.log(np.exp(level) - more)
+        whole = more * np.log(more / (1.0 + more)) - np.log(delta * (1.0 + more))
+        eigenvalue = np.sqrt(2.0 * np.log(1.25 / delta) * rows) / mixed
+        return epsilon - eigenvalue - np.min((0.5 * STEPS * rows * sketches + whole) / more)
 
-        def at(log_more):
-            more = np.exp(log_more)
-            order = 1.0 + more
-            # Logarithms of 1 - 1 / mixed and 1 - order / mixed, with all digits.
-            sketches = more * (level - np.log(mixed)) + level - np.log(np.exp(level) - more)
-            whole = more * np.log1p(-1.0 / order) - np.log(delta * order)
-            return (0.5 * STEPS * rows * sketches + whole) / more
-
-        least = minimize_scalar(at, bounds=(level - 14.0, level - 1e-9), method="bounded").fun
-        return least + np.sqrt(2.0 * np.log(1.25 / delta) * rows) / mixed
-
-    return 1.0 + float(np.exp(brentq(lambda level: spent(level) - epsilon, -10.0, 40.0)))
+    return 1.0 + float(np.exp(brentq(left, -10.0, 40.0)))
 
 
 def matrix_laplace(problem, budget, rng):

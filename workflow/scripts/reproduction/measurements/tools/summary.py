@@ -20,9 +20,6 @@ MARGIN = 2.0
 # A share below this is as useless as this; the axis ends there.
 WORST_SHOWN = -1.0
 
-# Words for the parts of the data sets.
-HELD_OUT = ("", ", held out first", ", held out second")
-
 
 def summarise(about, shares, comparison, template, **_):
     """The tables, the page and the figure, by their outputs, from those of the other jobs."""
@@ -55,10 +52,10 @@ def against_rivals(shares):
     kept = ["held_out", "data_set", "n", "k", "budget", "method", "title", "share"]
     found = []
     for rival in RIVALS:
-        its = {f"lead_{rival}": "lead", f"deviation_{rival}": "standard_error"}
-        rows = shares[shares["method"] != rival].dropna(subset=list(its)).rename(columns=its)
-        found.append(rows[[*kept, *its.values()]].assign(rival=METHODS[rival].title))
-    found = pd.concat(found, ignore_index=True)
+        its = shares[shares["method"] != rival].assign(rival=METHODS[rival].title)
+        its[["lead", "standard_error"]] = its[[f"lead_{rival}", f"deviation_{rival}"]]
+        found.append(its[[*kept, "rival", "lead", "standard_error"]].dropna())
+    found = pd.concat(found)
     away = found["lead"] / found["standard_error"]
     outcome = np.select([away > MARGIN, away < -MARGIN], ["above", "below"], "alike")
     return found.assign(outcome=outcome)
@@ -73,7 +70,7 @@ def draw(medians, errors):
     for held_out, panel in enumerate(parts):
         rows = medians[medians["held_out"] == held_out]
         _draw_shares(panel, rows, styles)
-        title = f"{rows['data_sets'].max()} data sets" + HELD_OUT[held_out]
+        title = f"{rows['data_sets'].max()} data sets" + f", held out {held_out}" * (held_out > 0)
         panel.legend(title=title, fontsize=6, title_fontsize=7, loc=(0.42, 0.06))
         panel.set_ylabel("share of the explainable error recovered")
 
@@ -92,8 +89,8 @@ def draw(medians, errors):
         figure,
         [
             f"a: medians over data sets, with quartiles; shares below {WORST_SHOWN:g} are drawn "
-            "there. b and c: the same over data sets on which nothing had been chosen when they "
-            f"were run once. d: {first['data']}, {first['n']} records, "
+            "there. b, c: the same over data sets held out from all choices when run once, in two "
+            f"rounds. d: {first['data']}, {first['n']} records, "
             f"{first['responses']} responses, budget {first['budget']:g}; median and middle 80 % "
             f"of {errors['draws'].max()} draws; 1 is the error of the mean."
         ],
@@ -121,7 +118,7 @@ def page(template, sets, shares, medians, against, comparison):
         python=platform.python_version(),
         delta=shares["delta"].iloc[0],
         margin=MARGIN,
-        parts=[_of_part(medians, against, held_out) for held_out in range(len(HELD_OUT))],
+        parts=[_of_part(medians, against, held_out) for held_out in range(3)],
         by_set={
             title: _by_budget(rows, "data_set", "share").map(_share)
             for title, rows in shares.groupby("title", sort=False)
@@ -145,17 +142,14 @@ def _of_part(medians, against, held_out):
     medians = medians[medians["held_out"] == held_out]
     against = against[against["held_out"] == held_out]
     described = medians.drop_duplicates("method").set_index("title")
-    keys = ["rival", "title", "budget"]
-    counted = against.groupby(keys, sort=False)["outcome"].agg(
+    against = against.assign(title=against["title"] + " against " + against["rival"])
+    counted = against.groupby(["title", "budget"], sort=False)["outcome"].agg(
         lambda found: f"{(found == 'above').sum()} / {(found == 'below').sum()}"
     )
     return {
         "medians": _by_budget(medians, "title", "median").map(_share),
         "methods": described,
-        "counted": {
-            rival: rows.droplevel(0).unstack(sort=False).sort_index(axis="columns")
-            for rival, rows in counted.groupby("rival", sort=False)
-        },
+        "counted": counted.unstack(sort=False).sort_index(axis="columns"),
     }
 
 
