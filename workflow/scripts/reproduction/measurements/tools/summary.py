@@ -70,7 +70,8 @@ def draw(medians, errors):
     for held_out, panel in enumerate(parts):
         rows = medians[medians["held_out"] == held_out]
         _draw_shares(panel, rows, styles)
-        title = f"{rows['data_sets'].max()} data sets" + f", held out {held_out}" * (held_out > 0)
+        title = f"held out, round {held_out}" if held_out else "data sets"
+        title = f"{rows['data_sets'].max()} {title}"
         panel.legend(title=title, fontsize=6, title_fontsize=7, loc=(0.42, 0.06))
         panel.set_ylabel("share of the explainable error recovered")
 
