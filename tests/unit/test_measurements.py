@@ -32,7 +32,6 @@ from reproduction.measurements.coverage import releases as coverage
 from reproduction.measurements.coverage.data import UNLIKE, trend_p_value
 from reproduction.measurements.held_out import cohorts
 from reproduction.measurements.held_out import releases as held_out
-from reproduction.measurements.tools.benchmark import parts_of
 from reproduction.measurements.tools.comparison import SCALES_OF_PUBLISHED, with_ratios
 from reproduction.measurements.utility import releases
 from reproduction.pages import render_page
@@ -48,7 +47,8 @@ MADE_BY = {
 
 
 AUDIT, BENCHMARK, UTILITY, TOOLS = map(few_records, ("audit", "benchmark", "utility", "tools"))
-for part, name in zip(parts_of(TOOLS["benchmark"]), ("engel", "ais", "crabs"), strict=True):
+ROUNDS = TOOLS["benchmark"], *TOOLS["benchmark"]["held_out"].values()
+for part, name in zip(ROUNDS, ("engel", "ais", "crabs"), strict=True):
     part["sets"] = {name: part["sets"][name]}
 
 

@@ -196,9 +196,9 @@ def cohorts(utility):
 
 
 def data_sets(tools):
-    from reproduction.measurements.tools.benchmark import parts_of
-
-    return by_text(name for part in parts_of(tools["benchmark"]) for name in part["sets"])
+    chosen = tools["benchmark"]
+    rounds = chosen, *chosen["held_out"].values()
+    return by_text(name for part in rounds for name in part["sets"])
 
 
 def parts_of_cells(linear):

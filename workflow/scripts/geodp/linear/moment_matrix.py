@@ -165,8 +165,9 @@ def private_slopes(rng, design, responses, records, epsilon, delta=None):
     if of_excess:
         beyond = np.clip(np.sum(responses**2, axis=1), limit**2, 1.0) - limit**2
         released = beyond.sum() + of_excess.draw(rng, 1).item()
-        squares = unit**2 * np.array([np.trace(noisy[k:, k:]), np.sqrt(m) * noise.deviation(k + m)])
-        unit /= part_kept(*squares, released, of_excess.deviation(1), limit, records)
+        squares = np.trace(noisy[k:, k:]) * unit**2
+        of_squares = np.sqrt(m) * noise.deviation(k + m) * unit**2
+        unit /= part_kept(squares, of_squares, released, of_excess.deviation(1), limit, records)
     return slopes_from(noisy, k, noise, unit)
 
 

@@ -116,12 +116,10 @@ class SharesSettings(SetsSettings):
 
     @model_validator(mode="after")
     def _other_names(self):
-        known = set(self.sets)
-        for name, part in self.held_out.items():
-            both = known & part.sets.keys()
-            if both:
-                raise refused(f": {min(both)} is a data set listed above", f"held_out.{name}.sets")
-            known |= part.sets.keys()
+        names = [name for part in (self, *self.held_out.values()) for name in part.sets]
+        both = {name for name in names if names.count(name) > 1}
+        if both:
+            raise refused(f": {min(both)} is a data set of several parts", "held_out")
         return self
 
 

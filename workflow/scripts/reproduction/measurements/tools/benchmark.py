@@ -25,10 +25,10 @@ RIVALS = ("adassp", "ihm")
 def measure(settings, data_set):
     """Tables of a data set: one row about it, and a row a method and budget."""
     chosen, seed = settings["benchmark"], settings["seed"]
-    # The first part is that with which choices were made.
-    held_out, part = next(
-        place for place in enumerate(parts_of(chosen)) if data_set in place[1]["sets"]
-    )
+    # The first part is that with which choices were made, others are rounds held out.
+    rounds = chosen, *chosen["held_out"].values()
+    held_out = [data_set in part["sets"] for part in rounds].index(True)
+    part = rounds[held_out]
     described = part["sets"][data_set]
     problem = data_sets.load(described)
     n, k = problem.covariates.shape
@@ -61,20 +61,14 @@ def measure(settings, data_set):
             }
         )
     # Draws of two methods are of the same part.
-    for row, rival in product(rows, RIVALS):
-        if rival in part["methods"]:
-            lead = errors[rival, row["budget"]] - errors[row["method"], row["budget"]]
-            lead = lead / (trivial - best)
-            row |= {f"lead_{rival}": lead.mean(), f"deviation_{rival}": sem(lead)}
+    for row, rival in product(rows, [name for name in RIVALS if name in part["methods"]]):
+        lead = errors[rival, row["budget"]] - errors[row["method"], row["budget"]]
+        lead /= trivial - best
+        row |= {f"lead_{rival}": lead.mean(), f"deviation_{rival}": sem(lead)}
     shipped = {key: described[key] for key in ("package", "item", "response")}
     shipped["logarithm"] = described["log"]
     shipped["licence"] = data_sets.LICENCES[described["package"]]
     return pd.DataFrame([about | judged | shipped]), pd.DataFrame(rows)
-
-
-def parts_of(chosen):
-    """Settings of data sets by part: those that choices were made with, then rounds held out."""
-    return [chosen, *chosen["held_out"].values()]
 
 
 def errors_of(problem, parts, lines):

@@ -70,8 +70,7 @@ def draw(medians, errors):
     for held_out, panel in enumerate(parts):
         rows = medians[medians["held_out"] == held_out]
         _draw_shares(panel, rows, styles)
-        title = f"held out, round {held_out}" if held_out else "data sets"
-        title = f"{rows['data_sets'].max()} {title}"
+        title = f"{rows['data_sets'].max()} " + ("held out" if held_out else "data sets")
         panel.legend(title=title, fontsize=6, title_fontsize=7, loc=(0.42, 0.06))
         panel.set_ylabel("share of the explainable error recovered")
 
@@ -90,8 +89,8 @@ def draw(medians, errors):
         figure,
         [
             f"a: medians over data sets, with quartiles; shares below {WORST_SHOWN:g} are drawn "
-            "there. b, c: the same over data sets held out from all choices when run once, in two "
-            f"rounds. d: {first['data']}, {first['n']} records, "
+            "there. b, c: the same over data sets held out of all choices, rounds 1 and 2. "
+            f"d: {first['data']}, {first['n']} records, "
             f"{first['responses']} responses, budget {first['budget']:g}; median and middle 80 % "
             f"of {errors['draws'].max()} draws; 1 is the error of the mean."
         ],
