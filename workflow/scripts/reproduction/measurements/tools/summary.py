@@ -89,8 +89,8 @@ def draw(medians, errors):
         figure,
         [
             f"a: medians over data sets, with quartiles; shares below {WORST_SHOWN:g} are drawn "
-            "there. b, c: the same over data sets held out of all choices, rounds 1 and 2. "
-            f"d: {first['data']}, {first['n']} records, "
+            "there. b: the same over data sets held out first and seen since; c: held out of all "
+            f"choices. d: {first['data']}, {first['n']} records, "
             f"{first['responses']} responses, budget {first['budget']:g}; median and middle 80 % "
             f"of {errors['draws'].max()} draws; 1 is the error of the mean."
         ],
