@@ -10,7 +10,9 @@ from geodp.linear.moment_matrix import (
     GaussianNoise,
     LaplaceNoise,
     contributions,
+    excess_noise,
     noise_of,
+    part_kept,
     private_slopes,
     shrunk,
 )
@@ -72,20 +74,46 @@ def test_records_add_no_more_than_their_trace(rng):
 
 
 @pytest.mark.parametrize("delta", [None, DELTA])
-def test_a_release_sees_a_record_by_its_contribution_alone(rng, monkeypatch, delta):
+@pytest.mark.parametrize("records", [100, 5000])
+def test_a_release_sees_a_record_by_its_contribution_alone(rng, monkeypatch, delta, records):
     """What all else is worked out from, for neighbours, with the same random numbers."""
-    seen = []
+    seen, beyond = [], []
     monkeypatch.setattr(moment_matrix, "slopes_from", lambda *given: seen.append(given))
-    x, y = rng.standard_normal((40, 3)), rng.uniform(-1.0, 1.0, (40, 1))
+    monkeypatch.setattr(moment_matrix, "part_kept", lambda *of: beyond.append(of) or 0.9)
+    x, y = rng.standard_normal((40, 3)), rng.uniform(-3.0, 3.0, (40, 1))
+    y[39] = 2.0
     for n in (40, 39):
         stream = np.random.default_rng(1)
-        private_slopes(stream, x[:n], y[:n], 100, 0.3, delta)
+        private_slopes(stream, x[:n], y[:n], records, 0.3, delta)
     (noisy, *others), (other, *same) = seen
     assert others == same
-    assert others[1] == noise_of(TRACE, 0.3, delta)
     values = np.linalg.eigvalsh(noisy - other)
     assert values[-1] <= TRACE * (1.0 + 1e-9)
     np.testing.assert_allclose(values[:-1], 0.0, atol=1e-9)
+    if records == 100:
+        assert others[1] == noise_of(TRACE, 0.3, delta)
+        assert not beyond
+        return
+    # The record has a response beyond its bound.
+    limit = moment_matrix.planned_clipping(records, 3, 0.3)
+    assert others[1:] == [noise_of(TRACE, 0.3, delta, 0.95), limit / WEIGHT / 0.9]
+    (squares, of_squares, one, of_one, *_), (fewer, _, other, *_) = beyond
+    assert [one - other, squares - fewer] == pytest.approx([1.0 - limit**2, limit**2])
+    assert of_one == excess_noise(limit, records, 0.3, delta).deviation(1)
+    assert of_squares == pytest.approx(others[1].deviation(4) * (limit / WEIGHT) ** 2)
+
+
+@pytest.mark.parametrize("delta", [None, DELTA])
+def test_both_releases_spend_the_budget_and_no_more(delta):
+    one, other = noise_of(TRACE, 0.3, delta, 0.95), excess_noise(0.6, 10_000, 0.3, delta)
+    ratios = TRACE / one.scale, (1.0 - 0.6**2) / other.scale
+    if delta is None:
+        assert sum(ratios) == pytest.approx(0.3)
+    else:
+        # One Gaussian release of what is divided by its deviations.
+        assert gaussian_delta(0.3, np.hypot(*ratios)) == pytest.approx(DELTA, rel=1e-6)
+    # The second is made where its noise allows, and not where nothing is clipped.
+    assert excess_noise(0.6, 100, 0.3, delta) is excess_noise(1.0, 10**6, 0.3, delta) is None
 
 
 # Estimates
@@ -121,6 +149,32 @@ def test_a_lone_eigenvalue_is_brought_back(rng, noise):
     best = true * vectors[0, -1] ** 2
     middle = np.trace(noisy) / size
     assert values[-1] - max(middle, 0.0) == pytest.approx(best, rel=0.05)
+
+
+@pytest.mark.parametrize("limit", [0.1, 0.2, 0.4, 0.8])
+def test_the_part_that_clipping_keeps(rng, limit):
+    """Of normal responses it is nearly the chance of not being clipped, of two values exact."""
+    y, plan = 0.2 * rng.standard_normal((20_000, 1)), (limit, 20_000)
+    squares = np.sum(np.clip(y, -limit, limit) ** 2)
+    found = part_kept(squares, 0.0, np.sum(y**2) - squares, 0.0, *plan)
+    assert found == pytest.approx(2.0 * stats.norm.cdf(limit / 0.2) - 1.0, abs=0.06)
+    two = 20_000 * np.array([limit**2, 0.9**2 - limit**2])
+    assert part_kept(two[0], 0.0, two[1], 0.0, *plan) == pytest.approx(limit / 0.9)
+    # Nothing is taken that might be noise.
+    assert part_kept(squares, 0.02 * squares, np.sum(y**2) - squares, 30.0, *plan) > found
+    assert part_kept(squares, 0.0, 10.0, 30.0, *plan) == 1.0
+
+
+@pytest.mark.parametrize("delta", [None, DELTA])
+def test_slopes_are_not_shortened_by_clipping(rng, monkeypatch, delta):
+    monkeypatch.setattr(moment_matrix, "planned_clipping", lambda *of: 0.15)
+    x = rng.standard_normal((20_000, 3))
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    y = x @ [[0.2], [-0.2], [0.3]] + 0.15 * rng.standard_normal((20_000, 1))
+    found = private_slopes(rng, x, y, 20_000, 50.0, delta)
+    np.testing.assert_allclose(found, [[0.2], [-0.2], [0.3]], rtol=0.1)
+    monkeypatch.setattr(moment_matrix, "excess_noise", lambda *of: None)
+    assert np.abs(private_slopes(rng, x, y, 20_000, 50.0, delta)).max() < 0.65 * 0.3
 
 
 @pytest.mark.parametrize("delta", [None, DELTA])

@@ -197,7 +197,8 @@ def cohorts(utility):
 
 def data_sets(tools):
     chosen = tools["benchmark"]
-    return by_text((*chosen["sets"], *chosen["held_out"]["sets"]))
+    rounds = chosen, *chosen["held_out"].values()
+    return by_text(name for part in rounds for name in part["sets"])
 
 
 def parts_of_cells(linear):

@@ -21,6 +21,10 @@ WEIGHT = 0.8
 PRIOR = np.log(0.5), 1.2
 LENGTHS = np.geomspace(1e-3, 3.0, 33)
 
+# Share of the budget for what clipping takes from the sum of squares of responses; 1.5 deviations
+# are taken from it, and it is released if they are at most this part of the records.
+EXCESS_SHARE, CAUTION, PRECISE = 0.05, 1.5 * np.sqrt(2.0), 0.1
+
 
 @dataclass(frozen=True)
 class LaplaceNoise:
@@ -65,11 +69,14 @@ class GaussianNoise:
         return 0.0
 
 
-def noise_of(trace, epsilon, delta=None):
-    """Noise for one record more or less, of the trace at most ``trace``; Gaussian with a delta."""
+def noise_of(trace, epsilon, delta=None, share=1.0):
+    """Noise for one record more or less, of the trace at most ``trace``; Gaussian with a delta.
+
+    Releases whose shares add up to one are private together.
+    """
     if delta is None:
-        return LaplaceNoise(trace / epsilon)
-    return GaussianNoise(gaussian_deviation(trace, epsilon, delta))
+        return LaplaceNoise(trace / (share * epsilon))
+    return GaussianNoise(gaussian_deviation(trace, epsilon, delta) / np.sqrt(share))
 
 
 def planned_clipping(records, k, epsilon):
@@ -92,18 +99,49 @@ def contributions(design, responses, limit):
     return np.hstack([clipped(design, 1.0), clipped(responses, limit) * (WEIGHT / limit)])
 
 
+def excess_noise(limit, records, epsilon, delta=None):
+    """Noise of what clipping takes from the sum of squares, or None if that is not released."""
+    unit = noise_of(1.0, epsilon, delta, EXCESS_SHARE)
+    precise = CAUTION * unit.deviation(1) <= PRECISE * records
+    return noise_of(1.0 - limit**2, epsilon, delta, EXCESS_SHARE) if precise and limit < 1 else None
+
+
+def part_kept(squares, of_squares, beyond, of_beyond, limit, records):
+    """Part of the responses' deviation that clipping leaves, rather too large than too small.
+
+    From the noisy sum of squares of clipped responses and what clipping takes from it, each with
+    its noise's `deviation`.  Of normal responses it is nearly the part of a slope that is left.
+    """
+    beyond = np.maximum(beyond - CAUTION * of_beyond, 0.0)
+    squares = np.clip(squares + CAUTION * of_squares, 1e-9, records * limit**2)
+    return np.maximum(np.sqrt(squares / (squares + beyond)), limit)
+
+
 def private_slopes(rng, design, responses, records, epsilon, delta=None):
     """Slopes (k, m) of lines through the origin; private for one record more or less.
 
     Rows of the design (n, k) longer than one are scaled to one; responses (n, m) are relative to a
     public bound of their length.  About how many ``records`` there are is public, and plans the
     clipping: neighbours must be given the same number, which need not be right.
+
+    What clipping takes from the sum of squares, 0 to ``1 - limit**2`` for a record, is a second
+    release: epsilons add up, or both are one Gaussian release, whose squared ratios of sensitivity
+    to deviation add up.  Slopes are taken to be shortened as responses are.
     """
     k, m = design.shape[1], responses.shape[1]
     limit = planned_clipping(records, k, epsilon)
-    z = contributions(design, responses, limit)
-    noise = noise_of(1.0 + WEIGHT**2, epsilon, delta)
-    return slopes_from(z.T @ z + noise.draw(rng, k + m), k, noise, limit / WEIGHT)
+    of_excess = excess_noise(limit, records, epsilon, delta)
+    share = 1.0 - EXCESS_SHARE if of_excess else 1.0
+    noise = noise_of(1.0 + WEIGHT**2, epsilon, delta, share)
+    z, unit = contributions(design, responses, limit), limit / WEIGHT
+    noisy = z.T @ z + noise.draw(rng, k + m)
+    if of_excess:
+        beyond = np.clip(np.sum(responses**2, axis=1), limit**2, 1.0) - limit**2
+        released = beyond.sum() + of_excess.draw(rng, 1).item()
+        squares = np.trace(noisy[k:, k:]) * unit**2
+        of_squares = np.sqrt(m) * noise.deviation(k + m) * unit**2
+        unit /= part_kept(squares, of_squares, released, of_excess.deviation(1), limit, records)
+    return slopes_from(noisy, k, noise, unit)
 
 
 def slopes_from(noisy, k, noise, unit):

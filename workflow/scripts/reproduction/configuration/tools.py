@@ -111,14 +111,15 @@ class SharesSettings(SetsSettings):
     """Parts of the records, each left out in turn."""
     repeats: Count
     """Draws with each part left out."""
-    held_out: SetsSettings
-    """Data sets that nothing was chosen on, reported by themselves."""
+    held_out: named(SetsSettings, FileName)
+    """Rounds of data sets that nothing had been chosen on, each reported by itself."""
 
     @model_validator(mode="after")
     def _other_names(self):
-        both = self.sets.keys() & self.held_out.sets.keys()
+        names = [name for part in (self, *self.held_out.values()) for name in part.sets]
+        both = {name for name in names if names.count(name) > 1}
         if both:
-            raise refused(f": {min(both)} is a data set of benchmark.sets", "held_out.sets")
+            raise refused(f": {min(both)} is a data set of several parts", "held_out")
         return self
 
 

@@ -10,6 +10,7 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
+from scipy.stats import sem
 
 from geodp.randomness import random_stream
 from reproduction.measurements.tools import data_sets
@@ -17,26 +18,31 @@ from reproduction.measurements.tools.methods import METHODS, versions
 from reproduction.measurements.tools.own import least_squares
 from reproduction.measurements.tools.problem import Budget, folds, predictions
 
+# Other methods are set against these, data set by data set and draw by draw.
+RIVALS = ("adassp", "ihm")
+
 
 def measure(settings, data_set):
     """Tables of a data set: one row about it, and a row a method and budget."""
     chosen, seed = settings["benchmark"], settings["seed"]
-    held_out = data_set in chosen["held_out"]["sets"]
-    part = chosen["held_out"] if held_out else chosen
+    # The first part is that with which choices were made, others are rounds held out.
+    rounds = chosen, *chosen["held_out"].values()
+    held_out = [data_set in part["sets"] for part in rounds].index(True)
+    part = rounds[held_out]
     described = part["sets"][data_set]
     problem = data_sets.load(described)
     n, k = problem.covariates.shape
     parts = folds(random_stream(seed, "benchmark", data_set), n, chosen["folds"])
     trivial = np.mean([np.mean(problem.responses[part] ** 2) for part in parts])
-    best = mean_error(problem, parts, lambda rest: [least_squares(rest, ridge=1.0)])[0]
+    best = errors_of(problem, parts, lambda rest: [least_squares(rest, ridge=1.0)]).mean()
     about = {"data_set": data_set, "held_out": held_out, "n": n, "k": k}
     judged = {"trivial": trivial, "not_private": best}
-    rows = []
+    rows, errors = [], {}
     for name, epsilon in product(part["methods"], chosen["budgets"]):
         method, budget = METHODS[name], Budget(epsilon, chosen["delta"])
         rng = random_stream(seed, "benchmark", data_set, name, str(epsilon))
         lines = partial(method.lines, budget=budget, rng=rng, draws=chosen["repeats"])
-        error, standard_error = mean_error(problem, parts, lines)
+        found = errors[name, epsilon] = errors_of(problem, parts, lines)
         rows.append(
             {
                 **about,
@@ -47,24 +53,29 @@ def measure(settings, data_set):
                 "versions": versions(method),
                 "budget": epsilon,
                 "delta": budget.delta,
-                "draws": len(parts) * chosen["repeats"],
-                "error": error,
-                "standard_error": standard_error,
+                "draws": len(found),
+                "error": found.mean(),
+                "standard_error": sem(found),
                 **judged,
-                "share": (trivial - error) / (trivial - best),
+                "share": (trivial - found.mean()) / (trivial - best),
             }
         )
+    # Draws of two methods are of the same part.
+    for row, rival in product(rows, [name for name in RIVALS if name in part["methods"]]):
+        lead = errors[rival, row["budget"]] - errors[row["method"], row["budget"]]
+        lead /= trivial - best
+        row |= {f"lead_{rival}": lead.mean(), f"deviation_{rival}": sem(lead)}
     shipped = {key: described[key] for key in ("package", "item", "response")}
     shipped["logarithm"] = described["log"]
     shipped["licence"] = data_sets.LICENCES[described["package"]]
     return pd.DataFrame([about | judged | shipped]), pd.DataFrame(rows)
 
 
-def mean_error(problem, parts, lines):
-    """Mean squared error of lines on parts that they have not seen, and its standard error."""
+def errors_of(problem, parts, lines):
+    """Mean squared errors of lines on parts that they have not seen, part by part."""
     errors = []
     for part in parts:
         x, y = problem.covariates[part], problem.responses[part]
         rest = problem.without(part)
         errors += [np.mean((y - predictions(line, x)) ** 2) for line in lines(rest)]
-    return np.mean(errors), np.std(errors, ddof=1) / np.sqrt(len(errors))
+    return np.array(errors)

@@ -19,6 +19,7 @@ DIFFPRIVLIB = ("diffprivlib", "scikit-learn")
 METHODS = {
     "least_squares": Method("least squares", own.least_squares, NONE, "", clipped=False),
     "adassp": Method("AdaSSP", each_response(own.adassp), APPROXIMATE, ADD),
+    "ihm": Method("IHM", each_response(own.ihm), APPROXIMATE, ADD),
     "diffprivlib": Method(
         "diffprivlib, as shipped",
         each_response(packages.diffprivlib),

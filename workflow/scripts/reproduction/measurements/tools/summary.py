@@ -7,13 +7,15 @@ import pandas as pd
 
 from reproduction.figures.files import annotate
 from reproduction.figures.style import CURVES, letter_panels, new_figure
+from reproduction.measurements.tools.benchmark import RIVALS
 from reproduction.measurements.tools.comparison import OF_A_METHOD
+from reproduction.measurements.tools.methods import METHODS
 from reproduction.measurements.tools.problem import NONE
 from reproduction.measurements.words import joined
 from reproduction.pages import render_page
 
-# Other methods are set against this one, data set by data set, and differ if by more than this.
-RIVAL, MARGIN = "adassp", 0.02
+# Standard errors by which two methods differ on a data set.
+MARGIN = 2.0
 
 # A share below this is as useless as this; the axis ends there.
 WORST_SHOWN = -1.0
@@ -26,7 +28,7 @@ def summarise(about, shares, comparison, template, **_):
         "sets": sets,
         "shares": shares,
         "medians": shares_by_budget(shares),
-        "against": against_rival(shares),
+        "against": against_rivals(shares),
     }
     errors = pd.read_csv(comparison, keep_default_na=False)
     figure = draw(made["medians"], errors)
@@ -42,29 +44,33 @@ def shares_by_budget(shares):
     return found.assign(data_sets=grouped.size()).reset_index()
 
 
-def against_rival(shares):
-    """Shares of each method beside those of the rival, a row a data set and budget.
+def against_rivals(shares):
+    """Leads of each method over each rival, a row a data set and budget.
 
-    The column ``outcome`` is ``above`` or ``below`` where they differ by more than the margin.
+    The column ``outcome`` is ``above`` or ``below`` where shares differ by more than the margin.
     """
-    keys = ["held_out", "data_set", "budget"]
-    its = shares[shares["method"] == RIVAL].set_index(keys)["share"].rename("rival")
-    found = shares[shares["method"] != RIVAL].join(its, on=keys, how="inner")
-    difference = found["share"] - found["rival"]
-    outcome = np.select([difference > MARGIN, difference < -MARGIN], ["above", "below"], "alike")
-    return found[[*keys, "n", "k", "method", "title", "share", "rival"]].assign(outcome=outcome)
+    kept = ["held_out", "data_set", "n", "k", "budget", "method", "title", "share"]
+    found = []
+    for rival in RIVALS:
+        its = shares[shares["method"] != rival].assign(rival=METHODS[rival].title)
+        its[["lead", "standard_error"]] = its[[f"lead_{rival}", f"deviation_{rival}"]]
+        found.append(its[[*kept, "rival", "lead", "standard_error"]].dropna())
+    found = pd.concat(found)
+    away = found["lead"] / found["standard_error"]
+    outcome = np.select([away > MARGIN, away < -MARGIN], ["above", "below"], "alike")
+    return found.assign(outcome=outcome)
 
 
 def draw(medians, errors):
     """Figure: shares against budget, by part of the data sets, and errors of the comparison."""
-    figure, [panels] = new_figure(1, 3, width=10.2, height=3.6)
-    *parts, right = panels
+    figure, panels = new_figure(2, 2, width=7.2, height=6.8)
+    *parts, right = np.ravel(panels)
     titles = medians["title"].unique()
     styles = {title: CURVES[place % len(CURVES)] for place, title in enumerate(titles)}
-    for panel, held_out in zip(parts, (False, True), strict=True):
+    for held_out, panel in enumerate(parts):
         rows = medians[medians["held_out"] == held_out]
         _draw_shares(panel, rows, styles)
-        title = f"{rows['data_sets'].max()} data sets{', held out' if held_out else ''}"
+        title = f"{rows['data_sets'].max()} " + ("held out" if held_out else "data sets")
         panel.legend(title=title, fontsize=6, title_fontsize=7, loc=(0.42, 0.06))
         panel.set_ylabel("share of the explainable error recovered")
 
@@ -77,14 +83,14 @@ def draw(medians, errors):
     right.set_xscale("log")
     right.set_yticks(places, order["title"], fontsize=7)
     right.set_xlabel("mean squared error (1 = variance)")
-    letter_panels(panels)
+    letter_panels([*parts, right])
     first = errors.iloc[0]
     annotate(
         figure,
         [
             f"a: medians over data sets, with quartiles; shares below {WORST_SHOWN:g} are drawn "
-            "there. b: the same over data sets on which nothing was chosen. "
-            f"c: {first['data']}, {first['n']} records, "
+            "there. b: the same over data sets held out first and seen since; c: held out of all "
+            f"choices. d: {first['data']}, {first['n']} records, "
             f"{first['responses']} responses, budget {first['budget']:g}; median and middle 80 % "
             f"of {errors['draws'].max()} draws; 1 is the error of the mean."
         ],
@@ -112,7 +118,7 @@ def page(template, sets, shares, medians, against, comparison):
         python=platform.python_version(),
         delta=shares["delta"].iloc[0],
         margin=MARGIN,
-        parts=[_of_part(medians, against, held_out) for held_out in (False, True)],
+        parts=[_of_part(medians, against, held_out) for held_out in range(3)],
         by_set={
             title: _by_budget(rows, "data_set", "share").map(_share)
             for title, rows in shares.groupby("title", sort=False)
@@ -132,17 +138,17 @@ def _by_budget(rows, index, values):
 
 
 def _of_part(medians, against, held_out):
-    """Medians over the data sets of a part, and how many are above and below the rival."""
+    """Medians over the data sets of a part, and how many are above and below each rival."""
     medians = medians[medians["held_out"] == held_out]
     against = against[against["held_out"] == held_out]
     described = medians.drop_duplicates("method").set_index("title")
+    against = against.assign(title=against["title"] + " against " + against["rival"])
     counted = against.groupby(["title", "budget"], sort=False)["outcome"].agg(
         lambda found: f"{(found == 'above').sum()} / {(found == 'below').sum()}"
     )
     return {
         "medians": _by_budget(medians, "title", "median").map(_share),
         "methods": described,
-        "rival": described.index[described["method"] == RIVAL].tolist(),
         "counted": counted.unstack(sort=False).sort_index(axis="columns"),
     }
 
