@@ -76,14 +76,14 @@ def explained_variances(vectors, errors, moments):
     ----------
     vectors : ndarray, shape (k, dim)
     errors : ndarray, shape (n, k, dim)
-    moments : ndarray, shape (1 + k, 1 + k)
+    moments : ndarray, shape (1 + k, 1 + k), or one for each of n
         Of the covariates; see `geodp_release.moments.moment_matrix`.
     """
-    covariance = moments[1:, 1:] - np.outer(moments[0, 1:], moments[0, 1:])
-    released = np.einsum("jk,jd,kd->", covariance, vectors, vectors)
-    change = 2.0 * np.einsum("jk,jd,nkd->n", covariance, vectors, errors)
+    covariance = moments[..., 1:, 1:] - moments[..., 1:, :1] * moments[..., :1, 1:]
+    released = np.sum(vectors * (covariance @ vectors), axis=(-2, -1))
+    change = 2.0 * np.sum(vectors * (covariance @ errors), axis=(-2, -1))
     # What noise adds to the variance of released predictions.
-    added = np.mean(np.einsum("jk,njd,nkd->n", covariance, errors, errors))
+    added = np.mean(np.sum(errors * (covariance @ errors), axis=(-2, -1)))
     return np.maximum(released + change - added, 0.0)
 
 

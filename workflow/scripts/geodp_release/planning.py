@@ -100,7 +100,7 @@ class SearchSettings:
     loss_limits: tuple = (0.12, 0.2, 0.35, 0.6, 1.2)
     steps: int = 4
     growths: tuple = (3.2, 1.8, 1.0)
-    clips: tuple = (1.3, 0.8, 0.5, 0.3)
+    clips: tuple = (2.4, 1.3, 0.8, 0.5, 0.3)
     grain: int = 1 << 12
     look: float = 40.0
     last_look: float = 60.0
@@ -409,8 +409,9 @@ class _Search:
                 befores += [stages[:1] for _, stages, _ in beginnings[1:2]]
             for before in befores:
                 cases = self._after(before, raw, key=1)
-                matrices = (self._matrix(share, before, cases) for share in SEARCH.matrices)
-                beginnings.append(_least(self._begun(*each) for each in matrices))
+                for looks in {False, self.assumptions.residual_scale is None}:
+                    found = (self._matrix(each, before, cases, looks) for each in SEARCH.matrices)
+                    beginnings.append(_least(self._begun(*each) for each in found))
         _, stages, cases = min(beginnings, key=_score_of)
         if isinstance(stages[0] if stages else None, PointsStage) and stages[-1].is_look:
             # Ways that part after one more step know better how long residuals are.
@@ -467,9 +468,9 @@ class _Search:
         last, cases = self._looked(cases)
         return (first, step, last), cases
 
-    def _matrix(self, share, stages, cases):
-        """A beginning by a matrix of moments, and looks about it if residuals are not known."""
-        looks = self.assumptions.residual_scale is None
+    def _matrix(self, share, stages, cases, looks):
+        """A beginning by a matrix of moments, after a look or not; and a look if steps follow."""
+        is_known = self.assumptions.residual_scale is not None
         if looks:
             look, cases = self._looked(cases)
             stages = (*stages, look)
@@ -479,7 +480,7 @@ class _Search:
         cost = left * Fraction(int(np.rint(SEARCH.grain * share)), SEARCH.grain)
         step, cases = self._best_step(cases, cost, SEARCH.residuals, reach)
         stages = (*stages, step)
-        if looks and share < 1.0:
+        if share < 1.0 and not is_known:
             look, cases = self._looked(cases)
             stages = (*stages, look)
         return stages, cases

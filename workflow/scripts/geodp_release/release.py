@@ -21,7 +21,7 @@ from geodp_release.doubts import WITHHELD, doubts, share_of_noise
 from geodp_release.draw import run_plan
 from geodp_release.files import read_release, write_release
 from geodp_release.hypotheses import ASSUMED, ReleaseGuarantee, check_hypotheses
-from geodp_release.moments import moment_matrix, possible_moments
+
 from geodp_release.planning import ReleasePlan
 from geodp_release.simulation import LIMITS_PER_DOUBLING
 from geodp_release.subjects import subject_records
@@ -202,9 +202,7 @@ class Release:
         if not self.lengths or not len(self.shooting_vectors):
             return None
         explained = bands.explained_variances(
-            self._coordinates[1:],
-            self._simulated[1][:, 1:],
-            moment_matrix(possible_moments(self.moments)),
+            self._coordinates[1:], self._simulated[1][:, 1:], self._simulated[-1]
         )
         _, by_normal, by_tails = self._last_look
         value, low, high, _ = bands.Estimate.of(explained / self._simulated[0] ** 2, level)

@@ -160,7 +160,7 @@ def slopes_from(noisy, k, noise, unit):
 
 
 def shrunk(noisy, deviation, pole):
-    """A noisy matrix with its eigenvalues shrunk to their mean, and the deviation that is left.
+    """Noisy matrices (..., k, k), eigenvalues shrunk to their mean, and deviations that are left.
 
     The noise's spectrum has the R-transform ``V z / (1 - (pole z)^2)``, V the square of the
     deviation times the size: that of a difference of Marchenko-Pastur distributions, or of a
@@ -170,10 +170,10 @@ def shrunk(noisy, deviation, pole):
 
     Source: Benaych-Georges and Nadakuditi (2011), theorems 2.1 and 2.2.
     """
-    k = len(noisy)
+    k = noisy.shape[-1]
     variance = k * deviation**2
-    middle = max(np.trace(noisy) / k, 0.0)
     values, vectors = np.linalg.eigh(noisy)
+    middle = np.maximum(np.mean(values, axis=-1, keepdims=True), 0.0)
     apart = values - middle
 
     # Where the squared cosine is zero.
@@ -186,9 +186,10 @@ def shrunk(noisy, deviation, pole):
     # Far outside nothing is left to mend.
     least = np.where(np.abs(apart) > seen[-1], np.abs(apart), least)
 
-    kept = 1.0 - (k + 1) * variance / max(np.sum(apart**2), 1e-300)
-    new = np.maximum(middle + np.sign(apart) * least, 0.0)
-    return (vectors * new) @ vectors.T, deviation * np.sqrt(max(kept, 1e-3))
+    kept = 1.0 - (k + 1) * variance / np.maximum(np.sum(apart**2, axis=-1), 1e-300)
+    new = np.maximum(middle + np.sign(apart) * least, 0.0)[..., None, :]
+    found = (vectors * new) @ np.swapaxes(vectors, -1, -2)
+    return found, deviation * np.sqrt(np.maximum(kept, 1e-3))
 
 
 def averaged(normal, right, of_right, of_normal, squares, of_squares):

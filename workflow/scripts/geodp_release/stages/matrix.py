@@ -5,16 +5,20 @@ from math import isqrt
 
 import numpy as np
 
+from geodp.linear.moment_matrix import shrunk
 from geodp_release.accounting import PURE
 from geodp_release.contributions import MATRIX_LATTICE, matrix_sums
-from geodp_release.moments import matrix_moments, moment_matrix
+from geodp_release.moments import matrix_moments, moment_matrix, products
 from geodp_release.noise import MatrixGaussianNoise, MatrixLaplaceNoise
 from geodp_release.simulation import LEVELS, Covariates, level_of
 from geodp_release.stages.moments import MeasuresMoments
-from geodp_release.stages.step import NoisyStep, clean_means, moved
+from geodp_release.stages.step import NoisyStep, clean_means, moved, updated
 
 # Length of a clipped residual beside that of coordinates of covariates.
 WEIGHT = 0.8
+
+# Sizes of geodesics, in parts of those that are expected, that are as probable before the stage.
+SIZES = 1.5 * 0.5 ** np.arange(6)
 
 # Prior standard deviation of the mean weight of records, and its limits.
 SHARE, LEAST_SHARE, MOST_SHARE = 0.1, 0.25, 4.0 / 3.0
@@ -63,10 +67,13 @@ class MatrixStage(MeasuresMoments, NoisyStep):
             return MatrixLaplaceNoise((change / self.budget,))
         return MatrixGaussianNoise((change * MATRIX_LATTICE**2 / (2 * self.budget),))
 
+    def _size(self, assumptions):
+        return len(assumptions.spreads) + 1 + assumptions.manifold.dim
+
     def _deviation(self, assumptions):
         """Standard deviation of an entry off the diagonal, in units of a record's largest trace."""
-        size = len(assumptions.spreads) + 1 + assumptions.manifold.dim
         if self.unit == PURE:
+            size = self._size(assumptions)
             return assumptions.changes / float(self.budget) * np.sqrt(0.5 * (size + 1))
         return np.sqrt(0.25 * assumptions.changes / float(self.budget))
 
@@ -89,6 +96,26 @@ class MatrixStage(MeasuresMoments, NoisyStep):
     def _covariance_of_means(self, before, assumptions):
         deviation = self._of_residuals * self._deviation(assumptions) / before.number
         return np.diag((deviation * self.widths(assumptions)) ** 2)
+
+    def change(self, means, before, assumptions, unit=1.0):
+        """The step of `NoisyStep.change`, averaged over `SIZES` by how probable means make each.
+
+        So a geodesic that is shorter than expected is not lost in noise.
+        """
+        prior, hessian, noise, spread = self._model(before, assumptions, unit)
+        logs, steps, covariances = [], [], []
+        for size in SIZES:
+            gain, after, inverse = updated(size**2 * prior, hessian, noise + size**2 * spread)
+            squares = np.einsum("...id,...ij,...jd->...", means, inverse, means)
+            logs.append(0.5 * (means.shape[-1] * np.linalg.slogdet(inverse)[1] - squares))
+            steps.append(products(gain, means))
+            covariances.append(after)
+        weights = np.exp(logs - np.max(logs, axis=0))
+        weights = (weights / np.sum(weights, axis=0))[..., None, None]
+        step = np.sum(weights * steps, axis=0)
+        away = np.array(steps) - step
+        away = products(away, np.swapaxes(away, -1, -2)) / means.shape[-1]
+        return step, unit**2 * np.sum(weights * (covariances + away), axis=0)
 
     def _parts(self, upper, assumptions):
         """Matrices of covariates and sums of residuals, from an upper triangle (..., entries).
@@ -113,7 +140,17 @@ class MatrixStage(MeasuresMoments, NoisyStep):
         # Records that weigh less, or cannot be used, make all sums smaller.
         share = 1.0 + SHARE**2 / (SHARE**2 + noise**2) * (matrix[..., 0, 0] / numbers - 1.0)
         total = (numbers * np.clip(share, LEAST_SHARE, MOST_SHARE))[..., None, None]
-        moments = self.moments(matrix_moments(matrix / total), numbers[..., None], assumptions)
+        found, widths = matrix / total, self.widths(assumptions)[1:]
+        unit, deviation = np.outer(widths, widths), noise / np.sqrt(2.0)
+        pole = (
+            deviation * np.sqrt(0.5 * len(widths) ** 2 / (self._size(assumptions) + 1))
+            if self.unit == PURE
+            else 0.0
+        )
+        found[..., 1:, 1:] = (
+            unit * shrunk(found[..., 1:, 1:] / unit, np.mean(deviation), np.mean(pole))[0]
+        )
+        moments = self.moments(matrix_moments(found), numbers[..., None], assumptions)
         return moments, sums / total
 
     def _vectors(self, assumptions):

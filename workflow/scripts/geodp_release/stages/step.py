@@ -133,6 +133,12 @@ class NoisyStep(Stage):
         covariance : ndarray, shape (*batch, 1 + k, 1 + k)
             Of a coordinate of the errors of footpoint and shooting vectors after the step.
         """
+        prior, hessian, noise, spread = self._model(before, assumptions, unit)
+        gain, after, _ = updated(prior, hessian, noise + spread)
+        return products(gain, means), unit**2 * after
+
+    def _model(self, before, assumptions, unit):
+        """Covariance of errors before the step, Hessian, and what noise and its own errors add."""
         standard, back = before.coordinates.standard, before.coordinates.back
         missing = np.array(self.prior)
         known = np.zeros_like(standard)
@@ -141,17 +147,12 @@ class NoisyStep(Stage):
             # With other covariates than simulated errors may shrink less than they did there.
             missing = np.maximum(missing - np.einsum("ji,...jk,ki->...i", back, known, back), 0.0)
         prior = known + products(standard.T * missing[..., None, :], standard)
-        noise = self._covariance_of_means(before, assumptions)
+        hessian = self.kept * moment_matrix(before.moments)
+        spread = np.zeros_like(prior)
         if before.uncertainty is not None:
             # Noise of the Hessian, of which an error that is large makes much.
-            noise = noise + self.kept**2 * _spread_by_moments(before.uncertainty, prior)
-        # P H (H P H + N)^-1
-        hessian = self.kept * moment_matrix(before.moments)
-        gain = products(prior, hessian, inverses(products(hessian, prior, hessian) + noise))
-        left = np.eye(len(standard)) - products(gain, hessian)
-        after = products(left, prior, np.swapaxes(left, -1, -2))
-        after = after + products(gain, noise, np.swapaxes(gain, -1, -2))
-        return products(gain, means), unit**2 * after
+            spread = self.kept**2 * _spread_by_moments(before.uncertainty, prior)
+        return prior, hessian, self._covariance_of_means(before, assumptions), spread
 
     def _covariance_of_means(self, before, assumptions):
         """Of a coordinate of the noise of `noisy_means` (1 + k, 1 + k), in units of the step."""
@@ -174,6 +175,16 @@ class NoisyStep(Stage):
             f"{' released lengths' if self.is_relative else ''} with exact {kind} noise, "
             f"{self.cost}"
         )
+
+
+def updated(prior, hessian, noise):
+    """Gain, covariance of errors after a step, and inverse covariance of means before it."""
+    # P H (H P H + N)^-1
+    inverse = inverses(products(hessian, prior, hessian) + noise)
+    gain = products(prior, hessian, inverse)
+    left = np.eye(gain.shape[-1]) - products(gain, hessian)
+    after = products(left, prior, np.swapaxes(left, -1, -2))
+    return gain, after + products(gain, noise, np.swapaxes(gain, -1, -2)), inverse
 
 
 def _spread_by_moments(deviations, covariance):
