@@ -21,7 +21,6 @@ from geodp_release.doubts import WITHHELD, doubts, share_of_noise
 from geodp_release.draw import run_plan
 from geodp_release.files import read_release, write_release
 from geodp_release.hypotheses import ASSUMED, ReleaseGuarantee, check_hypotheses
-
 from geodp_release.planning import ReleasePlan
 from geodp_release.simulation import LIMITS_PER_DOUBLING
 from geodp_release.subjects import subject_records

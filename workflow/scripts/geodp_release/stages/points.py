@@ -131,9 +131,9 @@ def _normalised(shares):
 def _mean_losses(releases, points, level):
     """Mean clipped losses (releases, points)."""
     known, covariates = points.known, releases.covariates
-    every = -(-len(covariates.nodes) // NODES)
+    # The first points of a Sobol sequence are even; every second one is not.
     scales, weights, values = (
-        each[::every] for each in (releases.scales_at_nodes, *covariates.by_release)
+        each[:NODES] for each in (releases.scales_at_nodes, *covariates.by_release)
     )
     weights = weights / np.sum(weights, axis=0)
     if covariates not in known:
