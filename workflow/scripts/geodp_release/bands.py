@@ -34,6 +34,9 @@ LEVERAGE = 5.0, 3.0
 # subjects at covariates where bands are drawn.
 DISTRIBUTIONS, SURE = 64, 0.98
 
+# Nodes of each at most.
+NODES = 64
+
 # Bands hold on average over residuals that are longer at one end of the range of covariates than at
 # the other, by up to so many doublings: twice as long.
 DOUBLINGS = 1.0
@@ -153,7 +156,7 @@ def agreeing_releases(plan, moments=None, lengths=(), without=None, scales=None)
         start.truth[:, without] = 0.0
     if moments is not None and stage is not None:
         each = agreeing_moments(plan.assumptions, stage, moments)
-        found = [start.covariates.with_moments(some) for some in each]
+        found = [start.covariates.first(NODES).with_moments(some) for some in each]
         moments = np.broadcast_to(moments, start.moments.shape)
         # What is believed of moments is of the sample's own.
         start = replace(

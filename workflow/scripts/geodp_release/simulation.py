@@ -101,6 +101,11 @@ class Covariates:
         (old, before), (new, after) = (_mean_and_root(each) for each in (self.moments, moments))
         return replace(self, nodes=new + (self.nodes - old) @ np.linalg.solve(before, after))
 
+    def first(self, number):
+        """The first of its nodes, which are even as those of a Sobol sequence are."""
+        weights = self.weights[:number]
+        return Covariates(self.nodes[:number], weights / np.sum(weights))
+
     @classmethod
     def by_turns(cls, each, repeats):
         """Distributions with as many nodes, by turns for releases, ``repeats`` times."""
@@ -442,6 +447,8 @@ class FlatReleases:
     @cached_property
     def deviations(self):
         """Of the sample's moments of covariates from their expectation, as `deviates`."""
+        if not np.any(self.deviates):
+            return np.zeros(self.deviates.shape)
         found = products(self.covariates.root, self.deviates[..., None])[..., 0]
         return found / np.sqrt(self.number)
 

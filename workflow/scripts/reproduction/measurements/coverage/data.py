@@ -81,11 +81,19 @@ def _two_clumps(rng, shape):
     return np.clip(rng.normal(middles, 0.05), 0.0, 1.0)
 
 
+def _correlated(rng, shape, share=0.64):
+    """Covariates of which each two have the ``share`` of their variance in common."""
+    normal = rng.normal(size=(shape[0], 1 + shape[1]))
+    normal = np.sqrt(share) * normal[:, :1] + np.sqrt(1.0 - share) * normal[:, 1:]
+    return np.clip(0.5 + 0.2 * normal, 0.0, 1.0)
+
+
 # What is not as assumed, by its name in the configuration.
 UNLIKE = {
     "nothing": Simulated(),
     "Beta(2, 5) covariates": Simulated(covariates=lambda rng, shape: rng.beta(2.0, 5.0, shape)),
     "covariates in two clumps": Simulated(covariates=_two_clumps),
+    "correlated covariates": Simulated(covariates=_correlated),
     "covariates 0.3 +- 0.05": Simulated(covariates=_normal(0.3, 0.05)),
     "covariates 0.1 +- 0.03": Simulated(covariates=_normal(0.1, 0.03)),
     "t(3) residuals": Simulated(

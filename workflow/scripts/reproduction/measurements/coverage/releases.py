@@ -101,6 +101,13 @@ def _bands(release, truth, x, points, knowing):
     return bands_hold(release, *_true(release.plan.assumptions.manifold, truth))
 
 
+def _intervals(release, truth, x, points, knowing):
+    """Whether intervals hold coefficients of a plane; NaN where none is given."""
+    true = release.plan.assumptions.coefficients @ truth
+    _, low, high, _ = release.coefficients(LEVEL)
+    return np.where(np.isnan(low), np.nan, (low <= true) & (true <= high))
+
+
 def _more_rejections(release, truth, x, points, knowing):
     """Whether the private test finds a trend, less whether the F test does."""
     manifold = release.plan.assumptions.manifold
@@ -145,6 +152,7 @@ MEASURES = {
     "errors": (_errors, _ratios),
     "errors over least squares": (_errors_without_privacy, _ratios),
     "bands": (_bands, _share),
+    "intervals": (_intervals, _share),
     "doubts": (lambda release, *_: len(release.doubts()) > 0, _share),
     "rejections": (lambda release, *_: release.p_values() <= SIZE, _share),
     "more rejections": (_more_rejections, _mean),
