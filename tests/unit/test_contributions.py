@@ -38,6 +38,7 @@ from geodp_release.contributions import (
 from geodp_release.coordinates import ClippingCoordinates
 from geodp_release.draw import run_plan
 from geodp_release.moments import matrix_moments
+from geodp_release.noise import Noise
 from geodp_release.simulation import Covariates
 from geodp_release.stages import MatrixStage, NoisyStep
 from geodp_release.stages.moments import (
@@ -184,15 +185,14 @@ def test_no_subject_contributes_more_than_the_lattice(manifold, spread, clip, li
     if (spread, clip) == (0.5, 0.01):
         single = each[records.counts == 1]
         assert np.mean([norm_sum(rows) > 0.99 * LATTICE for rows in single]) > 0.5
-    losses = np.array([loss_sums(assumptions, take(records, [k]), states, clip) for k in range(12)])
+    alone = [take(records, [k]) for k in range(12)]
+    losses = np.array([loss_sums(assumptions, one, states, clip) for one in alone])
     assert np.all(losses >= 0)
     assert np.all(losses <= LOSS_LATTICE)
     if clip == 0.01 and spread > 0.1:
         assert np.max(losses) == LOSS_LATTICE
     for reach in (1.0, 1.5):
-        parts = [
-            matrix_of(assumptions, take(records, [k]), states[0], clip, reach) for k in range(12)
-        ]
+        parts = [matrix_of(assumptions, one, states[0], clip, reach) for one in alone]
         assert all(map(is_semidefinite, parts))
         shares = np.array([np.trace(part) / MATRIX_LATTICE**2 for part in parts])
         assert np.all(shares <= 1.0)
@@ -612,11 +612,7 @@ def test_without_noise_steps_lead_to_the_fit(manifold, monkeypatch):
 @pytest.mark.parametrize("reach", [10.0, 1.3])
 def test_without_noise_a_matrix_leads_to_least_squares(manifold, reach, monkeypatch):
     """Of residuals about the centre, with weights, of covariates in clumps."""
-    monkeypatch.setattr(
-        exact_noise,
-        "rounded_matrix_laplace",
-        lambda bits, size, scale: [0] * (size * (size + 1) // 2),
-    )
+    monkeypatch.setattr(Noise, "add", lambda noise, sums, bits: sums)
     assumptions = assumed(manifold, 61, covariate_range=((-0.5, 0.5),) * 2)
     rng, origin, size = np.random.default_rng(11), assumptions.support.origin, (3, manifold.dim)
     x = rng.beta(2.0, 5.0, (61, 2)) - 0.5

@@ -119,21 +119,15 @@ def assembled(assumptions, subjects):
     return subject_records(assumptions, x, np.reshape(y, shape), labels)
 
 
-def opposite_subjects(assumptions, state, rng, signs):
-    """Two subjects whose clipped gradients are opposite, all at one end of the range.
-
-    Signs are those of both steps and ends: with other ones they are alike, at opposite ends.
-    """
-    manifold, found = assumptions.manifold, []
-    first = np.full((LIMIT, len(state) - 1), rng.choice([-0.5, 0.5]))
-    for sign, of_end in signs:
-        x = of_end * first
-        to_end = along(manifold, state, x)[0]
-        end = manifold.exp(state[0], to_end)
-        step = 2.0 * sign * manifold.transport(state[0], to_end, manifold.frame(state[0])[0])
-        shape = (LIMIT, *manifold.point_shape)
-        found.append((x, np.broadcast_to(manifold.exp(end, step), shape), 1))
-    return found
+def opposite_subjects(assumptions, state, place):
+    """Two subjects whose clipped gradients are opposite, all at one end of the range."""
+    manifold = assumptions.manifold
+    x = np.full((LIMIT, len(state) - 1), place)
+    to_end = along(manifold, state, x)[0]
+    end = manifold.exp(state[0], to_end)
+    step = 2.0 * manifold.transport(state[0], to_end, manifold.frame(state[0])[0])
+    shape = (LIMIT, *manifold.point_shape)
+    return [(x, np.broadcast_to(manifold.exp(end, each), shape), 1) for each in (step, -step)]
 
 
 def neighbours_about(assumptions, anchors, rng):
@@ -149,11 +143,13 @@ def neighbours_about(assumptions, anchors, rng):
     other = any_subject()
     if rng.random() < 0.5:
         subjects = [subjects[0]] * number
-    chance = rng.random()
-    if chance < 0.4:
-        # Gradients that are opposite, and vectors in a matrix of moments that are orthogonal.
-        signs = ((1, 1), (-1, 1)) if chance < 0.3 else ((1, 1), (1, -1))
-        subjects[-1], other = opposite_subjects(assumptions, anchors[0], rng, signs)
+    ends, chance = (-0.5, 0.5), rng.random()
+    if chance < 0.3:
+        subjects[-1], other = opposite_subjects(assumptions, anchors[0], rng.choice(ends))
+    elif chance < 0.4:
+        # Their vectors in a matrix of moments are nearly orthogonal.
+        pairs = [opposite_subjects(assumptions, anchors[0], end) for end in ends]
+        (subjects[-1], _), (other, _) = pairs
     first = assembled(assumptions, subjects)
     if assumptions.neighbours == REPLACE:
         return Neighbours(assumptions, first, assembled(assumptions, [*subjects[:-1], other]))

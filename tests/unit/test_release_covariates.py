@@ -42,14 +42,8 @@ from geodp_release.simulation import (
     length_grid,
     level_of,
 )
-from geodp_release.stages import (
-    CountStage,
-    FarStage,
-    MatrixStage,
-    MomentsStage,
-    NoisyStep,
-    ScaleStage,
-)
+from geodp_release.stages import CountStage, FarStage, MomentsStage, NoisyStep, ScaleStage
+from geodp_release.stages.matrix import MatrixStage
 from geodp_release.stages.moments import EXPECTED, WIDER, moment_weights, moments_change
 from geodp_release.subjects import ONE_EACH, SubjectRecords, subject_records
 

@@ -57,6 +57,7 @@ def test_a_step_knows_its_error_where_moments_are_noisy(spreads):
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("kind", [("euclidean", 2), ("sphere", 2)])
 def test_simulated_matrices_of_moments_err_as_real_ones(kind, unit):
+    """Errors over where subjects are, and moments."""
     spreads, rng = (UNKNOWN, TWO_GROUPS), np.random.default_rng(5)
     assumptions = assumed(kind, (0.3, 0.5), 0.05, 400, spreads)
     start = FlatReleases.start(assumptions, 4000, rng)
@@ -75,9 +76,8 @@ def test_simulated_matrices_of_moments_err_as_real_ones(kind, unit):
         moments.append(found.moments)
     expected = np.sqrt(np.mean(simulated.subject_squares))
     assert np.sqrt(np.mean(squares)) == pytest.approx(expected, rel=0.12)
-    np.testing.assert_allclose(
-        *(np.std(each, axis=0) for each in (moments, simulated.moments)), 0.15
-    )
+    deviations = (np.std(each, axis=0) for each in (moments, simulated.moments))
+    np.testing.assert_allclose(*deviations, rtol=0.15)
 
 
 def test_sampling_errors_of_predictions_are_those_of_least_squares():
