@@ -20,7 +20,7 @@ from geodp_release.accounting import (
     choice_epsilon,
     epsilon_of_rho,
 )
-from geodp_release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
+from geodp_release.stages import CountStage, MatrixStage, MomentsStage, NoisyStep, PointsStage
 
 
 def test_budgets_are_exact_decimals_and_say_what_they_are():
@@ -113,6 +113,7 @@ BAD_STAGES = [
     (lambda: CountStage(-1), "budget -1"),
     (lambda: MomentsStage(1, "delta"), "epsilon or rho"),
     *((lambda c=c: NoisyStep(1, clip=c), f"clip {c}") for c in (0.0, np.inf)),
+    *((lambda r=r: MatrixStage(1, clip=1.0, reach=r), f"reach {r}") for r in (0.0, np.inf)),
     (lambda: NoisyStep(1, clip=1.0, kept=0.0), "kept 0.0"),
     (lambda: NoisyStep(1, clip=1.0, prior=(1.0, 0.0)), "positive numbers"),
 ]

@@ -28,16 +28,19 @@ from geodp_release.contributions import (
     LATTICE,
     LOSS_LATTICE,
     MANY,
+    MATRIX_LATTICE,
     covariate_sums,
     gradient_sums,
     length_counts,
     loss_sums,
+    matrix_sums,
 )
 from geodp_release.coordinates import ClippingCoordinates
 from geodp_release.draw import run_plan
 from geodp_release.moments import matrix_moments
+from geodp_release.noise import Noise
 from geodp_release.simulation import Covariates
-from geodp_release.stages import NoisyStep
+from geodp_release.stages import MatrixStage, NoisyStep
 from geodp_release.stages.moments import (
     FOR_ROUNDING,
     GAUSSIAN_MOMENTS,
@@ -127,6 +130,27 @@ def gradients_of(assumptions, records, state, clip=CLIP):
     return np.array(gradient_sums(assumptions, records, state, clip, window))
 
 
+def matrix_of(assumptions, records, state, clip=CLIP, reach=1.0):
+    """A subject's symmetric matrix, or that of all, in whole numbers."""
+    vectors = MatrixStage(1, clip=clip, reach=reach)._vectors(assumptions)
+    upper = matrix_sums(assumptions, records, state, clip, vectors)
+    assert all(type(entry) is int for entry in upper)
+    size = len(state) + assumptions.manifold.dim
+    matrix = np.zeros((size, size), dtype=object)
+    matrix[np.triu_indices(size)] = matrix.T[np.triu_indices(size)] = upper
+    return matrix
+
+
+def is_semidefinite(matrix):
+    """By elimination in whole numbers."""
+    while len(matrix):
+        pivot, row = matrix[0, 0], matrix[0, 1:]
+        if pivot < 0 or (pivot == 0 and row.any()):
+            return False
+        matrix = matrix[1:, 1:] * (pivot or 1) - np.outer(row, row)
+    return True
+
+
 def states_of(assumptions, number, seed=2):
     return assumptions.support.draw(np.random.default_rng(seed), (number,))
 
@@ -136,6 +160,7 @@ def fine(monkeypatch):
     """Lattices on which last digits of contributions show."""
     monkeypatch.setattr(contributions, "LATTICE", FINE)
     monkeypatch.setattr(contributions, "LOSS_LATTICE", FINE)
+    monkeypatch.setattr(contributions, "MATRIX_LATTICE", FINE)
 
 
 # Sensitivity
@@ -160,11 +185,34 @@ def test_no_subject_contributes_more_than_the_lattice(manifold, spread, clip, li
     if (spread, clip) == (0.5, 0.01):
         single = each[records.counts == 1]
         assert np.mean([norm_sum(rows) > 0.99 * LATTICE for rows in single]) > 0.5
-    losses = np.array([loss_sums(assumptions, take(records, [k]), states, clip) for k in range(12)])
+    alone = [take(records, [k]) for k in range(12)]
+    losses = np.array([loss_sums(assumptions, one, states, clip) for one in alone])
     assert np.all(losses >= 0)
     assert np.all(losses <= LOSS_LATTICE)
     if clip == 0.01 and spread > 0.1:
         assert np.max(losses) == LOSS_LATTICE
+    for reach in (1.0, 1.5):
+        parts = [matrix_of(assumptions, one, states[0], clip, reach) for one in alone]
+        assert all(map(is_semidefinite, parts))
+        shares = np.array([np.trace(part) / MATRIX_LATTICE**2 for part in parts])
+        assert np.all(shares <= 1.0)
+        if (spread, clip, limit) == (0.5, 0.01, 1):
+            assert np.max(shares) > 0.85
+
+
+@pytest.mark.parametrize(("length", "count"), [(1.0, 1), (1.5, 1), (1.0, LIMIT), (1.5, LIMIT)])
+def test_vectors_that_are_too_long_count_for_nothing(length, count):
+    """Whatever made them; and sums of the longest that count fit, many at a time."""
+    assumptions = assumed(Euclidean(1), MANY, records_per_subject=count)
+    x, points = draw_records(assumptions, MANY * count, 1)
+    records = subject_records(assumptions, x, points, np.arange(MANY * count) // count)
+
+    def vectors(covariates, residuals):
+        return np.repeat([[length, 0.0, 0.0]], len(covariates), axis=0)
+
+    found = matrix_sums(assumptions, records, assumptions.support.origin, 1.0, vectors)
+    whole = int((1.0 - contributions.MARGIN) * MATRIX_LATTICE * count**-0.5)
+    assert found == [MANY * count * whole**2 if length == 1.0 else 0, 0, 0, 0, 0, 0]
 
 
 def test_contributions_are_means_of_clipped_gradients(manifold):
@@ -237,6 +285,7 @@ def test_no_record_decides_which_lines_are_computed(manifold):
         records = subject_records(assumptions, covariates, points, ONE_EACH)
         loss_sums(assumptions, records, states, 1.0)
         gradient_sums(assumptions, records, states[0], CLIP, WINDOW)
+        matrix_of(assumptions, records, states[0])
 
     usual = lines_of(lambda: release(points))
     assert len(usual) > 50
@@ -252,8 +301,10 @@ def assert_additive(assumptions, records, states, clip, seed=8, times=4):
     number = len(records)
     losses = loss_sums(assumptions, records, states, clip)
     gradients = gradients_of(assumptions, records, states[0], clip)
+    matrix = matrix_of(assumptions, records, states[0], clip)
     assert np.any(losses % 1024)
     assert np.any(gradients)
+    assert np.any(matrix % 1024)
     parts = [rng.permutation(number) for _ in range(times)]
     cuts = [1, number - 1, *rng.integers(1, number, size=times)][:times]
     for order, cut in zip(parts, cuts, strict=True):
@@ -262,6 +313,9 @@ def assert_additive(assumptions, records, states, clip, seed=8, times=4):
         np.testing.assert_array_equal(found[0] + found[1], losses)
         found = [gradients_of(assumptions, each, states[0], clip) for each in both]
         np.testing.assert_array_equal(found[0] + found[1], gradients)
+        found = [matrix_of(assumptions, each, states[0], clip) for each in both]
+        # On fine lattices products have their last 64 bits alone.
+        assert not np.any((found[0] + found[1] - matrix) % 2**64)
 
 
 @pytest.mark.usefixtures("fine")
@@ -349,6 +403,7 @@ def test_no_subject_at_all():
     state = states_of(assumptions, 1)[0]
     assert gradient_sums(assumptions, records, state, 1.0, WINDOW) == [[0, 0]] * 2
     assert loss_sums(assumptions, records, states_of(assumptions, 1), 1.0).tolist() == [0]
+    assert not matrix_of(assumptions, records, state).any()
 
 
 @pytest.mark.parametrize("space", [Sphere(5), KendallPlanarShapes(5)], ids=str)
@@ -514,12 +569,16 @@ def test_bad_records_contribute_nothing_and_nobody_is_told(manifold, bad):
     assert each[:2].any(axis=(1, 2)).all()
     assert not each[3].any()
     assert loss_sums(assumptions, take(records, [3]), states, CLIP).tolist() == [LOSS_LATTICE] * 2
+    matrices = [matrix_of(assumptions, take(records, [k]), states[0]) for k in range(5)]
+    assert matrices[0].any()
+    assert not matrices[3].any()
     with np.errstate(all="ignore"):
         invalid = manifold.invalid_reason(points[2]) is not None
     # In flat space some records are points too far away to count.
     assert not (invalid and records.valid[2])
     if not records.valid[2]:
         assert not each[2].any()
+        assert not matrices[2].any()
 
 
 # Steps
@@ -548,6 +607,30 @@ def test_without_noise_steps_lead_to_the_fit(manifold, monkeypatch):
         expected = model.predict(fit.parameters, np.array([at]))[0]
         away = manifold.dist(manifold.exp(found[0], (at - 0.5) * found[1]), expected)
         assert away < 1e-5
+
+
+@pytest.mark.parametrize("reach", [10.0, 1.3])
+def test_without_noise_a_matrix_leads_to_least_squares(manifold, reach, monkeypatch):
+    """Of residuals about the centre, with weights, of covariates in clumps."""
+    monkeypatch.setattr(Noise, "add", lambda noise, sums, bits: sums)
+    assumptions = assumed(manifold, 61, covariate_range=((-0.5, 0.5),) * 2)
+    rng, origin, size = np.random.default_rng(11), assumptions.support.origin, (3, manifold.dim)
+    x = rng.beta(2.0, 5.0, (61, 2)) - 0.5
+    true = moved(assumptions, origin, 0.1 / np.sqrt(manifold.dim) * rng.normal(size=size))
+    clean = manifold.ends(true[0], true[1:], x)
+    points = manifold.exp(clean, 1e-3 / np.sqrt(manifold.dim) * manifold.random_tangent(rng, clean))
+    records = subject_records(assumptions, x, points, ONE_EACH)
+    stage = MatrixStage(10**6, clip=1.0, prior=(1.0,) * 3, reach=reach)
+    plan = ReleasePlan(assumptions, PrivacyBudget("1e6"), (stage,), 1.0, 1.0, 1.0)
+    found = run_plan(plan, records, None).state
+    rows = np.column_stack([np.ones(61), x])
+    long = np.linalg.norm(rows / stage.widths(assumptions), axis=1, keepdims=True)
+    weights = 1.0 / np.maximum(long, reach)
+    residuals = manifold.coordinates(origin[0], manifold.log(origin[0], points))
+    expected = np.linalg.lstsq(weights * rows, weights * residuals)[0]
+    np.testing.assert_allclose(found, moved(assumptions, origin, expected), atol=1e-6)
+    # To first order in curved space that is the fit.
+    assert np.max(manifold.dist(manifold.ends(found[0], found[1:], x), clean)) < 3e-3
 
 
 @pytest.mark.parametrize("size", [1.0, 1e300])

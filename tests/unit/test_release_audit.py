@@ -16,6 +16,7 @@ import pytest
 from geodp import SPD, DataError, Euclidean, ReleasePlan, Sphere
 from geodp.samplers import exact_noise
 from geodp.samplers.integer_choice import ExactChoice, generator_bits
+from geodp_release import noise
 from geodp_release.accounting import CONCENTRATED, PURE, UNITS, PrivacyBudget, choice_epsilon
 from geodp_release.assumptions import ADD_OR_REMOVE, NEIGHBOURS, REPLACE, Assumptions
 from geodp_release.contributions import LATTICE
@@ -26,6 +27,7 @@ from geodp_release.simulation import Covariates
 from geodp_release.stages import (
     CountStage,
     FarStage,
+    MatrixStage,
     MomentsStage,
     NoisyStep,
     PointsStage,
@@ -40,7 +42,7 @@ RANGE = (-0.5, 0.5)
 CLIP, FEW = 0.3, 8
 # A last released length, of which some residuals are far more than that.
 FAR_AWAY = 0.05
-KINDS = ("points", "moments", "scale", "far", "step", "count")
+KINDS = ("points", "moments", "matrix", "scale", "far", "step", "count")
 
 # Subjects of a data set, of which the last is replaced or removed; and the limit of its records.
 NUMBER, LIMIT = 3, 2
@@ -58,6 +60,11 @@ def stage_of(kind, unit, budget, covariates=1):
         return PointsStage.of(choice_epsilon(budget, unit), unit, FEW, 0.5)
     if kind == "step":
         return NoisyStep(budget, unit, clip=CLIP, prior=(1.0,) * (1 + covariates))
+    if kind == "matrix":
+        # So far that records at the ends of ranges are not shortened.
+        widths = MatrixStage.widths(assumed(covariates=covariates))[1:]
+        reach = float(np.sqrt(1.0 + np.sum(0.25 / widths**2)))
+        return MatrixStage(budget, unit, clip=CLIP, prior=(1.0,) * (1 + covariates), reach=reach)
     others = CountStage, FarStage, MomentsStage, partial(ScaleStage, share=0.75)
     return dict(zip(("count", "far", "moments", "scale"), others, strict=True))[kind](budget, unit)
 
@@ -112,10 +119,10 @@ def assembled(assumptions, subjects):
     return subject_records(assumptions, x, np.reshape(y, shape), labels)
 
 
-def opposite_subjects(assumptions, state, rng):
+def opposite_subjects(assumptions, state, place):
     """Two subjects whose clipped gradients are opposite, all at one end of the range."""
     manifold = assumptions.manifold
-    x = np.full((LIMIT, len(state) - 1), rng.choice([-0.5, 0.5]))
+    x = np.full((LIMIT, len(state) - 1), place)
     to_end = along(manifold, state, x)[0]
     end = manifold.exp(state[0], to_end)
     step = 2.0 * manifold.transport(state[0], to_end, manifold.frame(state[0])[0])
@@ -136,8 +143,13 @@ def neighbours_about(assumptions, anchors, rng):
     other = any_subject()
     if rng.random() < 0.5:
         subjects = [subjects[0]] * number
-    if rng.random() < 0.3:
-        subjects[-1], other = opposite_subjects(assumptions, anchors[0], rng)
+    ends, chance = (-0.5, 0.5), rng.random()
+    if chance < 0.3:
+        subjects[-1], other = opposite_subjects(assumptions, anchors[0], rng.choice(ends))
+    elif chance < 0.4:
+        # Their vectors in a matrix of moments are nearly orthogonal.
+        pairs = [opposite_subjects(assumptions, anchors[0], end) for end in ends]
+        (subjects[-1], _), (other, _) = pairs
     first = assembled(assumptions, subjects)
     if assumptions.neighbours == REPLACE:
         return Neighbours(assumptions, first, assembled(assumptions, [*subjects[:-1], other]))
@@ -269,6 +281,8 @@ def test_a_plan_holds_its_budget_and_spending_one_twice_is_found(unit, neighbour
         *((mistakes.without_factor_two, kind, 1.1) for kind in ("points", "step")),
         # The moments' constants are 9/8 and 1, nearly the same.
         (mistakes.without_factor_two, "moments", 1.08),
+        (mistakes.without_factor_two, "matrix", 1.4),
+        (mistakes.residuals_outside_the_trace, "matrix", 1.4),
         (mistakes.clipping_after_the_sum, "step", 1.2),
         # A record decides how wide the noise is.
         (mistakes.tau_from_the_data, "step", np.inf),
@@ -278,6 +292,12 @@ def test_mistakes_are_found(mistake, kind, least, unit):
     stage = stage_of(kind, unit, ONE)
     with mistake(), mistakes.same_sums():
         assert largest_loss([stage], assumed(), tries=64) >= least * float(stage.budget)
+
+
+def test_noise_that_is_too_narrow_off_the_diagonal_is_found(monkeypatch):
+    times = noise._times
+    monkeypatch.setattr(noise, "_times", lambda number: [each**2 for each in times(number)])
+    assert largest_loss([stage_of("matrix", CONCENTRATED, ONE)], assumed(), tries=64) > 1.2
 
 
 class TwiceTheRate(ExactChoice):

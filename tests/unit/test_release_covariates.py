@@ -43,8 +43,8 @@ from geodp_release.simulation import (
     level_of,
 )
 from geodp_release.stages import CountStage, FarStage, MomentsStage, NoisyStep, ScaleStage
+from geodp_release.stages.matrix import MatrixStage
 from geodp_release.stages.moments import EXPECTED, WIDER, moment_weights, moments_change
-from geodp_release.stages.step import clean_means
 from geodp_release.subjects import ONE_EACH, SubjectRecords, subject_records
 
 THREE = (EVENLY, TWO_GROUPS, TWO_GROUPS)
@@ -92,8 +92,9 @@ def quick(assumptions):
 # Simulations and noise
 
 
-def test_the_simulated_clip_is_that_of_contributions():
-    """With several covariates contributions are longer than residuals: their mean, as simulated."""
+@pytest.mark.parametrize("kind", [NoisyStep, MatrixStage])
+def test_the_simulated_clip_is_that_of_contributions(kind):
+    """With several covariates gradients are longer than residuals: their mean, as simulated."""
     assumptions = assumed(geodp.Euclidean(2), 3, 4000, covariate_spread=THREE)
     rng = np.random.default_rng(5)
     start = FlatReleases.start(assumptions, 4, rng)
@@ -101,13 +102,15 @@ def test_the_simulated_clip_is_that_of_contributions():
     level = level_of(0.3, start.typical)
     clip = start.typical * 2.0 ** (level / 4.0)
     clipping = start.coordinates
-    for error, clean in zip(start.errors, clean_means(start, level), strict=True):
+    for error, clean in zip(start.errors, kind(1, clip=clip).prepare(start), strict=True):
         x = rng.uniform(-0.5, 0.5, (40_000, 3))
         x[:, 1:] = np.sign(x[:, 1:]) / 2.0
         residual = error[0] + x @ error[1:]
         residual += assumptions.residual_scale * rng.normal(size=residual.shape)
         each = np.concatenate([residual[:, None], x[..., None] * residual[:, None]], axis=1)
-        lengths = clipping.norm(clipping.of(each))
+        lengths = np.linalg.norm(residual, axis=-1)
+        if kind is NoisyStep:
+            lengths = clipping.norm(clipping.of(each))
         each *= np.minimum(1.0, clip / lengths)[:, None, None]
         assert np.abs(np.mean(each, axis=0) - clean).max() < 0.05 * np.linalg.norm(error)
 

@@ -31,6 +31,7 @@ from geodp_release.assumptions import ADD_OR_REMOVE, REPLACE
 from geodp_release.stages import (
     CountStage,
     FarStage,
+    MatrixStage,
     MomentsStage,
     NoisyStep,
     PointsStage,
@@ -55,7 +56,8 @@ def stages_of(budget, neighbours):
         return found
     some = total / 40
     looks = ScaleStage(some, unit, share=0.75), FarStage(some, unit)
-    return CountStage(some, unit), *found, *looks
+    first = CountStage(some, unit), MatrixStage(some, unit, clip=0.2, reach=5.0 / 3.0)
+    return *first, *found, *looks
 
 
 def records(manifold, seed=1, number=NUMBER):

@@ -26,6 +26,7 @@ from geodp_release.simulation import (
 from geodp_release.stages import (
     CountStage,
     FarStage,
+    MatrixStage,
     MomentsStage,
     NoisyStep,
     PointsStage,
@@ -97,7 +98,7 @@ def test_stages_spend_the_budget_on_every_way(budget, others, few_designs):
         assert Fraction(999, 1000) * budget.exact < spent <= budget.exact
         counted = [isinstance(stage, CountStage) for stage in stages]
         assert counted == [bool(others)] + [False] * (len(counted) - 1)
-        assert sum(isinstance(stage, MomentsStage) for stage in stages) <= 1
+        assert sum(stage.measures for stage in stages) == 1
         assert [type(stage) for stage in stages[-2:]] == [ScaleStage, FarStage]
         assert stages[-2].share == stages[-1].share
         assert {each.share for each in stages[:-2] if each.is_look} <= {SHARE}
@@ -198,8 +199,10 @@ def test_a_plan_for_few_subjects_is_within_its_budget_and_says_that_it_is_noise(
     assert plan.is_noise
 
 
-def test_an_unknown_spread_is_measured_before_steps():
+def test_an_unknown_spread_is_measured_before_steps(monkeypatch):
     """With clustered covariates, which steps for even ones overshoot, predictions are nearer."""
+    # Without a matrix, which would measure even ones as well.
+    monkeypatch.setattr(planning, "SEARCH", replace(planning.SEARCH, matrices=(0.01,)))
     covariates, errors, planned = Covariates.beta(1.0, 4.0), {}, {}
     for spread in (EVENLY, UNKNOWN):
         assumptions = assumed(("euclidean", 4), (2.0, 4.0), 1.0, 100, (spread,))
@@ -337,9 +340,11 @@ def test_releases_err_and_bands_hold_as_predicted(name, few_points):
 @pytest.mark.slow
 def test_releases_follow_covariates_that_cluster(few_points, monkeypatch):
     """Of an unknown spread; with covariates that are said to be even bands are far too narrow."""
-    monkeypatch.setattr(planning, "SEARCH", replace(planning.SEARCH, fewest_points=np.inf))
-    held = {}
+    search, held = replace(planning.SEARCH, fewest_points=np.inf), {}
     for spread in (UNKNOWN, EVENLY):
+        # A matrix of moments would measure even ones as well.
+        matrices = search.matrices if spread == UNKNOWN else (0.01,)
+        monkeypatch.setattr(planning, "SEARCH", replace(search, matrices=matrices))
         given = ("hyperbolic", 2), (0.5, 1.0), 0.05, 200, (spread,)
         plan = plan_release(assumed(*given), PrivacyBudget("3"))
         # Where their moments are measured errors vary more.
@@ -427,7 +432,8 @@ def test_distributions_by_turns_are_those_of_each(spreads):
             releases.deviations,
             np.broadcast_to(releases.estimate_squares, releases.truth.shape[:2]),
             np.broadcast_to(step.stretch(releases), releases.truth.shape[:1]),
-            step.clean_means(releases, level),
+            NoisyStep(Fraction(1), clip=0.1).prepare(releases),
+            MatrixStage(Fraction(1), clip=0.1).prepare(releases),
             *ScaleStage(Fraction(1)).prepare(releases),
             points_module._mean_losses(releases, candidates, level),
         )

@@ -8,6 +8,8 @@ import pytest
 from test_release_planner import assumed
 
 from geodp import PrivacyBudget, plan_release
+from geodp.samplers.integer_choice import generator_bits
+from geodp_release.accounting import UNITS
 from geodp_release.bands import DOUBLINGS, agreeing_releases, moments_stage, sampled_errors
 from geodp_release.contributions import shares_within
 from geodp_release.coordinates import ClippingCoordinates
@@ -22,9 +24,10 @@ from geodp_release.simulation import (
     length_grid,
     limit_at,
 )
-from geodp_release.stages import NoisyStep, ScaleStage
+from geodp_release.stages import MatrixStage, NoisyStep, ScaleStage
 from geodp_release.stages.points import _mean_losses, support_points
-from geodp_release.stages.step import clean_means
+from geodp_release.subjects import ONE_EACH, subject_records
+from reproduction.measurements.coverage.data import UNLIKE
 
 
 @pytest.mark.parametrize("spreads", [(UNKNOWN,), (UNKNOWN, TWO_GROUPS)])
@@ -49,6 +52,32 @@ def test_a_step_knows_its_error_where_moments_are_noisy(spreads):
         left = errors - change
         found = np.einsum("nid,njd->ij", left, left) / (2 * number)
         assert np.allclose(found, covariance, rtol=0.05, atol=2e-4) == is_known
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("kind", [("euclidean", 2), ("sphere", 2)])
+def test_simulated_matrices_of_moments_err_as_real_ones(kind, unit):
+    """Errors over where subjects are, and moments."""
+    spreads, rng = (UNKNOWN, TWO_GROUPS), np.random.default_rng(5)
+    assumptions = assumed(kind, (0.3, 0.5), 0.05, 400, spreads)
+    start = FlatReleases.start(assumptions, 4000, rng)
+    start = replace(start, typical=0.05 * np.sqrt(2.0))
+    reach, manifold = MatrixStage.planned_reach(assumptions), assumptions.manifold
+    stage = MatrixStage(Fraction(1), unit, clip=0.5, reach=reach).fitted(start)
+    simulated = stage.simulate(start, rng)
+    before = Released(assumptions.support.origin, 400.0, Covariates.independent(spreads).moments)
+    squares, moments = [], []
+    for _ in range(300):
+        truth, x, points = UNLIKE["nothing"].draw(assumptions, 0.05, rng)
+        records = subject_records(assumptions, x, points, ONE_EACH)
+        found = stage.run(before, assumptions, records, generator_bits(rng))
+        ends = [manifold.ends(state[0], state[1:], x) for state in (truth, found.state)]
+        squares.append(np.mean(manifold.dist(*ends) ** 2))
+        moments.append(found.moments)
+    expected = np.sqrt(np.mean(simulated.subject_squares))
+    assert np.sqrt(np.mean(squares)) == pytest.approx(expected, rel=0.12)
+    deviations = (np.std(each, axis=0) for each in (moments, simulated.moments))
+    np.testing.assert_allclose(*deviations, rtol=0.15)
 
 
 def test_sampling_errors_of_predictions_are_those_of_least_squares():
@@ -92,7 +121,7 @@ def test_residuals_that_grow_with_a_covariate_are_those_of_records():
         each = np.stack([away, x * away], axis=1)
         return each / np.maximum(coordinates.norm(coordinates.of(each)) / clip, 1.0)[:, None, None]
 
-    [error], [expected] = found.truth, clean_means(found, -1)
+    [error], [expected] = found.truth, NoisyStep(Fraction(1), clip=clip).prepare(found)
     np.testing.assert_allclose(np.mean(contributions(error), axis=0), expected, atol=0.001)
     away, lengths = residuals + error[0] + x * error[1], length_grid(assumptions)
     seen = [np.mean(shares_within(each / np.linalg.norm(away, axis=-1))) for each in lengths]

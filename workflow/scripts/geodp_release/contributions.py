@@ -158,7 +158,7 @@ def matrix_sums(assumptions, records, state, clip, coordinates):
 def lattice_vectors(manifold, covariates, points, valid, state, clip, coordinates, weights):
     """Vectors z (n, 1 + k + dim) of records in `matrix_sums`, of whole numbers.
 
-    Each is of that record alone, times its weight, and no longer than `MATRIX_LATTICE`.
+    Each is of that record alone, and no longer than `MATRIX_LATTICE` times its weight.
     """
     blocks = block_names(len(state) - 1)
     with np.errstate(all="ignore"):
@@ -173,7 +173,7 @@ def lattice_vectors(manifold, covariates, points, valid, state, clip, coordinate
         z = coordinates(covariates, residuals * factors[:, None])
         whole = np.trunc(z * ((1.0 - MARGIN) * MATRIX_LATTICE * weights))
         norms = np.sqrt(np.sum(whole**2, axis=-1))
-        usable = valid & (norms <= (1.0 - 0.5 * MARGIN) * MATRIX_LATTICE)
+        usable = valid & (norms <= (1.0 - 0.5 * MARGIN) * MATRIX_LATTICE * weights[:, 0])
     return np.where(usable[:, None], whole, 0.0).astype(np.int64)
 
 

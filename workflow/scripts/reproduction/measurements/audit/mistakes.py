@@ -16,10 +16,10 @@ import numpy as np
 from geodp.data.cells import TextTable
 from geodp_release import contributions, hypotheses, publish, release, subjects
 from geodp_release.assumptions import Assumptions
-from geodp_release.contributions import LATTICE
+from geodp_release.contributions import LATTICE, MATRIX_LATTICE
 from geodp_release.ledger import Ledger
 from geodp_release.moments import matrix_moments
-from geodp_release.stages import NoisyStep, points, step
+from geodp_release.stages import MatrixStage, NoisyStep, matrix, points, step
 
 
 def without_factor_two():
@@ -72,6 +72,25 @@ def window_from_the_data():
         return noisy_means(stage, assumptions, records, replace(before, moments=moments), bits)
 
     return patch.object(NoisyStep, "noisy_means", by_data)
+
+
+def residuals_outside_the_trace():
+    """A matrix of moments has noise for its covariates, and residuals besides."""
+    length = np.sqrt(1.0 + matrix.WEIGHT**2)
+    return patch.object(contributions, "MATRIX_LATTICE", int(length * MATRIX_LATTICE))
+
+
+def widths_from_the_data():
+    """Covariates in a matrix of moments are in units of what they are, not of what is expected."""
+    run = MatrixStage.run
+
+    def by_data(stage, before, assumptions, records, bits, shared=None):
+        x = records.covariates.reshape((-1, records.covariates.shape[-1]))
+        widths = np.sqrt(np.append(1.0, 1e-6 + np.mean(x**2, axis=0)))
+        with patch.object(MatrixStage, "widths", staticmethod(lambda assumptions: widths)):
+            return run(stage, before, assumptions, records, bits, shared)
+
+    return patch.object(MatrixStage, "run", by_data)
 
 
 def few_at_once():
@@ -252,6 +271,8 @@ PLANTS = {
     "half the sensitivity": without_factor_two,
     "tau from the data": tau_from_the_data,
     "a window from the data": window_from_the_data,
+    "residuals outside the trace": residuals_outside_the_trace,
+    "widths from the data": widths_from_the_data,
     "bad records counted past Python": written_past_python,
     "a file elsewhere": written_elsewhere,
     "ends of the first line": ends_of_the_first_line,

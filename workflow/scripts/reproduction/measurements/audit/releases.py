@@ -19,7 +19,7 @@ from geodp_release.assumptions import ADD_OR_REMOVE, REPLACE, Assumptions
 from geodp_release.draw import run_plan
 from geodp_release.planning import ReleasePlan
 from geodp_release.simulation import EVENLY
-from geodp_release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
+from geodp_release.stages import CountStage, MatrixStage, MomentsStage, NoisyStep, PointsStage
 from geodp_release.subjects import ONE_EACH, subject_records
 from geodp_release.timing import release_times, sampler_times
 from reproduction.manifolds import study_manifold
@@ -98,11 +98,13 @@ def cases(space, stated):
     # On the geodesic: then no residual is large.
     near = pair_of((0.5, 0.5), (FAR, 0.0))
     choice = PointsStage.of(half, PURE, POINTS, LOSS_CLIP)
+    matrix = MatrixStage(total, PURE, clip=CLIP, prior=PRIOR, reach=2.0)
     right, one, counted = "release", [step(total)], "a count, then a step"
     return [
         case(right, "one step", one, opposite),
         case(right, "a choice, then a step", [choice, step(half)], opposite),
         case(right, "moments, then a step", [MomentsStage(half, PURE), step(half)], other_end),
+        case(right, "a matrix of moments", [matrix], other_end),
         case(right, counted, [CountStage(half, PURE), step(half)], opposite),
         *(
             case(f"release, {name}", "one step", one, pair, mistake)

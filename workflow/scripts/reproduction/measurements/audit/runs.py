@@ -33,6 +33,7 @@ from geodp_release.release import release_geodesic
 from geodp_release.stages import (
     CountStage,
     FarStage,
+    MatrixStage,
     MomentsStage,
     NoisyStep,
     PointsStage,
@@ -64,6 +65,7 @@ def plan_of(space):
     stages = [
         *([CountStage(each, unit)] if space.neighbours != REPLACE else []),
         *([MomentsStage(each, unit)] if space.covariates else []),
+        MatrixStage(each, unit, clip=0.2, prior=(0.05,) * blocks),
         PointsStage.of(choice, unit, 16, 0.5),
         step,
         ScaleStage(each, unit, weights=(2, 9, 4), shortest=-8),
