@@ -199,15 +199,13 @@ def test_a_plan_for_few_subjects_is_within_its_budget_and_says_that_it_is_noise(
     assert plan.is_noise
 
 
-def test_an_unknown_spread_is_measured_before_steps(monkeypatch):
+def test_an_unknown_spread_is_measured_before_steps():
     """With clustered covariates, which steps for even ones overshoot, predictions are nearer."""
-    # Without a matrix, which would measure even ones as well.
-    monkeypatch.setattr(planning, "SEARCH", replace(planning.SEARCH, matrices=(0.01,)))
     covariates, errors, planned = Covariates.beta(1.0, 4.0), {}, {}
     for spread in (EVENLY, UNKNOWN):
         assumptions = assumed(("euclidean", 4), (2.0, 4.0), 1.0, 100, (spread,))
         plan = plan_release(assumptions, PrivacyBudget("4"))
-        assert isinstance(plan.stages[0], MomentsStage) == (spread == UNKNOWN)
+        assert plan.stages[0].measures == (spread == UNKNOWN)
         rng = np.random.default_rng(4)
         start = replace(FlatReleases.start(assumptions, 2000, rng), covariates=covariates)
         found = plan.simulated(start, rng).errors
@@ -340,11 +338,9 @@ def test_releases_err_and_bands_hold_as_predicted(name, few_points):
 @pytest.mark.slow
 def test_releases_follow_covariates_that_cluster(few_points, monkeypatch):
     """Of an unknown spread; with covariates that are said to be even bands are far too narrow."""
-    search, held = replace(planning.SEARCH, fewest_points=np.inf), {}
+    monkeypatch.setattr(planning, "SEARCH", replace(planning.SEARCH, fewest_points=np.inf))
+    held = {}
     for spread in (UNKNOWN, EVENLY):
-        # A matrix of moments would measure even ones as well.
-        matrices = search.matrices if spread == UNKNOWN else (0.01,)
-        monkeypatch.setattr(planning, "SEARCH", replace(search, matrices=matrices))
         given = ("hyperbolic", 2), (0.5, 1.0), 0.05, 200, (spread,)
         plan = plan_release(assumed(*given), PrivacyBudget("3"))
         # Where their moments are measured errors vary more.

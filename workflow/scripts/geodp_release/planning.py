@@ -401,7 +401,7 @@ class _Search:
             # What is known of residuals may do for the first steps.
             for chosen in ((), *(stages[:1] for _, stages, _ in beginnings[1:])):
                 beginnings.append(self._begun(chosen, self._after(chosen, few, key=1)))
-        if self.assumptions.spreads:
+        if self.measured:
             raw = self._starts(SEARCH.compared)
             befores = [()]
             if self.assumptions.is_flat:

@@ -175,8 +175,8 @@ class MatrixStage(MeasuresMoments, NoisyStep):
         )
         noisy = self.noise(assumptions).add([sums], bits)[0]
         noisy = np.array([float(each) for each in noisy]) / MATRIX_LATTICE**2
-        parts = self._parts(noisy, assumptions)
-        moments, means = self._measured(*parts, np.array(before.number), assumptions)
+        matrix, sums = self._parts(noisy, assumptions)
+        moments, means = self._measured(matrix, sums, np.array(before.number), assumptions)
         found = replace(before, moments=moments, uncertainty=self.uncertainty(assumptions))
         change, covariance = self.change(means, found, assumptions, unit)
         state = moved(assumptions, before.state, unit * change)
