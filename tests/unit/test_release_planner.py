@@ -27,7 +27,6 @@ from geodp_release.stages import (
     CountStage,
     FarStage,
     MatrixStage,
-    MomentsStage,
     NoisyStep,
     PointsStage,
     ScaleStage,
