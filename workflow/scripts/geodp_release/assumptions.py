@@ -240,11 +240,14 @@ class Assumptions:
     @property
     def coefficients(self):
         """Matrix (1 + k, 1 + k) from a flat state to the prediction at `usual` and to slopes."""
+        return self.coefficients_at(self.usual[None])
+
+    def coefficients_at(self, covariates):
+        """The same (m + k, 1 + k) with predictions at covariates (m, k)."""
         ends = zip(self.transformations, self.ranges, strict=True)
         widths = [np.ptp(TRANSFORMATIONS[scale](limits)) for scale, limits in ends]
-        matrix = np.diag(1.0 / np.array([1.0, *widths]))
-        matrix[0, 1:] = self.places(self.usual[None])[0]
-        return matrix
+        slopes = np.diag(1.0 / np.array([1.0, *widths]))[1:]
+        return np.concatenate([np.insert(self.places(covariates), 0, 1.0, axis=1), slopes])
 
     @property
     def without_source(self):
@@ -399,18 +402,27 @@ class Assumptions:
     @property
     def middles(self):
         """The covariates (k,) in the middle of their ranges, at which the footpoint is."""
+        return self.covariates_at(np.zeros(self.number_of_covariates))
+
+    def covariates_at(self, places):
+        """Covariates (k,) at places (k,), which are as in `places`."""
+        each = zip(self.transformations, self.ranges, 0.5 + np.array(places), strict=True)
         return np.array(
             [
-                np.exp(np.mean(np.log(limits))) if scale == LOG else np.mean(limits)
-                for limits, scale in zip(self.ranges, self.transformations, strict=True)
+                low * (high / low) ** part if scale == LOG else low + part * (high - low)
+                for scale, (low, high), part in each
             ]
         )
 
     @property
     def usual(self):
         """Covariates (k,) at which others are looked at: the first of two groups, or the middle."""
+        return self.usual_at(np.zeros(self.number_of_covariates))
+
+    def usual_at(self, places):
+        """The same for places (k,) other than the middle."""
         is_group = np.array([spread == TWO_GROUPS for spread in self.spreads], dtype=bool)
-        return np.where(is_group, self.ranges[:, 0], self.middles)
+        return np.where(is_group, self.ranges[:, 0], self.covariates_at(places))
 
     def usable(self, covariates):
         """Which rows of covariates (n, k) are numbers that have a place on the geodesic; (n,)."""

@@ -81,10 +81,10 @@ def explained_variances(vectors, errors, moments):
     """
     covariance = moments[1:, 1:] - np.outer(moments[0, 1:], moments[0, 1:])
     released = np.einsum("jk,jd,kd->", covariance, vectors, vectors)
-    change = 2.0 * np.einsum("jk,jd,nkd->n", covariance, vectors, errors)
-    # What noise adds to the variance of released predictions.
-    added = np.mean(np.einsum("jk,njd,nkd->n", covariance, errors, errors))
-    return np.maximum(released + change - added, 0.0)
+    # Those of releases of what was released differ from it as it differs from the truth.
+    again = vectors - errors
+    again = np.einsum("jk,njd,nkd->n", covariance, again, again)
+    return np.maximum(2.0 * released - again, 0.0)
 
 
 def moments_stage(plan):
@@ -119,7 +119,7 @@ def simulated_errors(plan, moments=None, lengths=()):
     return sampled_errors(found, rng)
 
 
-def agreeing_releases(plan, moments=None, lengths=(), without=None, scales=None):
+def agreeing_releases(plan, moments=None, lengths=(), without=(), scales=None):
     """Simulated releases that agree with what one has of moments and residual lengths.
 
     Parameters
@@ -131,8 +131,9 @@ def agreeing_releases(plan, moments=None, lengths=(), without=None, scales=None)
     lengths : tuple of float
         Residual scales are tried about the last of them, evenly by their logarithm, and releases go
         on from each look in proportion to how probable the length is that was released there.
-    without : int, optional
-        Number of a covariate, from 1 on, on which true predictions do not depend.
+    without : sequence of int
+        Numbers of covariates, from 1 on, on one of which true predictions do not depend; of several
+        each is that of as many releases, by chance.
     scales : ndarray, shape (2,), optional
         The `agreeing_scales` of others, where they are known.
 
@@ -149,8 +150,9 @@ def agreeing_releases(plan, moments=None, lengths=(), without=None, scales=None)
     number = repeats * DISTRIBUTIONS
     sizes = _agreeing_sizes(plan, lengths, number)
     start = FlatReleases.start(plan.assumptions, number, rng, size=sizes, doublings=DOUBLINGS)
-    if without is not None:
-        start.truth[:, without] = 0.0
+    if len(without):
+        which = rng.permutation(number) % len(without)
+        start.truth[np.arange(number), np.take(without, which)] = 0.0
     if moments is not None and stage is not None:
         each = agreeing_moments(plan.assumptions, stage, moments)
         found = [start.covariates.with_moments(some) for some in each]
@@ -226,10 +228,13 @@ def half_widths(matrix, found, level):
     """Half-widths (m,) of intervals of combinations (m, 1 + k) of the parts of flat states."""
     # As if each coordinate scattered as all do together: which of them does is not measured.
     rng = np.random.default_rng([SEED, 2])
-    errors = matrix @ sampled_errors(found, rng, np.sqrt(found.dim))
-    sizes = np.moveaxis(np.abs(errors), 1, 0).reshape((len(matrix), -1))
+    errors = np.moveaxis(sampled_errors(found, rng, np.sqrt(found.dim)), 1, 0)
+    errors = errors.reshape((len(errors), -1))
     weights = np.repeat(found.weight, found.dim)
-    return np.quantile(sizes, level, axis=1, weights=weights, method="inverted_cdf")
+    # One by one: there may be as many as records.
+    sizes = (np.abs(row @ errors) for row in matrix)
+    each = [np.quantile(x, level, weights=weights, method="inverted_cdf") for x in sizes]
+    return np.array(each)
 
 
 def agreeing_moments(assumptions, stage, moments, least=NARROWEST):

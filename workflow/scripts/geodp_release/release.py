@@ -141,24 +141,37 @@ class Release:
         """
         return bands.has_subjects(self.plan, self.moments, self._places(covariates))
 
+    @property
+    def usual(self) -> np.ndarray:
+        """Covariates (k,) at which others are looked at: the first of two groups, or noisy means.
+
+        To a hundredth of the range; the middle where moments are assumed.
+        """
+        means = np.round(self.moments[: len(self.shooting_vectors)], 2)
+        return self.plan.assumptions.usual_at(np.clip(means, -0.5, 0.5))
+
     def doubts(self) -> list[str]:
         """Sentences that say which public input to change next time; bands are withheld then."""
         state = np.stack([self.footpoint, *self.shooting_vectors])
         typical, errors, away, far, _ = self._simulated
         return doubts(self, state, away, errors, typical, far)
 
-    def coefficients(self, level: float = bands.LEVELS[-1]) -> bands.Estimate:
+    def coefficients(
+        self, level: float = bands.LEVELS[-1], at: ArrayLike | None = None
+    ) -> bands.Estimate:
         """Coefficients of a line or plane in flat space with intervals, as arrays (1 + k, dim).
 
-        The prediction at ``plan.assumptions.usual``, and slopes per unit of each covariate, or of
-        its logarithm where that is its transformation.  An interval holds the true coefficient with
-        the probability of the level; in several dimensions with more, unless nearly all scatter is
-        in one of them.  Limits are NaN if there are `doubts`.
+        The prediction at ``plan.assumptions.usual``, or those at covariates ``at`` (m, k), which
+        makes (m + k, dim), and slopes per unit of each covariate, or of its logarithm where that is
+        its transformation.  An interval holds the true coefficient with the probability of the
+        level; in several dimensions with more, unless nearly all scatter is in one of them.  Limits
+        are NaN if there are `doubts`.
         """
         assumptions = self.plan.assumptions
         if not assumptions.is_flat:
             raise DataError("coefficients are of Euclidean space: use predict and band")
-        matrix = assumptions.coefficients
+        at = assumptions.usual[None] if at is None else np.asarray(at, dtype=float)
+        matrix = assumptions.coefficients_at(at)
         half = bands.half_widths(matrix, self._agreeing[0], level)[:, None]
         values = matrix @ [self.footpoint, *self.shooting_vectors]
         half = np.nan if self.doubts() else half
@@ -268,24 +281,30 @@ class Release:
 
         By how often a shooting vector of simulated releases whose true one is zero is as long.
         """
-        return self._p_values.copy()
+        return self._p_values[0].copy()
 
     def p_words(self) -> list[str]:
         """Each of `p_values` in words: one that no simulated release reaches is a limit."""
-        least = 1.0 / (1.0 + len(self._simulated[1]))
-        return [f"{p:.2g}{' or less' if p <= least else ''}" for p in self.p_values()]
+        each = zip(*self._p_values, strict=True)
+        return [f"{p:.2g}{' or less' if p <= least else ''}" for p, least in each]
 
     @cached_property
     def _p_values(self):
+        """P-values, and the least that there can be, simulated for three covariates at once."""
         found, scales = [], bands.agreeing_scales(self._simulated[0])
-        for number, vector in enumerate(self._coordinates[1:], start=1):
-            errors = bands.sampled_errors(
-                *bands.agreeing_releases(self.plan, self.moments, self.lengths, number, scales)
+        numbers = range(1, 1 + len(self.shooting_vectors))
+        for first in range(0, len(numbers), 3):
+            some = numbers[first : first + 3]
+            releases, rng = bands.agreeing_releases(
+                self.plan, self.moments, self.lengths, some, scales
             )
-            lengths = np.linalg.norm(errors[:, number], axis=-1)
-            longer = np.sum(lengths >= np.linalg.norm(vector))
-            found.append((1.0 + longer) / (1.0 + len(lengths)))
-        return np.array(found)
+            errors = bands.sampled_errors(releases, rng)
+            for number in some:
+                without = np.all(releases.truth[:, number] == 0.0, axis=-1)
+                lengths = np.linalg.norm(errors[without, number], axis=-1)
+                longer = np.sum(lengths >= np.linalg.norm(self._coordinates[number]))
+                found.append(np.array([1.0 + longer, 1.0]) / (1.0 + len(lengths)))
+        return np.reshape(found, (-1, 2)).T
 
     @property
     def _coordinates(self):

@@ -221,7 +221,7 @@ class ReleaseSettings(ReleaseSection):
     """Folder that the release becomes; it must not be there yet."""
     predictions: Annotated[list[Number] | list[list[Number]], Field(min_length=1)] | None = None
     """Covariates to tabulate; null for five over the range. Of several covariates a list of rows;
-    null for the ends of each, the others in their middle or first group."""
+    null for the ends of where subjects are, the others at noisy means or in the first group."""
     allow_noise: bool = False
     """Release even if the plan says that it would be noise."""
 
@@ -355,23 +355,27 @@ class ReleaseSettings(ReleaseSection):
 
     @property
     def covariates(self):
-        """Covariates (m, k) to tabulate."""
+        """Covariates (m, k) to tabulate before there is a release."""
+        return self._tabulated(self.assumptions.usual, lambda rows: np.full(len(rows), True))
+
+    def covariates_of(self, release):
+        """Covariates (m, k) to tabulate: of several to the ends of where there are subjects."""
+        return self._tabulated(release.usual, release.has_subjects)
+
+    def _tabulated(self, first, has_subjects):
         ranges = self.public.ranges
         if self.predictions is not None:
             return np.array(self.predictions, dtype=float).reshape((-1, len(ranges)))
-        assumptions = self.assumptions
-        if len(ranges) == 1 and assumptions.spreads != (TWO_GROUPS,):
+        if len(ranges) == 1 and self.assumptions.spreads != (TWO_GROUPS,):
             low, high = ranges[0]
             return np.linspace(low, high, TABULATED)[:, None]
-        # Each covariate's ends, the others as in the first row.
-        first = assumptions.usual
         rows = [first]
         for index, limits in enumerate(ranges):
-            for end in limits:
-                row = first.copy()
-                row[index] = end
-                if row[index] != first[index]:
-                    rows.append(row)
+            along = np.tile(first, (101, 1))
+            along[:, index] = np.linspace(*limits, len(along))
+            some = along[has_subjects(along)]
+            ends = [*some[:1], *some[-1:]]
+            rows += [row for row in ends if row[index] != first[index]]
         return np.array(rows)
 
     @cached_property

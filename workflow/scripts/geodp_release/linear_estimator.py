@@ -1,0 +1,158 @@
+"""Private linear regression as an estimator of scikit-learn."""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from geodp.errors import DataError
+from geodp.manifolds.euclidean import Euclidean
+from geodp_release.assumptions import LOG, Assumptions
+from geodp_release.bands import LEVELS, Estimate
+from geodp_release.estimator import PrivateRegression, points_of
+from geodp_release.simulation import UNKNOWN
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PrivateLinearRegression(PrivateRegression):
+    """Linear regression of one response or several, released under differential privacy.
+
+    Every `fit` is a release and spends the whole budget, and what `PrivateGeodesicRegression` says
+    of copies, ledgers, pipelines and records that are no numbers holds here.
+
+    Parameters
+    ----------
+    epsilon, ..., ledger
+        As of `PrivateGeodesicRegression`; a residual scale for all responses, or one each.
+    response_range : (low, high), or one for each response, or "unknown"
+        Public range of mean responses: they are in it in the middle of the covariates' ranges, and
+        change by no more than its width over the range of a covariate.  Each of several responses
+        is released in units of its range, so that one noise suits all.  "unknown" allows for
+        means within a million units of y from zero, and measures their scale privately.
+
+    Attributes
+    ----------
+    coef_ : ndarray, shape (k,), or (m, k) for y of shape (n, m)
+        Slopes per unit of each covariate, or of its logarithm where that is its transformation.
+    intercept_ : float, or ndarray, shape (m,)
+        Prediction where covariates, or their logarithms, are zero, often far from all subjects.
+    p_values_ : ndarray, shape (k,)
+        Of the hypothesis that no response depends on a covariate; the first look takes seconds.
+    r_squared_, residual_scale_ : Estimate
+        Share of variance explained, of responses in units of their ranges, and standard deviation
+        of residuals, of several responses (m,); with intervals.
+    response_units_ : ndarray, shape (m,)
+        Units in which `release_` has the responses; one if there is one response.
+    release_, plan_, n_features_in_, feature_names_in_
+        As of `PrivateGeodesicRegression`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> public = {"covariate_range": (40.0, 80.0), "response_range": (90.0, 180.0)}
+    >>> public |= {"subjects": 1000, "neighbours": "replace one subject"}
+    >>> regression = PrivateLinearRegression(epsilon="1", unit="one record each", **public)
+    >>> X = np.linspace(40.0, 80.0, 1000)[:, None]
+    >>> y = 90.0 + 0.5 * X[:, 0] + np.random.default_rng().normal(0.0, 10.0, 1000)
+    >>> regression.fit(X, y).coef_.shape, regression.intervals(level=0.95).shape
+    ((1,), (2, 2))
+    """
+
+    response_range: Any = None
+
+    # Public inputs without a default.
+    _mandatory = ("covariate_range", "response_range", "subjects", "neighbours")
+
+    def predict(self, X):
+        """Predicted mean responses (n,), or (n, m) if y had two axes; NaN where a covariate is."""
+        return self._shaped(self._at(X, self._release().predict) * self.response_units_)
+
+    def predict_interval(self, X, level=LEVELS[-1]):
+        """Intervals of mean responses, low and high (n, 2), or (n, m, 2).
+
+        NaN where a covariate is, where there are no subjects by released moments, and everywhere if
+        the release has doubts.
+        """
+
+        def limits(x):
+            there = self.release_.has_subjects(x)[:, None, None]
+            return np.where(there, self._limits(x, level)[: len(x)], np.nan)
+
+        self._release()
+        return self._shaped(self._at(X, limits), axis=1)
+
+    def intervals(self, level=LEVELS[-1]):
+        """Intervals of intercept and coefficients, low and high (1 + k, 2), or (m, 1 + k, 2).
+
+        NaN if the release has doubts.
+        """
+        self._release()
+        return self._shaped(np.swapaxes(self._limits(self._zero, level), 0, 1), axis=0)
+
+    def score(self, X=None, y=None):
+        """R^2 of given data, not private, as the other estimator's; of none that of `r_squared_`.
+
+        A score of private data must not be published.  The other is private and costs nothing.
+        """
+        return self.r_squared_.value if X is None and y is None else super().score(X, y)
+
+    p_values_ = property(lambda self: self._release().p_values())
+    r_squared_ = property(lambda self: self._release().r_squared())
+
+    @property
+    def residual_scale_(self):
+        *each, level = self._release().residual_scale()
+        return Estimate(*(self._shaped(value * self.response_units_) for value in each), level)
+
+    def _limits(self, covariates, level):
+        _, low, high, _ = self.release_.coefficients(level, covariates)
+        return np.stack([low, high], axis=-1) * self.response_units_[:, None]
+
+    def _shaped(self, values, axis=-1):
+        """Values as they are, or of the one response if y had one axis."""
+        return values if self.coef_.ndim > 1 else np.take(values, 0, axis)
+
+    def _keep(self, y):
+        _, self.response_units_ = self._responses(y)
+        assumptions = self.plan_.assumptions
+        self._zero = np.array([[each == LOG for each in assumptions.transformations]], dtype=float)
+        state = [self.release_.footpoint, *self.release_.shooting_vectors]
+        found = (assumptions.coefficients_at(self._zero) @ state * self.response_units_).T
+        is_table = np.ndim(self.response_range) == 2 or len(getattr(y, "shape", ())) > 1
+        found = found if is_table else found[0]
+        self.intercept_, self.coef_ = found[..., 0], found[..., 1:]
+
+    def _points(self, assumptions, y):
+        return points_of(assumptions.manifold, y) / self._responses(y)[1]
+
+    def _responses(self, y):
+        """Ranges (m, 2) of responses, infinite if unknown, and their units (m,) in a release."""
+        given = self.response_range
+        try:
+            given = np.array([-np.inf, np.inf] if str(given) == UNKNOWN else given, dtype=float)
+            columns = getattr(y, "shape", ())[1:2] or given.shape[:-1] or (1,)
+            ranges = np.broadcast_to(given, (*columns, 2))
+        except (TypeError, ValueError):
+            ranges = np.zeros((1, 2))
+        if not np.all(ranges[:, 0] < ranges[:, 1]):
+            raise DataError(
+                f"response_range: give (low, high), a pair for each column of y, or {UNKNOWN!r}",
+                argument="response_range",
+            )
+        widths = np.ptp(ranges, axis=1)
+        is_scaled = len(widths) > 1 and np.all(np.isfinite(widths))
+        return ranges, widths if is_scaled else np.ones(len(widths))
+
+    def _assumptions(self, y=None):
+        self._refuse_missing()
+        ranges, units = self._responses(y)
+        given = {each.name: getattr(self, each.name, None) for each in fields(Assumptions)}
+        given |= {"manifold": Euclidean(len(units)), "centre": np.zeros(len(units)), "sources": {}}
+        # Half a range from the middle, and all of it over the range of a covariate.
+        width = float(np.linalg.norm(np.ptp(ranges, axis=1) / units))
+        if np.isfinite(width):
+            given["centre"] = np.mean(ranges, axis=1) / units
+            given |= {"footpoint_radius": 0.5 * width, "shooting_vector_length": width}
+        if np.ndim(self.residual_scale):
+            given["residual_scale"] = np.sqrt(np.mean((self.residual_scale / units) ** 2))
+        return Assumptions(**given)
