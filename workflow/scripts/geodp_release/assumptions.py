@@ -402,27 +402,18 @@ class Assumptions:
     @property
     def middles(self):
         """The covariates (k,) in the middle of their ranges, at which the footpoint is."""
-        return self.covariates_at(np.zeros(self.number_of_covariates))
-
-    def covariates_at(self, places):
-        """Covariates (k,) at places (k,), which are as in `places`."""
-        each = zip(self.transformations, self.ranges, 0.5 + np.array(places), strict=True)
         return np.array(
             [
-                low * (high / low) ** part if scale == LOG else low + part * (high - low)
-                for scale, (low, high), part in each
+                np.exp(np.mean(np.log(limits))) if scale == LOG else np.mean(limits)
+                for limits, scale in zip(self.ranges, self.transformations, strict=True)
             ]
         )
 
     @property
     def usual(self):
         """Covariates (k,) at which others are looked at: the first of two groups, or the middle."""
-        return self.usual_at(np.zeros(self.number_of_covariates))
-
-    def usual_at(self, places):
-        """The same for places (k,) other than the middle."""
         is_group = np.array([spread == TWO_GROUPS for spread in self.spreads], dtype=bool)
-        return np.where(is_group, self.ranges[:, 0], self.covariates_at(places))
+        return np.where(is_group, self.ranges[:, 0], self.middles)
 
     def usable(self, covariates):
         """Which rows of covariates (n, k) are numbers that have a place on the geodesic; (n,)."""

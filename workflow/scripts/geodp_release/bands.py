@@ -132,8 +132,7 @@ def agreeing_releases(plan, moments=None, lengths=(), without=(), scales=None):
         Residual scales are tried about the last of them, evenly by their logarithm, and releases go
         on from each look in proportion to how probable the length is that was released there.
     without : sequence of int
-        Numbers of covariates, from 1 on, on one of which true predictions do not depend; of several
-        each is that of as many releases, by chance.
+        Numbers of covariates, from 1 on: true predictions do not depend on one of them, by chance.
     scales : ndarray, shape (2,), optional
         The `agreeing_scales` of others, where they are known.
 
@@ -231,10 +230,9 @@ def half_widths(matrix, found, level):
     errors = np.moveaxis(sampled_errors(found, rng, np.sqrt(found.dim)), 1, 0)
     errors = errors.reshape((len(errors), -1))
     weights = np.repeat(found.weight, found.dim)
+    how = {"weights": weights, "method": "inverted_cdf"}
     # One by one: there may be as many as records.
-    sizes = (np.abs(row @ errors) for row in matrix)
-    each = [np.quantile(x, level, weights=weights, method="inverted_cdf") for x in sizes]
-    return np.array(each)
+    return np.array([np.quantile(np.abs(row @ errors), level, **how) for row in matrix])
 
 
 def agreeing_moments(assumptions, stage, moments, least=NARROWEST):

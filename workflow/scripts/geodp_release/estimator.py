@@ -59,7 +59,7 @@ class PrivateRegression(RegressorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         # A record that is not a number counts as one without influence.
         tags.input_tags.allow_nan = True
-        tags.target_tags.single_output = False
+        tags.target_tags.single_output = "response_range" in vars(self)
         tags.target_tags.multi_output = True
         tags.regressor_tags.poor_score = True
         tags.non_deterministic = True
@@ -247,18 +247,10 @@ class PrivateGeodesicRegression(PrivateRegression):
     --------
     >>> import numpy as np
     >>> from geodp.manifolds.euclidean import Euclidean
-    >>> regression = PrivateGeodesicRegression(
-    ...     epsilon="1",
-    ...     manifold=Euclidean(7),
-    ...     centre=np.zeros(7),
-    ...     footpoint_radius=10.0,
-    ...     shooting_vector_length=10.0,
-    ...     covariate_range=(0.0, 1.0),
-    ...     residual_scale=1.0,
-    ...     subjects=1000,
-    ...     neighbours="replace one subject",
-    ...     unit="one record each",
-    ... )
+    >>> public = {"manifold": Euclidean(7), "centre": np.zeros(7), "covariate_range": (0.0, 1.0)}
+    >>> public |= {"footpoint_radius": 10.0, "shooting_vector_length": 10.0, "subjects": 1000}
+    >>> public |= {"residual_scale": 1.0, "neighbours": "replace one subject"}
+    >>> regression = PrivateGeodesicRegression(epsilon="1", unit="one record each", **public)
     >>> X = np.linspace(0.0, 1.0, 1000)[:, None]
     >>> regression.fit(X, X * np.ones(7)).predict([[0.0], [1.0]]).shape
     (2, 7)

@@ -32,19 +32,16 @@ class PrivateLinearRegression(PrivateRegression):
 
     Attributes
     ----------
-    coef_ : ndarray, shape (k,), or (m, k) for y of shape (n, m)
-        Slopes per unit of each covariate, or of its logarithm where that is its transformation.
-    intercept_ : float, or ndarray, shape (m,)
-        Prediction where covariates, or their logarithms, are zero, often far from all subjects.
+    coef_, intercept_ : ndarray, shapes (k,) and (), or (m, k) and (m,) for y of shape (n, m)
+        Slopes for each unit of covariates, and the prediction where these are zero, which is often
+        far from all subjects; of logarithms where that is the transformation.
     p_values_ : ndarray, shape (k,)
         Of the hypothesis that no response depends on a covariate; the first look takes seconds.
     r_squared_, residual_scale_ : Estimate
-        Share of variance explained, of responses in units of their ranges, and standard deviation
-        of residuals, of several responses (m,); with intervals.
-    response_units_ : ndarray, shape (m,)
-        Units in which `release_` has the responses; one if there is one response.
-    release_, plan_, n_features_in_, feature_names_in_
-        As of `PrivateGeodesicRegression`.
+        Share of variance explained, and standard deviation of residuals, with intervals; of several
+        responses (m,), as if all scattered alike in units of their ranges.
+    release_, response_units_, plan_, n_features_in_, feature_names_in_
+        As of `PrivateGeodesicRegression`; units (m,) of responses in the release.
 
     Examples
     --------
@@ -70,24 +67,19 @@ class PrivateLinearRegression(PrivateRegression):
     def predict_interval(self, X, level=LEVELS[-1]):
         """Intervals of mean responses, low and high (n, 2), or (n, m, 2).
 
-        NaN where a covariate is, where there are no subjects by released moments, and everywhere if
-        the release has doubts.
+        NaN where covariates are, where there are no subjects, and if the release has doubts.
         """
-
-        def limits(x):
-            there = self.release_.has_subjects(x)[:, None, None]
-            return np.where(there, self._limits(x, level)[: len(x)], np.nan)
-
-        self._release()
-        return self._shaped(self._at(X, limits), axis=1)
+        found = self._at(X, lambda x: self._limits(x, level)[: len(x)])
+        there = self._at(X, self._release().has_subjects)
+        found[~np.isin(there, 1.0)] = np.nan
+        return self._shaped(found, axis=1)
 
     def intervals(self, level=LEVELS[-1]):
         """Intervals of intercept and coefficients, low and high (1 + k, 2), or (m, 1 + k, 2).
 
         NaN if the release has doubts.
         """
-        self._release()
-        return self._shaped(np.swapaxes(self._limits(self._zero, level), 0, 1), axis=0)
+        return self._shaped(np.swapaxes(self._limits(self._zeros, level), 0, 1), axis=0)
 
     def score(self, X=None, y=None):
         """R^2 of given data, not private, as the other estimator's; of none that of `r_squared_`.
@@ -104,8 +96,13 @@ class PrivateLinearRegression(PrivateRegression):
         *each, level = self._release().residual_scale()
         return Estimate(*(self._shaped(value * self.response_units_) for value in each), level)
 
+    @property
+    def _zeros(self):
+        scales = self._release().plan.assumptions.transformations
+        return np.array([[each == LOG for each in scales]], dtype=float)
+
     def _limits(self, covariates, level):
-        _, low, high, _ = self.release_.coefficients(level, covariates)
+        _, low, high, _ = self._release().coefficients(level, covariates)
         return np.stack([low, high], axis=-1) * self.response_units_[:, None]
 
     def _shaped(self, values, axis=-1):
@@ -114,45 +111,46 @@ class PrivateLinearRegression(PrivateRegression):
 
     def _keep(self, y):
         _, self.response_units_ = self._responses(y)
-        assumptions = self.plan_.assumptions
-        self._zero = np.array([[each == LOG for each in assumptions.transformations]], dtype=float)
         state = [self.release_.footpoint, *self.release_.shooting_vectors]
-        found = (assumptions.coefficients_at(self._zero) @ state * self.response_units_).T
-        is_table = np.ndim(self.response_range) == 2 or len(getattr(y, "shape", ())) > 1
-        found = found if is_table else found[0]
+        found = self.plan_.assumptions.coefficients_at(self._zeros) @ state
+        found = (found * self.response_units_).T
+        found = found if _columns(y) or np.ndim(self.response_range) == 2 else found[0]
         self.intercept_, self.coef_ = found[..., 0], found[..., 1:]
 
     def _points(self, assumptions, y):
         return points_of(assumptions.manifold, y) / self._responses(y)[1]
 
     def _responses(self, y):
-        """Ranges (m, 2) of responses, infinite if unknown, and their units (m,) in a release."""
+        """Ranges (m, 2) of responses, NaN if unknown, and their units (m,) in a release."""
         given = self.response_range
         try:
-            given = np.array([-np.inf, np.inf] if str(given) == UNKNOWN else given, dtype=float)
-            columns = getattr(y, "shape", ())[1:2] or given.shape[:-1] or (1,)
-            ranges = np.broadcast_to(given, (*columns, 2))
+            given = np.array([np.nan] * 2 if str(given) == UNKNOWN else given, dtype=float)
+            ranges = np.broadcast_to(given, (*(_columns(y) or given.shape[:-1] or (1,)), 2))
         except (TypeError, ValueError):
             ranges = np.zeros((1, 2))
-        if not np.all(ranges[:, 0] < ranges[:, 1]):
+        if np.any(ranges[:, 0] >= ranges[:, 1]):
             raise DataError(
                 f"response_range: give (low, high), a pair for each column of y, or {UNKNOWN!r}",
                 argument="response_range",
             )
-        widths = np.ptp(ranges, axis=1)
-        is_scaled = len(widths) > 1 and np.all(np.isfinite(widths))
-        return ranges, widths if is_scaled else np.ones(len(widths))
+        widths = np.nan_to_num(np.ptp(ranges, axis=1), nan=1.0)
+        return ranges, widths if len(widths) > 1 else np.ones(1)
 
     def _assumptions(self, y=None):
         self._refuse_missing()
         ranges, units = self._responses(y)
         given = {each.name: getattr(self, each.name, None) for each in fields(Assumptions)}
-        given |= {"manifold": Euclidean(len(units)), "centre": np.zeros(len(units)), "sources": {}}
+        given |= {"manifold": Euclidean(len(units)), "sources": {}}
+        given["centre"] = np.nan_to_num(np.mean(ranges, axis=1) / units)
         # Half a range from the middle, and all of it over the range of a covariate.
         width = float(np.linalg.norm(np.ptp(ranges, axis=1) / units))
-        if np.isfinite(width):
-            given["centre"] = np.mean(ranges, axis=1) / units
+        if width > 0.0:
             given |= {"footpoint_radius": 0.5 * width, "shooting_vector_length": width}
-        if np.ndim(self.residual_scale):
+        if self.residual_scale is not None and len(units) > 1:
             given["residual_scale"] = np.sqrt(np.mean((self.residual_scale / units) ** 2))
         return Assumptions(**given)
+
+
+def _columns(y):
+    """Shape (m,) of a record of an array or a data frame; of others, one number."""
+    return getattr(y, "shape", ())[1:2]

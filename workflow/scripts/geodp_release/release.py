@@ -23,7 +23,7 @@ from geodp_release.files import read_release, write_release
 from geodp_release.hypotheses import ASSUMED, ReleaseGuarantee, check_hypotheses
 from geodp_release.moments import moment_matrix, possible_moments
 from geodp_release.planning import ReleasePlan
-from geodp_release.simulation import LIMITS_PER_DOUBLING
+from geodp_release.simulation import LIMITS_PER_DOUBLING, TWO_GROUPS
 from geodp_release.subjects import subject_records
 
 # Largest p-value of a trend that is said to be there.
@@ -145,10 +145,13 @@ class Release:
     def usual(self) -> np.ndarray:
         """Covariates (k,) at which others are looked at: the first of two groups, or noisy means.
 
-        To a hundredth of the range; the middle where moments are assumed.
+        They are to a hundredth of the range.
         """
-        means = np.round(self.moments[: len(self.shooting_vectors)], 2)
-        return self.plan.assumptions.usual_at(np.clip(means, -0.5, 0.5))
+        assumptions = self.plan.assumptions
+        grid = np.linspace(*assumptions.ranges.T, 101)
+        away = np.abs(assumptions.places(grid) - self.moments[: grid.shape[1]])
+        means = np.diagonal(grid[np.argmin(away, axis=0)])
+        return np.where(np.equal(assumptions.spreads, TWO_GROUPS), assumptions.usual, means)
 
     def doubts(self) -> list[str]:
         """Sentences that say which public input to change next time; bands are withheld then."""
@@ -161,11 +164,11 @@ class Release:
     ) -> bands.Estimate:
         """Coefficients of a line or plane in flat space with intervals, as arrays (1 + k, dim).
 
-        The prediction at ``plan.assumptions.usual``, or those at covariates ``at`` (m, k), which
-        makes (m + k, dim), and slopes per unit of each covariate, or of its logarithm where that is
-        its transformation.  An interval holds the true coefficient with the probability of the
-        level; in several dimensions with more, unless nearly all scatter is in one of them.  Limits
-        are NaN if there are `doubts`.
+        The prediction at ``plan.assumptions.usual``, or m of them ``at`` covariates (m, k), and
+        slopes per unit of each covariate, or of its logarithm where that is its transformation.  An
+        interval holds the true coefficient with the probability of the level; in several dimensions
+        with more, unless nearly all scatter is in one of them.  Limits are NaN if there are
+        `doubts`.
         """
         assumptions = self.plan.assumptions
         if not assumptions.is_flat:

@@ -353,29 +353,21 @@ class ReleaseSettings(ReleaseSection):
         shared = self.assumptions.is_flat and len(units) == 1
         return units.pop() if shared else self.assumptions.manifold.length_unit
 
-    @property
-    def covariates(self):
-        """Covariates (m, k) to tabulate before there is a release."""
-        return self._tabulated(self.assumptions.usual, lambda rows: np.full(len(rows), True))
-
-    def covariates_of(self, release):
-        """Covariates (m, k) to tabulate: of several to the ends of where there are subjects."""
-        return self._tabulated(release.usual, release.has_subjects)
-
-    def _tabulated(self, first, has_subjects):
+    def covariates(self, release=None):
+        """Covariates (m, k) to tabulate; of a release of several only where subjects are."""
         ranges = self.public.ranges
         if self.predictions is not None:
             return np.array(self.predictions, dtype=float).reshape((-1, len(ranges)))
         if len(ranges) == 1 and self.assumptions.spreads != (TWO_GROUPS,):
             low, high = ranges[0]
             return np.linspace(low, high, TABULATED)[:, None]
-        rows = [first]
+        # Each covariate's ends, the others as in the first row.
+        rows = [first := (release or self.assumptions).usual]
         for index, limits in enumerate(ranges):
             along = np.tile(first, (101, 1))
             along[:, index] = np.linspace(*limits, len(along))
-            some = along[has_subjects(along)]
-            ends = [*some[:1], *some[-1:]]
-            rows += [row for row in ends if row[index] != first[index]]
+            some = along[release.has_subjects(along)] if release else along
+            rows += [row for row in (*some[:1], *some[-1:]) if row[index] != first[index]]
         return np.array(rows)
 
     @cached_property
