@@ -181,20 +181,15 @@ class PrivateRegression(RegressorMixin, BaseEstimator):
 
     def _whose(self, subjects):
         """Labels of subjects, or "one record each"."""
-        if self.unit is not None and not (isinstance(self.unit, str) and self.unit == ONE_EACH):
-            # What an estimator is made with is printed and saved with it.
-            raise DataError(
-                f'unit: it is not "{ONE_EACH}": give labels of subjects to fit, as subjects',
-                argument="unit",
-            )
-        whose = self.unit if subjects is None else subjects
-        if whose is None:
+        # What an estimator is made with is printed and saved with it, so that it is no labels.
+        is_one_each = isinstance(self.unit, str) and self.unit == ONE_EACH
+        if not is_one_each and (self.unit is not None or subjects is None):
             raise DataError(
                 "unit: it is not said whose each record is: give labels to fit, as subjects, or "
                 f'unit="{ONE_EACH}"',
                 argument="unit",
             )
-        return whose
+        return ONE_EACH if subjects is None else subjects
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -238,10 +233,8 @@ class PrivateGeodesicRegression(PrivateRegression):
         Prediction in the middle of the covariates' ranges.
     shooting_vectors_ : ndarray, shape (k, *point_shape)
         Tangent vectors there, each as long as the geodesic over its covariate's range.
-    n_features_in_ : int
-        k, the number of covariates.
-    feature_names_in_ : ndarray of str, shape (k,)
-        Names of the covariates, if X is a data frame.
+    n_features_in_, feature_names_in_
+        k, and names of the covariates (k,) if X is a data frame.
 
     Examples
     --------

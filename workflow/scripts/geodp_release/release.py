@@ -143,15 +143,12 @@ class Release:
 
     @property
     def usual(self) -> np.ndarray:
-        """Covariates (k,) at which others are looked at: the first of two groups, or noisy means.
-
-        They are to a hundredth of the range.
-        """
+        """Covariates (k,) where subjects are: noisy means, or the first of two groups."""
         assumptions = self.plan.assumptions
         grid = np.linspace(*assumptions.ranges.T, 101)
         away = np.abs(assumptions.places(grid) - self.moments[: grid.shape[1]])
         means = np.diagonal(grid[np.argmin(away, axis=0)])
-        return np.where(np.equal(assumptions.spreads, TWO_GROUPS), assumptions.usual, means)
+        return np.where(np.array(assumptions.spreads) == TWO_GROUPS, assumptions.usual, means)
 
     def doubts(self) -> list[str]:
         """Sentences that say which public input to change next time; bands are withheld then."""
