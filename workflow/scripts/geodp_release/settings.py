@@ -364,9 +364,10 @@ class ReleaseSettings(ReleaseSection):
         # Each covariate's ends, the others as in the first row.
         rows = [first := (release or self.assumptions).usual]
         for index, limits in enumerate(ranges):
-            along = np.tile(first, (101, 1))
+            is_group = self.assumptions.spreads[index] == TWO_GROUPS
+            along = np.tile(first, (2 if is_group else 101, 1))
             along[:, index] = np.linspace(*limits, len(along))
-            some = along[release.has_subjects(along)] if release else along
+            some = along if is_group or not release else along[release.has_subjects(along)]
             rows += [row for row in (*some[:1], *some[-1:]) if row[index] != first[index]]
         return np.array(rows)
 
