@@ -230,7 +230,7 @@ def half_widths(matrix, found, level):
     errors = np.moveaxis(sampled_errors(found, rng, np.sqrt(found.dim)), 1, 0)
     errors = errors.reshape((len(errors), -1))
     weights = np.repeat(found.weight, found.dim)
-    how = {"weights": weights, "method": "inverted_cdf"}
+    how: Any = {"weights": weights, "method": "inverted_cdf"}
     # One by one: there may be as many as records.
     return np.array([np.quantile(np.abs(row @ errors), level, **how) for row in matrix])
 

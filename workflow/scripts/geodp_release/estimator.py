@@ -310,7 +310,7 @@ class PrivateGeodesicRegression(PrivateRegression):
         shape = np.shape(centre)
         if shape != manifold.point_shape and len(shape) == 1:
             centre = parse_point(manifold, centre, "centre")
-        given = {each.name: getattr(self, each.name, {}) for each in fields(Assumptions)}
+        given: Any = {each.name: getattr(self, each.name, {}) for each in fields(Assumptions)}
         return Assumptions(**given | {"centre": centre})
 
 

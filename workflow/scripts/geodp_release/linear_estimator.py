@@ -94,7 +94,8 @@ class PrivateLinearRegression(PrivateRegression):
     @property
     def residual_scale_(self):
         *each, level = self._release().residual_scale()
-        return Estimate(*(self._shaped(value * self.response_units_) for value in each), level)
+        scaled = (self._shaped(value * self.response_units_) for value in each)
+        return Estimate._make([*scaled, level])
 
     @property
     def _zeros(self):
@@ -139,7 +140,7 @@ class PrivateLinearRegression(PrivateRegression):
     def _assumptions(self, y=None):
         self._refuse_missing()
         ranges, units = self._responses(y)
-        given = {each.name: getattr(self, each.name, None) for each in fields(Assumptions)}
+        given: Any = {each.name: getattr(self, each.name, None) for each in fields(Assumptions)}
         given |= {"manifold": Euclidean(len(units)), "sources": {}}
         given["centre"] = np.nan_to_num(np.mean(ranges, axis=1) / units)
         # Half a range from the middle, and all of it over the range of a covariate.

@@ -145,7 +145,7 @@ class Release:
     def usual(self) -> np.ndarray:
         """Covariates (k,) where subjects are: noisy means, or the first of two groups."""
         assumptions = self.plan.assumptions
-        grid = np.linspace(*assumptions.ranges.T, 101)
+        grid = np.linspace(assumptions.ranges[:, 0], assumptions.ranges[:, 1], 101)
         away = np.abs(assumptions.places(grid) - self.moments[: grid.shape[1]])
         means = np.diagonal(grid[np.argmin(away, axis=0)])
         return np.where(np.array(assumptions.spreads) == TWO_GROUPS, assumptions.usual, means)

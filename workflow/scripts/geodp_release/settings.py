@@ -363,10 +363,10 @@ class ReleaseSettings(ReleaseSection):
             return np.linspace(low, high, TABULATED)[:, None]
         # Each covariate's ends, the others as in the first row.
         rows = [first := (release or self.assumptions).usual]
-        for index, limits in enumerate(ranges):
+        for index, (low, high) in enumerate(ranges):
             is_group = self.assumptions.spreads[index] == TWO_GROUPS
             along = np.tile(first, (2 if is_group else 101, 1))
-            along[:, index] = np.linspace(*limits, len(along))
+            along[:, index] = np.linspace(low, high, len(along))
             some = along if is_group or not release else along[release.has_subjects(along)]
             rows += [row for row in (*some[:1], *some[-1:]) if row[index] != first[index]]
         return np.array(rows)
