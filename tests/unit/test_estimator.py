@@ -22,6 +22,7 @@ from geodp import (
     Ledger,
     PrivacyBudget,
     PrivateGeodesicRegression,
+    PrivateLinearRegression,
     Release,
     ReleasePlan,
     Sphere,
@@ -428,16 +429,13 @@ def test_no_record_is_kept(fitted):
 # They are made for data of several columns: this takes the first.
 
 
-class OfFirstColumn(PrivateGeodesicRegression):
-    """The estimator, for tables of which it takes the first column."""
-
-    def _covariates(self, X, number):
-        table = getattr(X, "to_numpy", lambda: X)()
-        if np.ndim(X) == 2 and not hasattr(X, "tocsr"):
-            table = np.asarray(table)[:, :1]
-        found = super()._covariates(table, number)
-        self.n_features_in_ = np.shape(X)[1]
-        return found
+def first_column(self, X, number, covariates=module.PrivateRegression._covariates):
+    table = getattr(X, "to_numpy", lambda: X)()
+    if np.ndim(X) == 2 and not hasattr(X, "tocsr"):
+        table = np.asarray(table)[:, :1]
+    found = covariates(self, table, number)
+    self.n_features_in_ = np.shape(X)[1]
+    return found
 
 
 SILENT = "an error would tell of a record: one without numbers counts as without influence"
@@ -451,8 +449,10 @@ EXPECTED = {
     "check_regressor_data_not_an_array": NOISY,
     "check_regressors_int": NOISY,
     "check_fit_idempotent": NOISY,
-    "check_regressor_multioutput": "its points have five numbers, and the manifold's one",
 }
+# Of each estimator its own.
+POINTS = {"check_regressor_multioutput": "its points have five numbers, and the manifold's one"}
+LINES = {"check_supervised_y_2d": NOISY}
 
 
 def test_fits_of_copies_need_a_ledger_that_counts_them(tmp_path):
@@ -469,16 +469,21 @@ def test_fits_of_copies_need_a_ledger_that_counts_them(tmp_path):
         clone(whole).fit(ages, points)
 
 
-def test_checks_of_scikit_learn(tmp_path):
+@pytest.mark.parametrize(
+    ("kind", "own"), [(PrivateGeodesicRegression, POINTS), (PrivateLinearRegression, LINES)]
+)
+def test_checks_of_scikit_learn(kind, own, tmp_path, monkeypatch):
+    monkeypatch.setattr(module.PrivateRegression, "_covariates", first_column)
+    expected, public = EXPECTED | own, {"response_range": (-1000.0, 1000.0)}
+    if own == POINTS:
+        public = {"manifold": Euclidean(1), "centre": [0.0]}
+        public |= {"footpoint_radius": 1000.0, "shooting_vector_length": 1000.0}
     path = str(tmp_path / "a.ledger")
     Ledger.create(path, "1000", "epsilon")
-    found = OfFirstColumn(
+    found = kind(
+        **public,
         ledger=path,
         epsilon="1",
-        manifold=Euclidean(1),
-        centre=[0.0],
-        footpoint_radius=1000.0,
-        shooting_vector_length=1000.0,
         covariate_range=(-3.0, 3.0),
         residual_scale=100.0,
         # The number that is assumed is large, for a quick plan.
@@ -490,7 +495,7 @@ def test_checks_of_scikit_learn(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = check_estimator(
-            found, expected_failed_checks=EXPECTED, on_fail=None, on_skip=None
+            found, expected_failed_checks=expected, on_fail=None, on_skip=None
         )
     statuses = {}
     for each in results:
@@ -498,7 +503,51 @@ def test_checks_of_scikit_learn(tmp_path):
         if each["status"] == "failed":
             raise AssertionError(each["check_name"]) from each["exception"]
     # Two noisy fits may be close to each other.
-    noisy = {name for name, reason in EXPECTED.items() if reason == NOISY}
-    assert set(EXPECTED) - noisy <= set(statuses["xfail"]) <= set(EXPECTED)
+    noisy = {name for name, reason in expected.items() if reason == NOISY}
+    assert set(expected) - noisy <= set(statuses["xfail"]) <= set(expected)
     assert set(statuses["skipped"]) <= {"check_pipeline_consistency", "check_array_api_input"}
     assert len(statuses["passed"]) > 35
+
+
+# Lines and planes
+
+TABLE = pd.DataFrame(np.random.default_rng(2).uniform(0.0, 10.0, (NUMBER, 2)), columns=["a", "b"])
+SIZES, TRUTH = np.array([10.0, 0.2]), np.array([[100.0, 5.0, -2.0], [1.0, 0.01, 0.02]])
+RESPONSES = TRUTH[:, 0] + TABLE @ TRUTH[:, 1:].T
+RESPONSES += SIZES * np.random.default_rng(3).normal(size=(NUMBER, 2))
+RANGES = [(50.0, 200.0), (0.0, 3.0)]
+PLANES = [("unknown", RESPONSES[0]), (RANGES[0], RESPONSES[0]), (RANGES, RESPONSES)]
+
+
+def plane(response_range, y, epsilon="5", **others):
+    public = {"covariate_range": [(0.0, 10.0)] * 2, "subjects": NUMBER, "neighbours": REPLACE}
+    public |= {"response_range": response_range, "unit": ONE_EACH}
+    return PrivateLinearRegression(epsilon=epsilon, **public | others).fit(TABLE, y)
+
+
+@pytest.mark.parametrize(("public", "y"), PLANES)
+def test_lines_and_planes(public, y):
+    # By chance a release may have doubts.
+    fits = (plane(public, y) for _ in range(5))
+    found, near = next(each for each in fits if not each.release_.doubts()), TABLE[:3]
+    truth, size = (TRUTH, SIZES) if y.ndim > 1 else (TRUTH[0], SIZES[0])
+    values = np.insert(found.coef_, 0, found.intercept_, axis=-1)
+    lines = np.insert(near, 0, 1.0, axis=1)
+    for true, value, limits in (
+        (truth, values, found.intervals()),
+        (lines @ truth.T, found.predict(near), found.predict_interval(near)),
+    ):
+        assert limits.shape == (*true.shape, 2)
+        np.testing.assert_allclose(np.mean(limits, axis=-1), value)
+        # Five times the distance at which one in twenty is outside.
+        assert np.all(np.abs(value - true) < 2.5 * np.ptp(limits, axis=-1))
+    np.testing.assert_allclose(found.predict(near), lines @ values.T)
+    np.testing.assert_allclose(found.residual_scale_.value, size, rtol=0.5)
+    assert np.max(found.p_values_) < 0.05
+    assert found.score() == found.r_squared_.value == pytest.approx(found.score(TABLE, y), abs=0.3)
+
+
+@pytest.mark.parametrize("public", [(2.0, 1.0), "anything", [(0.0, 1.0)] * 3, 1.0])
+def test_ranges_of_responses_that_cannot_be_used(public):
+    with pytest.raises(DataError, match="response_range: give"):
+        plane(public, RESPONSES)

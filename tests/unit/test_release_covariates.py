@@ -665,8 +665,10 @@ def test_the_command_releases_means_and_several_covariates(covariates, holder, c
         np.testing.assert_array_equal(release.predict(), predicted)
         return
     at = np.array([[float(row["covariate_age"]), float(row["covariate_sex"])] for row in rows])
-    # The first of the two groups and the middle of the range; then the ends of each.
-    assert at.tolist() == [[70, 0], [50, 0], [90, 0], [70, 1]]
+    # The first of the two groups and the noisy mean; then the ends of where there are subjects.
+    (mean, low, high, again), (usual, _) = at[:, 0], release.usual
+    assert at[:, 1].tolist() == [0, 0, 0, 1]
+    assert 50 <= low < mean == again == usual < high <= 90
     there = release.has_subjects(at)[:, None]
     np.testing.assert_array_equal(np.where(there, release.predict(at), np.nan), predicted)
     assert "A regression of 8 responses on age and sex, from" in page

@@ -14,7 +14,9 @@ _STUB = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
 _OWNERS = {name: owner for owner, name in re.findall(r"^from (\S+) import (\w+)", _STUB, re.M)}
 
 # What `from geodp import *` would fail with, where an extra is not installed.
-_LACKING = set() if find_spec("sklearn") else {"PrivateGeodesicRegression"}
+_LACKING = (
+    set() if find_spec("sklearn") else {"PrivateGeodesicRegression", "PrivateLinearRegression"}
+)
 
 __all__ = sorted({*_OWNERS, "__version__"} - _LACKING)
 

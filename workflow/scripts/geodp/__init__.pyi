@@ -26,6 +26,7 @@ from geodp_release.estimator import PrivateGeodesicRegression as PrivateGeodesic
 from geodp_release.inspection import Inspection as Inspection
 from geodp_release.inspection import inspect_inputs as inspect_inputs
 from geodp_release.ledger import Ledger as Ledger
+from geodp_release.linear_estimator import PrivateLinearRegression as PrivateLinearRegression
 from geodp_release.planning import ReleasePlan as ReleasePlan
 from geodp_release.planning import plan_release as plan_release
 from geodp_release.publish import release as release

@@ -240,11 +240,14 @@ class Assumptions:
     @property
     def coefficients(self):
         """Matrix (1 + k, 1 + k) from a flat state to the prediction at `usual` and to slopes."""
+        return self.coefficients_at(self.usual[None])
+
+    def coefficients_at(self, covariates):
+        """The same (m + k, 1 + k) with predictions at covariates (m, k)."""
         ends = zip(self.transformations, self.ranges, strict=True)
         widths = [np.ptp(TRANSFORMATIONS[scale](limits)) for scale, limits in ends]
-        matrix = np.diag(1.0 / np.array([1.0, *widths]))
-        matrix[0, 1:] = self.places(self.usual[None])[0]
-        return matrix
+        slopes = np.diag(1.0 / np.array([1.0, *widths]))[1:]
+        return np.concatenate([np.insert(self.places(covariates), 0, 1.0, axis=1), slopes])
 
     @property
     def without_source(self):

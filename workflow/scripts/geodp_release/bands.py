@@ -84,10 +84,10 @@ def explained_variances(vectors, errors, moments):
     """
     covariance = moments[..., 1:, 1:] - moments[..., 1:, :1] * moments[..., :1, 1:]
     released = np.sum(vectors * (covariance @ vectors), axis=(-2, -1))
-    change = 2.0 * np.sum(vectors * (covariance @ errors), axis=(-2, -1))
-    # What noise adds to the variance of released predictions.
-    added = np.mean(np.sum(errors * (covariance @ errors), axis=(-2, -1)))
-    return np.maximum(released + change - added, 0.0)
+    # Those of releases of what was released differ from it as it differs from the truth.
+    again = vectors - errors
+    again = np.sum(again * (covariance @ again), axis=(-2, -1))
+    return np.maximum(2.0 * released - again, 0.0)
 
 
 def moments_stage(plan):
@@ -229,10 +229,12 @@ def half_widths(matrix, found, level):
     """Half-widths (m,) of intervals of combinations (m, 1 + k) of the parts of flat states."""
     # As if each coordinate scattered as all do together: which of them does is not measured.
     rng = np.random.default_rng([SEED, 2])
-    errors = matrix @ sampled_errors(found, rng, np.sqrt(found.dim))
-    sizes = np.moveaxis(np.abs(errors), 1, 0).reshape((len(matrix), -1))
+    errors = np.moveaxis(sampled_errors(found, rng, np.sqrt(found.dim)), 1, 0)
+    errors = errors.reshape((len(errors), -1))
     weights = np.repeat(found.weight, found.dim)
-    return np.quantile(sizes, level, axis=1, weights=weights, method="inverted_cdf")
+    how: Any = {"weights": weights, "method": "inverted_cdf"}
+    # One by one: there may be as many as records.
+    return np.array([np.quantile(np.abs(row @ errors), level, **how) for row in matrix])
 
 
 def agreeing_moments(assumptions, stage, moments, least=NARROWEST):

@@ -151,7 +151,7 @@ def _rendered(name, **values):
 
 def _usual(settings, plan):
     """What releases of a plan usually come to, in lines."""
-    radii, slopes = plan.usual_bands(settings.covariates, 0.95)
+    radii, slopes = plan.usual_bands(settings.covariates(), 0.95)
     found = {"errors": plan.usual_errors(), "radii": radii, "slopes": slopes}
     return _rendered("usual.txt.j2", settings=settings, plan=plan, **found)
 

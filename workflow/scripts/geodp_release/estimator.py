@@ -12,7 +12,7 @@ try:
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError as problem:
     raise ImportError(
-        "PrivateGeodesicRegression needs scikit-learn, which is not installed: "
+        "a private regression as an estimator needs scikit-learn, which is not installed: "
         "pip install scikit-learn, or '.[estimator]' in the checkout"
     ) from problem
 
@@ -31,19 +31,169 @@ from geodp_release.release import release_geodesic
 from geodp_release.simulation import UNKNOWN
 from geodp_release.subjects import ONE_EACH, mapped_records, record_array, subject_records
 
-# Public inputs without a default.
-MANDATORY = (
-    "manifold",
-    "centre",
-    "covariate_range",
-    "subjects",
-    "neighbours",
-)
-OTHERS = {each.name for each in fields(Assumptions)} - {*MANDATORY, "sources"}
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PrivateRegression(RegressorMixin, BaseEstimator):
+    """What regressions released under differential privacy have in common."""
+
+    epsilon: Any = None
+    rho: Any = None
+    delta: Any = None
+    covariate_range: Any = None
+    residual_scale: Any = None
+    subjects: Any = None
+    neighbours: Any = None
+    records_per_subject: int = 1
+    transformation: Any = NONE
+    covariate_spread: Any = UNKNOWN
+    unit: Any = None
+    allow_noise: bool = False
+    ledger: Any = None
+
+    def __sklearn_clone__(self):
+        copy = super().__sklearn_clone__()
+        copy._is_copy = True
+        return copy
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        # A record that is not a number counts as one without influence.
+        tags.input_tags.allow_nan = True
+        tags.target_tags.single_output = "response_range" in vars(self)
+        tags.target_tags.multi_output = True
+        tags.regressor_tags.poor_score = True
+        tags.non_deterministic = True
+        return tags
+
+    def fit(self, X, y, *, subjects=None):
+        """Release a geodesic, line or plane; this spends the budget, at every call.
+
+        Parameters
+        ----------
+        X : array or data frame, shape (n, k)
+            The covariates.
+        y : array, shape (n, *point_shape), or (n, k) in a layout of the manifold
+            Points, or responses; (n,) if a point is one number.
+        subjects : array, shape (n,), or "one record each"
+            Whose each record is.  It may be left out if `unit` was given.
+
+        Returns
+        -------
+        PrivateRegression
+            Itself, holding the release and nothing else of the data.
+
+        Raises
+        ------
+        DataError
+            A public input is missing or cannot be used, shapes do not go together, or the release
+            would be noise.  To say how many subjects would do takes a minute in 6 dimensions or
+            fewer; see `geodp_release.needed.subjects_needed`.
+        """
+        budget = PrivacyBudget(epsilon=self.epsilon, rho=self.rho, delta=self.delta)
+        assumptions = self._assumptions(y)
+        if self.ledger is None and getattr(self, "_is_copy", False):
+            raise DataError(
+                "ledger: this is the fit of a copy, as cross-validation and grid searches make "
+                "many, and each would spend the budget again: give the path of a ledger that "
+                "counts them (geodp ledger create PATH --allowed TOTAL)",
+                argument="ledger",
+            )
+        whose = self._whose(subjects)
+        validate_data(self, X, y, skip_check_array=True, ensure_2d=False)
+        covariates = self._covariates(X, assumptions.number_of_covariates)
+        points = self._points(assumptions, y)
+        plan = planned(assumptions, budget)
+        if plan.is_noise and not self.allow_noise:
+            raise _noise_error(plan)
+        if self.ledger is not None:
+            # What does not go together is refused before it spends.
+            subject_records(assumptions, covariates, points, whose)
+            Ledger.open(self.ledger).reserve(
+                secrets.token_hex(16), budget.amount, type(self).__name__, unit=budget.unit
+            )
+        self.release_ = release_geodesic(plan, covariates, points, whose)
+        self.plan_ = plan
+        self._keep(y)
+        return self
+
+    def score(self, X, y):
+        """Fraction of variance explained, 1 - sum d^2 / sum d_mean^2; of private data not private.
+
+        The distances d are those of points to their predictions, and d_mean to the Frechet mean of
+        the points.  No noise is added to a score: one that is computed from private data must not
+        be published.
+
+        Parameters
+        ----------
+        X : array or data frame, shape (m, k)
+        y : array, as for `fit`
+
+        Returns
+        -------
+        float
+        """
+        predicted = self._at(X, self._release().predict)
+        assumptions = self.plan_.assumptions
+        manifold = assumptions.manifold
+        _, points, valid, _ = mapped_records(
+            assumptions,
+            np.tile(assumptions.middles, (len(predicted), 1)),
+            self._points(assumptions, y),
+        )
+        if not (np.all(valid) and np.all(np.isfinite(predicted))):
+            raise DataError("a score needs valid points and covariates: leave the others out")
+        return variance_explained(manifold, points, predicted)
+
+    def _release(self):
+        check_is_fitted(self, "release_")
+        return self.release_
+
+    def _at(self, X, function):
+        """A function of covariates, NaN where they are."""
+        assumptions = self._release().plan.assumptions
+        table = validate_data(self, X, reset=False, dtype=float, ensure_all_finite="allow-nan")
+        table = table[:, : assumptions.number_of_covariates]
+        there = ~np.any(np.isnan(table), axis=-1)
+        found = function(table[there])
+        values = np.full((len(table), *found.shape[1:]), np.nan, dtype=found.dtype)
+        values[there] = found
+        return values
+
+    def _covariates(self, X, number):
+        """Covariates of a table, each as it is given."""
+        self.n_features_in_ = number
+        return _columns(X, number)
+
+    def _refuse_missing(self):
+        missing = [name for name in self._mandatory if getattr(self, name) is None]
+        if missing:
+            verb, pronoun = ("is", "it") if len(missing) == 1 else ("are", "them")
+            raise DataError(
+                f"{', '.join(missing)} {verb} missing: choose {pronoun} without looking at the "
+                f"data, and give {pronoun} to the estimator",
+                argument=missing[0],
+            )
+        if len(self.covariate_range) == 0:
+            raise DataError(
+                "covariate_range is empty: give a range; for a mean use geodp.release_geodesic",
+                argument="covariate_range",
+            )
+
+    def _whose(self, subjects):
+        """Labels of subjects, or "one record each"."""
+        # What an estimator is made with is printed and saved with it, so that it is no labels.
+        is_one_each = isinstance(self.unit, str) and self.unit == ONE_EACH
+        if not is_one_each and (self.unit is not None or subjects is None):
+            raise DataError(
+                "unit: it is not said whose each record is: give labels to fit, as subjects, or "
+                f'unit="{ONE_EACH}"',
+                argument="unit",
+            )
+        return ONE_EACH if subjects is None else subjects
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
+class PrivateGeodesicRegression(PrivateRegression):
     """Geodesic regression with covariates, released under differential privacy.
 
     Every `fit` is a release and spends the whole budget: n fits of one data set spend n budgets.
@@ -83,117 +233,30 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
         Prediction in the middle of the covariates' ranges.
     shooting_vectors_ : ndarray, shape (k, *point_shape)
         Tangent vectors there, each as long as the geodesic over its covariate's range.
-    n_features_in_ : int
-        k, the number of covariates.
-    feature_names_in_ : ndarray of str, shape (k,)
-        Names of the covariates, if X is a data frame.
+    n_features_in_, feature_names_in_
+        k, and names of the covariates (k,) if X is a data frame.
 
     Examples
     --------
     >>> import numpy as np
     >>> from geodp.manifolds.euclidean import Euclidean
-    >>> regression = PrivateGeodesicRegression(
-    ...     epsilon="1",
-    ...     manifold=Euclidean(7),
-    ...     centre=np.zeros(7),
-    ...     footpoint_radius=10.0,
-    ...     shooting_vector_length=10.0,
-    ...     covariate_range=(0.0, 1.0),
-    ...     residual_scale=1.0,
-    ...     subjects=1000,
-    ...     neighbours="replace one subject",
-    ...     unit="one record each",
-    ... )
+    >>> public = {"manifold": Euclidean(7), "centre": np.zeros(7), "covariate_range": (0.0, 1.0)}
+    >>> public |= {"footpoint_radius": 10.0, "shooting_vector_length": 10.0, "subjects": 1000}
+    >>> public |= {"residual_scale": 1.0, "neighbours": "replace one subject"}
+    >>> regression = PrivateGeodesicRegression(epsilon="1", unit="one record each", **public)
     >>> X = np.linspace(0.0, 1.0, 1000)[:, None]
     >>> regression.fit(X, X * np.ones(7)).predict([[0.0], [1.0]]).shape
     (2, 7)
     """
 
-    epsilon: Any = None
-    rho: Any = None
-    delta: Any = None
     manifold: Any = None
     centre: Any = None
     footpoint_radius: Any = None
     smallest_radius: Any = None
     shooting_vector_length: Any = None
-    covariate_range: Any = None
-    residual_scale: Any = None
-    subjects: Any = None
-    neighbours: Any = None
-    records_per_subject: int = 1
-    transformation: Any = NONE
-    covariate_spread: Any = UNKNOWN
-    unit: Any = None
-    allow_noise: bool = False
-    ledger: Any = None
 
-    def __sklearn_clone__(self):
-        copy = super().__sklearn_clone__()
-        copy._is_copy = True
-        return copy
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        # A record that is not a number counts as one without influence.
-        tags.input_tags.allow_nan = True
-        tags.target_tags.single_output = False
-        tags.target_tags.multi_output = True
-        tags.regressor_tags.poor_score = True
-        tags.non_deterministic = True
-        return tags
-
-    def fit(self, X, y, *, subjects=None):
-        """Release a geodesic; this spends the budget, at every call.
-
-        Parameters
-        ----------
-        X : array or data frame, shape (n, k)
-            The covariates.
-        y : array, shape (n, *point_shape), or (n, k) in a layout of the manifold
-            Points; (n,) if a point is one number.
-        subjects : array, shape (n,), or "one record each"
-            Whose each record is.  It may be left out if `unit` was given.
-
-        Returns
-        -------
-        PrivateGeodesicRegression
-            Itself, holding the release and nothing else of the data.
-
-        Raises
-        ------
-        DataError
-            A public input is missing or cannot be used, shapes do not go together, or the release
-            would be noise.  To say how many subjects would do takes a minute in 6 dimensions or
-            fewer; see `geodp_release.needed.subjects_needed`.
-        """
-        budget = PrivacyBudget(epsilon=self.epsilon, rho=self.rho, delta=self.delta)
-        assumptions = self._assumptions()
-        if self.ledger is None and getattr(self, "_is_copy", False):
-            raise DataError(
-                "ledger: this is the fit of a copy, as cross-validation and grid searches make "
-                "many, and each would spend the budget again: give the path of a ledger that "
-                "counts them (geodp ledger create PATH --allowed TOTAL)",
-                argument="ledger",
-            )
-        whose = self._whose(subjects)
-        validate_data(self, X, y, skip_check_array=True, ensure_2d=False)
-        covariates = self._covariates(X, assumptions.number_of_covariates)
-        points = _points(assumptions.manifold, y)
-        plan = planned(assumptions, budget)
-        if plan.is_noise and not self.allow_noise:
-            raise _noise_error(plan)
-        if self.ledger is not None:
-            # What does not go together is refused before it spends.
-            subject_records(assumptions, covariates, points, whose)
-            Ledger.open(self.ledger).reserve(
-                secrets.token_hex(16), budget.amount, type(self).__name__, unit=budget.unit
-            )
-        self.release_ = release_geodesic(plan, covariates, points, whose)
-        self.plan_ = plan
-        self.footpoint_ = self.release_.footpoint
-        self.shooting_vectors_ = self.release_.shooting_vectors
-        return self
+    # Public inputs without a default.
+    _mandatory = ("manifold", "centre", "covariate_range", "subjects", "neighbours")
 
     def predict(self, X):
         """Points of the released geodesic.
@@ -227,98 +290,28 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
         """
         return self._at(X, lambda x: self._release().band(x, level, together))
 
-    def score(self, X, y):
-        """Fraction of variance explained, 1 - sum d^2 / sum d_mean^2; of private data not private.
+    def _points(self, assumptions, y):
+        return points_of(assumptions.manifold, y)
 
-        The distances d are those of points to their predictions, and d_mean to the Frechet mean of
-        the points.  No noise is added to a score: one that is computed from private data must not
-        be published.
+    def _keep(self, y):
+        self.footpoint_ = self.release_.footpoint
+        self.shooting_vectors_ = self.release_.shooting_vectors
 
-        Parameters
-        ----------
-        X : array or data frame, shape (m, k)
-        y : array, as for `fit`
-
-        Returns
-        -------
-        float
-        """
-        predicted = self.predict(X)
-        assumptions = self.plan_.assumptions
-        manifold = assumptions.manifold
-        _, points, valid, _ = mapped_records(
-            assumptions,
-            np.tile(assumptions.middles, (len(predicted), 1)),
-            _points(manifold, y),
-        )
-        if not (np.all(valid) and np.all(np.isfinite(predicted))):
-            raise DataError("a score needs valid points and covariates: leave the others out")
-        return variance_explained(manifold, points, predicted)
-
-    def _release(self):
-        check_is_fitted(self, "release_")
-        return self.release_
-
-    def _at(self, X, function):
-        """A function of covariates, NaN where they are."""
-        assumptions = self._release().plan.assumptions
-        table = validate_data(self, X, reset=False, dtype=float, ensure_all_finite="allow-nan")
-        table = table[:, : assumptions.number_of_covariates]
-        there = ~np.any(np.isnan(table), axis=-1)
-        found = function(table[there])
-        values = np.full((len(table), *found.shape[1:]), np.nan, dtype=found.dtype)
-        values[there] = found
-        return values
-
-    def _covariates(self, X, number):
-        """Covariates of a table, each as it is given."""
-        self.n_features_in_ = number
-        return _columns(X, number)
-
-    def _assumptions(self):
-        given = {name: getattr(self, name) for name in MANDATORY}
-        missing = [name for name, value in given.items() if value is None]
-        if missing:
-            verb, pronoun = ("is", "it") if len(missing) == 1 else ("are", "them")
-            raise DataError(
-                f"{', '.join(missing)} {verb} missing: choose {pronoun} without looking at the "
-                f"data, and give {pronoun} to the estimator",
-                argument=missing[0],
-            )
-        if len(given["covariate_range"]) == 0:
-            raise DataError(
-                "covariate_range is empty: give a range; for a mean use geodp.release_geodesic",
-                argument="covariate_range",
-            )
-        manifold = given["manifold"]
+    def _assumptions(self, y=None):
+        self._refuse_missing()
+        manifold, centre = self.manifold, self.centre
         if not isinstance(manifold, Manifold):
             raise DataError(
                 f"manifold is {type(manifold).__name__!r}: give a manifold such as Sphere(2)",
                 argument="manifold",
             )
-        if isinstance(given["centre"], str):
-            given["centre"] = public_centre(manifold, given["centre"])
-        shape = np.shape(given["centre"])
+        if isinstance(centre, str):
+            centre = public_centre(manifold, centre)
+        shape = np.shape(centre)
         if shape != manifold.point_shape and len(shape) == 1:
-            given["centre"] = parse_point(manifold, given["centre"], "centre")
-        return Assumptions(**given, **{name: getattr(self, name) for name in OTHERS})
-
-    def _whose(self, subjects):
-        """Labels of subjects, or "one record each"."""
-        if self.unit is not None and not (isinstance(self.unit, str) and self.unit == ONE_EACH):
-            # What an estimator is made with is printed and saved with it.
-            raise DataError(
-                f'unit: it is not "{ONE_EACH}": give labels of subjects to fit, as subjects',
-                argument="unit",
-            )
-        whose = self.unit if subjects is None else subjects
-        if whose is None:
-            raise DataError(
-                "unit: it is not said whose each record is: give labels to fit, as subjects, or "
-                f'unit="{ONE_EACH}"',
-                argument="unit",
-            )
-        return whose
+            centre = parse_point(manifold, centre, "centre")
+        given: Any = {each.name: getattr(self, each.name, {}) for each in fields(Assumptions)}
+        return Assumptions(**given | {"centre": centre})
 
 
 def _noise_error(plan):
@@ -341,7 +334,7 @@ def _columns(X, number):
     """Covariates (n, k) of a table; rows of a list are as they are given."""
     if issparse(X):
         raise DataError("X is sparse, and sparse data are not supported: give a dense array")
-    values = _unwrapped(X)
+    values = unwrapped(X)
     if not isinstance(values, np.ndarray):
         return values
     if values.ndim != 2:
@@ -356,12 +349,12 @@ def _columns(X, number):
     return values[:, 0] if number == 1 else values
 
 
-def _points(manifold, y):
+def points_of(manifold, y):
     """Points (n, *point_shape) of records in that shape or in a layout; NaN for what is neither.
 
     Each record of a list is read by itself: none raises, or decides what becomes of others.
     """
-    values, wanted = _unwrapped(y), manifold.point_shape
+    values, wanted = unwrapped(y), manifold.point_shape
     shapes = [wanted, *((number,) for number in manifold.layouts())]
     if isinstance(values, np.ndarray) and (values.ndim > 1 or values.dtype.kind != "O"):
         shape = values.shape[1:] or (1,)
@@ -384,7 +377,7 @@ def _points(manifold, y):
     return found
 
 
-def _unwrapped(values):
+def unwrapped(values):
     """An array, where values are one or have one, or else a list of records."""
     values = getattr(values, "to_numpy", lambda: values)()
     if not isinstance(values, np.ndarray | list | tuple) and hasattr(values, "__array__"):

@@ -69,7 +69,7 @@ def write_folder(release, settings, folder):
     # For its owner alone until it is complete.
     partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
-        rows = predictions(release, settings, settings.covariates)
+        rows = predictions(release, settings, settings.covariates(release))
         release.save(partial / RELEASE)
         (partial / TABLE).write_text(_csv(rows), encoding="utf-8")
         (partial / PAGE).write_text(page(release, settings, rows), encoding="utf-8")
@@ -155,7 +155,7 @@ def _csv(rows):
 def page(release, settings, rows):
     """The page of a release, as HTML that needs no other file."""
     plan, manifold = release.plan, release.plan.assumptions.manifold
-    svg, caption = picture(release, settings, settings.covariates, LEVELS[-1])
+    svg, caption = picture(release, settings, settings.covariates(release), LEVELS[-1])
 
     def length_of(number):
         degrees = f" ({np.degrees(number):.3g} degrees)" if settings.is_geographic else ""

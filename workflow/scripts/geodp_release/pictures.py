@@ -84,6 +84,7 @@ def picture(release, settings, covariates, level):
             centre = CENTRE | POINT if settings.public.centre != "anywhere" else None
         else:
             figure, caption, promise = _coordinates(release, settings, level)
+            centre = CENTRE if assumptions.has_radii or not assumptions.is_flat else None
         _legend(figure, None if withheld else level, centre)
         file = io.StringIO()
         figure.savefig(file, format="svg", bbox_inches="tight", metadata={"Date": None})
@@ -316,7 +317,7 @@ def _map(release, settings, level):
     panels = max(len(names), 1)
     figure = _figure(4.4 * panels + 0.4, 3.9)
     for index, panel in enumerate(figure.subplots(1, panels, squeeze=False)[0]):
-        rows = _rows_along(release.plan.assumptions, index)
+        rows = _rows_along(release, index)
         there = release.has_subjects(rows)
         if not np.any(there):
             panel.set_title(NOBODY)
@@ -373,7 +374,7 @@ def _draw_map(panel, centre, is_chosen, points, radii, there):
 
 
 def _coordinates(release, settings, level):
-    """A row of panels for each covariate, the others in their middle; of one as many as need be."""
+    """Panels of each covariate, the others at `Release.usual`: a row of responses, or one panel."""
     names = settings.labels(settings.names) or [""]
     several = len(names) > 1
     found = [_along(release, level, index) for index in range(len(names))]
@@ -383,14 +384,15 @@ def _coordinates(release, settings, level):
     if len(responses) != number:
         responses = [f"coordinate {index + 1}" for index in range(number)]
     shown = min(number, 3 if several else COORDINATES)
-    columns = min(shown, 3)
-    rows = len(names) if several else -(-shown // columns)
+    is_row = several and shown > 1
+    columns = shown if is_row else min(shown * len(names), 3)
+    rows = len(names) if is_row else -(-shown * len(names) // columns)
     figure = _figure(2.4 * columns + 0.4, 1.9 * rows + 0.5)
-    share = {"sharex": "row", "sharey": "col"} if several else {"sharex": True}
+    share = {"sharex": "row" if is_row else not several, "sharey": "col" if is_row else several}
     panels = figure.subplots(rows, columns, squeeze=False, **share)
     for row, (name, along) in enumerate(zip(names, found, strict=True)):
         covariates, values, low, high, before, _ = along
-        some = panels[row] if several else panels.ravel()
+        some = panels[row] if is_row else panels.ravel()[row * several :]
         for index, panel in enumerate(some):
             panel.set_visible(index < shown)
             if index >= shown:
@@ -416,7 +418,7 @@ def _coordinates(release, settings, level):
     first = f", the first {shown} of {number}," if shown < number else ""
     against = " against the covariate" if settings.names else ", the mean"
     if several:
-        against = " against each covariate, with the others in their middle or first group"
+        against = " against each covariate, with the others at noisy means or in the first group"
     ends = any(np.any(np.isnan(values)) for _, values, *_ in found)
     return (
         figure,
@@ -425,13 +427,14 @@ def _coordinates(release, settings, level):
     )
 
 
-def _rows_along(assumptions, index):
+def _rows_along(release, index):
     """Covariates (m, k) along the range of one of them; of two groups its ends."""
+    assumptions = release.plan.assumptions
     if not len(assumptions.ranges):
         return np.zeros((1, 0))
     low, high = assumptions.ranges[index]
     is_group = assumptions.spreads[index] == TWO_GROUPS
-    rows = np.tile(assumptions.usual, (2 if is_group else POINTS, 1))
+    rows = np.tile(release.usual, (2 if is_group else POINTS, 1))
     rows[:, index] = np.linspace(low, high, len(rows))
     return rows
 
@@ -440,7 +443,7 @@ def _along(release, level, index):
     """Covariates along a range, coordinates there and their limits, the centre's, what they are."""
     assumptions = release.plan.assumptions
     manifold, centre = assumptions.manifold, assumptions.centre
-    rows = _rows_along(assumptions, index)
+    rows = _rows_along(release, index)
     points, radii = release.predict(rows), release.band(rows, level)
     if isinstance(manifold, SPD):
         before, what = manifold.entries(centre), "Entries, between their exact limits in the balls,"
@@ -453,6 +456,8 @@ def _along(release, level, index):
             values = manifold.coordinates(centre, manifold.log(centre, points))
             before, what = np.zeros(values.shape[-1]), f"{what}'s logarithm at the public centre"
         elif isinstance(manifold, Euclidean):
+            # A centre that is no guess, such as zero, is not worth the room.
+            before = before if assumptions.has_radii else np.full(len(before), np.nan)
             what = "The prediction" if manifold.dim == 1 else "Predictions"
         low, high = values - radii[:, None], values + radii[:, None]
     values = np.where(release.has_subjects(rows)[:, None], values, np.nan)

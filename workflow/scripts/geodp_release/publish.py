@@ -92,7 +92,7 @@ def publish(settings, tell=lambda words: None, *, plan=None, despite_check=False
         )
     tell(verdict(settings, plan))
     # What is tabulated is public: whatever is wrong with it shows before anything is spent.
-    _ = settings.covariates
+    _ = settings.covariates()
     ledger = Ledger.open(settings.ledger)
     key, folder = settings.key(plan), Path(settings.folder)
     before = ledger.entries()

@@ -22,7 +22,7 @@ from geodp_release.draw import run_plan
 from geodp_release.files import read_release, write_release
 from geodp_release.hypotheses import ASSUMED, ReleaseGuarantee, check_hypotheses
 from geodp_release.planning import ReleasePlan
-from geodp_release.simulation import LIMITS_PER_DOUBLING
+from geodp_release.simulation import LIMITS_PER_DOUBLING, TWO_GROUPS
 from geodp_release.subjects import subject_records
 
 # Largest p-value of a trend that is said to be there.
@@ -140,24 +140,37 @@ class Release:
         """
         return bands.has_subjects(self.plan, self.moments, self._places(covariates))
 
+    @property
+    def usual(self) -> np.ndarray:
+        """Covariates (k,) where subjects are: noisy means, or the first of two groups."""
+        assumptions = self.plan.assumptions
+        grid = np.linspace(assumptions.ranges[:, 0], assumptions.ranges[:, 1], 101)
+        away = np.abs(assumptions.places(grid) - self.moments[: grid.shape[1]])
+        means = np.diagonal(grid[np.argmin(away, axis=0)])
+        return np.where(np.array(assumptions.spreads) == TWO_GROUPS, assumptions.usual, means)
+
     def doubts(self) -> list[str]:
         """Sentences that say which public input to change next time; bands are withheld then."""
         state = np.stack([self.footpoint, *self.shooting_vectors])
         typical, errors, away, far, _ = self._simulated
         return doubts(self, state, away, errors, typical, far)
 
-    def coefficients(self, level: float = bands.LEVELS[-1]) -> bands.Estimate:
+    def coefficients(
+        self, level: float = bands.LEVELS[-1], at: ArrayLike | None = None
+    ) -> bands.Estimate:
         """Coefficients of a line or plane in flat space with intervals, as arrays (1 + k, dim).
 
-        The prediction at ``plan.assumptions.usual``, and slopes per unit of each covariate, or of
-        its logarithm where that is its transformation.  An interval holds the true coefficient with
-        the probability of the level; in several dimensions with more, unless nearly all scatter is
-        in one of them.  Limits are NaN if there are `doubts`.
+        The prediction at ``plan.assumptions.usual``, or m of them ``at`` covariates (m, k), and
+        slopes per unit of each covariate, or of its logarithm where that is its transformation.  An
+        interval holds the true coefficient with the probability of the level; in several dimensions
+        with more, unless nearly all scatter is in one of them.  Limits are NaN if there are
+        `doubts`.
         """
         assumptions = self.plan.assumptions
         if not assumptions.is_flat:
             raise DataError("coefficients are of Euclidean space: use predict and band")
-        matrix = assumptions.coefficients
+        at = assumptions.usual[None] if at is None else np.asarray(at, dtype=float)
+        matrix = assumptions.coefficients_at(at)
         half = bands.half_widths(matrix, self._agreeing[0], level)[:, None]
         values = matrix @ [self.footpoint, *self.shooting_vectors]
         half = np.nan if self.doubts() else half

@@ -221,7 +221,7 @@ class ReleaseSettings(ReleaseSection):
     """Folder that the release becomes; it must not be there yet."""
     predictions: Annotated[list[Number] | list[list[Number]], Field(min_length=1)] | None = None
     """Covariates to tabulate; null for five over the range. Of several covariates a list of rows;
-    null for the ends of each, the others in their middle or first group."""
+    null for the ends of where subjects are, the others at noisy means or in the first group."""
     allow_noise: bool = False
     """Release even if the plan says that it would be noise."""
 
@@ -353,25 +353,22 @@ class ReleaseSettings(ReleaseSection):
         shared = self.assumptions.is_flat and len(units) == 1
         return units.pop() if shared else self.assumptions.manifold.length_unit
 
-    @property
-    def covariates(self):
-        """Covariates (m, k) to tabulate."""
+    def covariates(self, release=None):
+        """Covariates (m, k) to tabulate; of a release of several only where subjects are."""
         ranges = self.public.ranges
         if self.predictions is not None:
             return np.array(self.predictions, dtype=float).reshape((-1, len(ranges)))
-        assumptions = self.assumptions
-        if len(ranges) == 1 and assumptions.spreads != (TWO_GROUPS,):
+        if len(ranges) == 1 and self.assumptions.spreads != (TWO_GROUPS,):
             low, high = ranges[0]
             return np.linspace(low, high, TABULATED)[:, None]
         # Each covariate's ends, the others as in the first row.
-        first = assumptions.usual
-        rows = [first]
-        for index, limits in enumerate(ranges):
-            for end in limits:
-                row = first.copy()
-                row[index] = end
-                if row[index] != first[index]:
-                    rows.append(row)
+        rows = [first := (release or self.assumptions).usual]
+        for index, (low, high) in enumerate(ranges):
+            is_group = self.assumptions.spreads[index] == TWO_GROUPS
+            along = np.tile(first, (2 if is_group else 101, 1))
+            along[:, index] = np.linspace(low, high, len(along))
+            some = along if is_group or not release else along[release.has_subjects(along)]
+            rows += [row for row in (*some[:1], *some[-1:]) if row[index] != first[index]]
         return np.array(rows)
 
     @cached_property
