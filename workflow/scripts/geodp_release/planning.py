@@ -77,6 +77,9 @@ class SearchSettings:
         probability that the first length is far off; and of their shares of the budget
     least_look, most_look : Fraction
         the least and the largest.
+    near : float
+        Beginnings with and without a matrix are both followed, and predicted with many releases, if
+        their objectives differ by so little.
     clustered_known, clustered_unknown, penalty : float
         Weights of errors where covariates cluster, if all spreads are known or one is not; and what
         a stage costs, in the logarithm of the squared error.
@@ -107,6 +110,7 @@ class SearchSettings:
     mistaken: float = 1e-4
     least_look: Fraction = Fraction(1, 64)
     most_look: Fraction = Fraction(1, 10)
+    near: float = 0.5
     clustered_known: float = 0.15
     clustered_unknown: float = 0.5
     penalty: float = 0.01
@@ -333,8 +337,21 @@ def plan_release(
     if assumptions.spreads not in ((), (EVENLY,)):
         # Groups of other sizes, clusters, or covariates that go together make steps overshoot.
         measured = (MomentsStage.planned(assumptions, budget.unit, total),)
-    stages, ways = _Search(assumptions, budget.unit, total, work, measured).found()
-    plan = ReleasePlan(assumptions, budget, counted + stages, 1.0, 1.0, 1.0, ways=ways)
+    search = _Search(assumptions, budget.unit, total, work, measured)
+    plans = [
+        _with_errors(ReleasePlan(assumptions, budget, counted + stages, 1.0, 1.0, 1.0, ways=ways))
+        for stages, ways in search.found()
+    ]
+
+    def score(plan):
+        return objective([plan.error**2, plan.error_if_clustered**2], 0, search.weight)
+
+    return min(plans, key=score)
+
+
+def _with_errors(plan):
+    """A plan with its predicted errors."""
+    assumptions = plan.assumptions
     start, rng = _predicted(assumptions)
     again = deepcopy(rng)
     found = clustered = plan.simulated(start, rng)
@@ -387,7 +404,7 @@ class _Search:
         return min(max(cost, least), most)
 
     def found(self):
-        """The stages of the best beginning, and the ways that follow it."""
+        """Stages and ways of the best beginnings: with a matrix, without one, or both if near."""
         few = self._after(self.measured, self._starts(SEARCH.compared), key=0)
         beginnings = [_least(self._begun(*self._wide(share, few)) for share in SEARCH.wide_steps)]
         number = self.work // self.assumptions.subjects
@@ -412,7 +429,15 @@ class _Search:
                 for looks in {False, self.assumptions.residual_scale is None}:
                     found = (self._matrix(each, before, cases, looks) for each in SEARCH.matrices)
                     beginnings.append(_least(self._begun(*each) for each in found))
-        _, stages, cases = min(beginnings, key=_score_of)
+        kinds = [[], []]
+        for each in beginnings:
+            kinds[_has_matrix(each[1])].append(each)
+        best = [min(kind, key=_score_of) for kind in kinds if kind]
+        limit = min(map(_score_of, best)) + SEARCH.near
+        return [self._followed(*each[1:]) for each in best if _score_of(each) <= limit]
+
+    def _followed(self, stages, cases):
+        """Stages of a beginning with what comes before it, and the ways that follow."""
         if isinstance(stages[0] if stages else None, PointsStage) and stages[-1].is_look:
             # Ways that part after one more step know better how long residuals are.
             step, cases = self._best_step(cases, self._part(SEARCH.before_ways))

@@ -18,7 +18,7 @@ from geodp_release.stages.step import NoisyStep, clean_means, moved, updated
 WEIGHT = 0.8
 
 # Sizes of geodesics, in parts of those that are expected, that are as probable before the stage.
-SIZES = 1.5 * 0.5 ** np.arange(6)
+SIZES = 0.5 ** np.arange(6)
 
 # Prior standard deviation of the mean weight of records, and its limits.
 SHARE, LEAST_SHARE, MOST_SHARE = 0.1, 0.25, 4.0 / 3.0
