@@ -51,13 +51,7 @@ class Check:
         return not self.reasons
 
     def words(self, released: bool = False) -> list[str]:
-        """What was found, a sentence a line; not private.
-
-        Parameters
-        ----------
-        released : bool
-            Whether the release was made since.
-        """
+        """What was found, a sentence a line, not private; and if the release was made since."""
         inspected = self.inspection
         return [
             *([] if inspected is None else inspected.words(released, self.rows).splitlines()),

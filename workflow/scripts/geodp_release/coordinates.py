@@ -145,14 +145,7 @@ class ClippingCoordinates:
 def noise_of(covariates, unit, change, budget):
     """Noise of sums of contributions in their coordinates; in floats it is only simulated.
 
-    Parameters
-    ----------
-    covariates : int
-        k.
-    unit : {"epsilon", "rho"}
-    change : int or float
-        Norm by which sums of neighbouring data sets differ at most.
-    budget : Fraction or float
+    ``change`` is the norm by which sums of neighbouring data sets differ at most.
     """
     if unit == PURE:
         # One draw for each part of the norm.

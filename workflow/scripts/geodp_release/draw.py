@@ -47,14 +47,10 @@ class Released:
 def run_plan(plan, records, bits, shared=None):
     """Run the stages of a `ReleasePlan` on `SubjectRecords`.
 
-    Parameters
-    ----------
-    bits : callable
-        From a count to an integer of so many random bits, such as
-        `geodp.samplers.integer_choice.system_bits`.
-    shared : dict, optional
-        Choices among points, by stage.  Studies that draw several times from
-        the same records give the same one, empty at first, so that points are scored once.
+    ``bits`` gives for a count an integer of so many random bits, such as
+    `geodp.samplers.integer_choice.system_bits`.  ``shared`` has choices among points, by stage:
+    studies that draw several times from the same records give the same dict, empty at first, so
+    that points are scored once.
     """
     assumptions = plan.assumptions
     found = Released(

@@ -122,15 +122,8 @@ class ReleaseDocument(Section, **QUICK):
 def write_release(release, path):
     """Write a release to a new file, which is complete or not there at all.
 
-    Parameters
-    ----------
-    release : Release
-    path : str or Path
-
-    Raises
-    ------
-    DataError
-        The file is there already or cannot be written, or the manifold has no name.
+    A `DataError` says that the file is there already or cannot be written, or that the manifold has
+    no name.
     """
     path = Path(path)
     if not path.name or path.is_dir():
@@ -162,21 +155,9 @@ def write_release(release, path):
 
 
 def read_release(path):
-    """Read a file that `write_release` wrote.
+    """Attributes of the `Release`, by name, in a file that `write_release` wrote.
 
-    Parameters
-    ----------
-    path : str or Path
-
-    Returns
-    -------
-    dict
-        Attributes of the `Release`, by name.
-
-    Raises
-    ------
-    DataError
-        The file cannot be read, or is not that of a release.
+    A `DataError` says that the file cannot be read, or is not that of a release.
     """
     try:
         with open(path, encoding="utf-8") as file:

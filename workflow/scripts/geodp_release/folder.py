@@ -54,16 +54,7 @@ def refuse_taken(folder):
 def write_folder(release, settings, folder):
     """Write the folder of a release, which is complete or not there at all.
 
-    Parameters
-    ----------
-    release : Release
-    settings : ReleaseSettings
-    folder : Path
-
-    Raises
-    ------
-    DataError
-        It is there already or cannot be written.
+    A `DataError` says that it is there already or cannot be written.
     """
     refuse_taken(folder)
     # For its owner alone until it is complete.

@@ -28,17 +28,7 @@ LIMIT = NOISE**2
 
 
 def planned(assumptions: Assumptions, budget: PrivacyBudget) -> ReleasePlan:
-    """The plan of `plan_release`, which takes seconds, kept for the next call with these inputs.
-
-    Parameters
-    ----------
-    assumptions : Assumptions
-    budget : PrivacyBudget
-
-    Returns
-    -------
-    ReleasePlan
-    """
+    """The plan of `plan_release`, which takes seconds, kept for the next call with these inputs."""
     try:
         settings = manifold_settings(assumptions.manifold)
     except DataError:
@@ -52,20 +42,10 @@ def planned(assumptions: Assumptions, budget: PrivacyBudget) -> ReleasePlan:
 def subjects_needed(assumptions: Assumptions, budget: PrivacyBudget) -> int | None:
     """The smallest number of subjects for which a release is more than noise, to 10 %.
 
-    It is computed from public assumptions alone and costs no budget.  It takes a plan for each
-    number that is tried: about 5, and up to 15 if the number given is far off.  A plan takes 2 to
-    7 seconds, and this up to a minute.
-
-    Parameters
-    ----------
-    assumptions : Assumptions
-        Their number of subjects is where the search starts.
-    budget : PrivacyBudget
-
-    Returns
-    -------
-    int or None
-        ``None`` if 10 million are not enough.
+    ``None`` if 10 million are not enough.  It is computed from public assumptions alone, whose
+    number of subjects is where the search starts, and costs no budget.  It takes a plan for each
+    number that is tried: about 5, and up to 15 if the number given is far off.  A plan takes 2 to 7
+    seconds, and this up to a minute.
     """
 
     def share(number):

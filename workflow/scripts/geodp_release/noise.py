@@ -112,6 +112,9 @@ class LaplaceNoise(Noise):
     def draw(self, rng, shape):
         return rng.laplace(size=shape) * self.widths[:, None]
 
+    def variances(self, length):
+        return 2.0 * self.widths**2
+
 
 class GaussianNoise(Noise):
     """Discrete Gaussian noise, whose scales are variances; zero-concentrated."""

@@ -58,32 +58,14 @@ def verdict(settings, plan):
 def publish(settings, tell=lambda words: None, *, plan=None, despite_check=False, for_holder=None):
     """Make a release once: a second call returns the folder of the first and spends nothing.
 
-    Where the first drew and did not get to its folder, the second makes that from the draw.
+    Where the first drew and did not get to its folder, the second makes that from the draw.  It
+    returns the folder of the complete release, relative if it is below the working directory, and
+    whether it is new.
 
-    Parameters
-    ----------
-    settings : ReleaseSettings
-    tell : callable
-        Takes sentences that do not depend on the data.
-    plan : ReleasePlan, optional
-        That of the settings, where it was made before.
-    despite_check : bool
-        Release even if the last check of the file said no.
-    for_holder : str or Path, optional
-        A new file for what tells of records; by default none of it is computed.
-
-    Returns
-    -------
-    folder : Path
-        The complete release; relative if it is below the working directory.
-    is_new : bool
-
-    Raises
-    ------
-    DataError
-        One sentence, which does not tell of records.
-    KeyboardInterrupt
-        Its message says what was spent.
+    ``tell`` takes sentences that do not depend on the data.  ``plan`` is that of the settings,
+    where it was made before.  ``despite_check`` releases even if the last check of the file said
+    no.  ``for_holder`` is the path of a new file for what tells of records; by default none of it
+    is computed.  A `DataError` does not tell of records; a `KeyboardInterrupt` says what was spent.
     """
     plan = plan or plan_of(settings)
     if plan.is_noise and not settings.allow_noise:
@@ -150,7 +132,7 @@ def release(data, settings, *, tell=None, despite_check=False) -> Release:
     tell : callable, optional
         Takes sentences that do not depend on the data; by default `print`.
     despite_check : bool
-        See `publish`.
+        Release even if the last check of the file said no.
 
     Returns
     -------

@@ -19,24 +19,11 @@ from geodp_release.subjects import ONE_EACH
 
 
 def read_data(settings):
-    """Covariates, points and subjects of a release's data.
+    """Covariates (n, k), points (n, *point_shape) and subjects of a release's data.
 
-    Parameters
-    ----------
-    settings : ReleaseSettings
-
-    Returns
-    -------
-    covariates : ndarray, shape (n, k)
-    points : ndarray, shape (n, *point_shape)
-        NaN where a record cannot be read.
-    subjects : list, or "one record each"
-        Labels as they are in the file; ``None`` for an empty or blank one.
-
-    Raises
-    ------
-    DataError
-        The file is not as the settings describe it.  The message may tell of records.
+    Numbers are NaN where a record cannot be read.  Labels of subjects are as they are in the file,
+    in a list, ``None`` for an empty or blank one; or all are "one record each".  A `DataError` says
+    that the file is not as the settings describe it, and may tell of records.
     """
     manifold = settings.assumptions.manifold
     if settings.data.source != "table":
@@ -103,23 +90,9 @@ def refuse_missing(settings, is_shown=False):
 def table_of(settings, is_shown=False):
     """The table of a release, of which only the header was read, and the columns of a point.
 
-    Parameters
-    ----------
-    settings : ReleaseSettings
-        With a table for its data.
-    is_shown : bool
-        Whether messages name the columns that are there, for the holder's eyes alone: where a
-        header is missing they are a record.
-
-    Returns
-    -------
-    table : TextTable, ParquetTable or ArrayTable
-    columns : list of str
-
-    Raises
-    ------
-    DataError
-        The table is not there, or is not as the settings describe it.
+    A `DataError` says that it is not there, or is not as the settings describe it.  With
+    ``is_shown`` it names the columns that are there, for the holder's eyes alone: where a header is
+    missing they are a record.
     """
     data, manifold = settings.data, settings.assumptions.manifold
     table = _opened(data.path, "data.path", data, manifold)

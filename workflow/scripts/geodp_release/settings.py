@@ -427,21 +427,7 @@ def _digest(values):
 
 
 def read_settings(path):
-    """Read the settings of a release.
-
-    Parameters
-    ----------
-    path : str or Path
-
-    Returns
-    -------
-    ReleaseSettings
-
-    Raises
-    ------
-    DataError
-        One sentence with the file and the path of the key.
-    """
+    """The `ReleaseSettings` in a file; a `DataError` names the file and the path of the key."""
     given = load_keys(path, loader=PlainLoader)
     try:
         return check(ReleaseSettings, given)

@@ -57,27 +57,14 @@ class SubjectRecords:
 
 
 def subject_records(assumptions, covariates, points, subjects):
-    """Group records by subject.
+    """`SubjectRecords` of covariates (n, k), or (n,) with one, and points (n, *point_shape).
 
-    Parameters
-    ----------
-    assumptions : Assumptions
-    covariates : array, shape (n, k), or (n,) with one covariate; ``None`` without one
-    points : array, shape (n, *point_shape)
-    subjects : array, shape (n,), or "one record each"
-        Whose each record is.  A record without a label counts for nobody.
+    Subjects are labels (n,), or "one record each"; a record without a label counts for nobody.
+    Where neighbours replace a subject, there are the public number of subjects: the first so many,
+    or more without any record.
 
-    Returns
-    -------
-    SubjectRecords
-        Where neighbours replace a subject, of the public number of subjects: the first so many, or
-        more without any record.
-
-    Raises
-    ------
-    DataError
-        Shapes do not go together; or neighbours replace a subject, each of one record, and there
-        are more or fewer records than assumed.
+    A `DataError` says that shapes do not go together; or that neighbours replace a subject, each of
+    one record, and there are more or fewer records than assumed.
     """
     manifold, limit = assumptions.manifold, assumptions.records_per_subject
     x, y, valid, _ = mapped_records(assumptions, covariates, points)

@@ -22,22 +22,11 @@ class Disc:
     def nodes(self, pole, fine, rings, rays):
         """Nodes of Gauss's rule along rays from a pole, and of the trapezium rule around it.
 
-        Lengths along a ray are ``fine sinh(u)`` with ``u`` even, so nodes are ``fine`` apart at the
-        pole and a fixed share of their distance from it elsewhere.  Of the whole sphere the half
-        about the pole's antipode has nodes of its own.
-
-        Parameters
-        ----------
-        pole : ndarray, shape (*batch, *point_shape)
-            Moved inside if it is not.
-        fine : ndarray, shape (*batch)
-        rings, rays : int
-
-        Returns
-        -------
-        states : ndarray, shape (*batch, nodes, *point_shape)
-        log_weights : ndarray, shape (*batch, nodes)
-            Logarithms of areas.
+        States (*batch, nodes, *point_shape) and logarithms of their areas, from poles (*batch,
+        *point_shape), moved inside if they are not.  Lengths along a ray are ``fine sinh(u)`` with
+        ``u`` even, so nodes are ``fine`` (*batch) apart at the pole and a fixed share of their
+        distance from it elsewhere.  Of the whole sphere the half about the pole's antipode has
+        nodes of its own.
         """
         if self.radius >= self.space.injectivity_radius:
             halves = [

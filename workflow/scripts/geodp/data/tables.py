@@ -23,34 +23,17 @@ def landmark_columns(number):
 
 
 def read_table(path, manifold, covariate, columns, coordinates="ambient", **settings):
-    """Read records of a regression from a file with one record a row.
+    """`Records` of a regression from a file with one record a row.
 
-    Parameters
-    ----------
-    path : str
-        Text with a header, its cells separated by commas or tabs; or a Parquet file, or arrays of
-        NumPy or MATLAB, if it ends in .parquet, .npz or .mat, whose rows messages number from 1.
-    manifold : Manifold
-    covariate : str, list of str or None
-        Column of the covariate, or of each.
-    columns : list of str or None
-        Columns of the point: landmarks ``x1, y1, ...`` for planar shapes, else numbers in one of
-        the manifold's `layouts`; an array of more axes stands for all its numbers.  ``None``, for
-        planar shapes: all landmarks of the header.
-    coordinates : {"ambient", "latitude_longitude", "lower_triangle"}
-        What the columns hold; latitude and longitude are of the sphere S^2, in degrees, and a lower
-        triangle, row by row, is of a symmetric matrix.
-    **settings
-        The other parameters of `RecordOptions`.
+    It is text with a header, its cells separated by commas or tabs; or a Parquet file, or arrays of
+    NumPy or MATLAB, if it ends in .parquet, .npz or .mat, whose rows messages number from 1.
 
-    Returns
-    -------
-    Records
-
-    Raises
-    ------
-    DataError
-        One sentence that names the table, the row and the column.
+    Columns of the point are landmarks ``x1, y1, ...`` for planar shapes, else numbers in one of the
+    manifold's `layouts`; an array of more axes stands for all its numbers.  ``None``, for planar
+    shapes: all landmarks of the header.  ``coordinates`` are "ambient", "latitude_longitude" of the
+    sphere S^2, in degrees, or "lower_triangle" of a symmetric matrix, row by row.  The covariate is
+    a column or a list of them; other settings are those of `RecordOptions`.  A `DataError` names
+    the table, the row and the column.
     """
     options = RecordOptions(covariate, **settings)
     if options.outline and not has_landmarks(manifold):

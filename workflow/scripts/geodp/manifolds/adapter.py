@@ -238,16 +238,8 @@ class GeomstatsManifold(DifferencedManifold):
 class _Batched:
     """A function of points made to accept any batch, by a loop where geomstats needs one.
 
-    Attributes
-    ----------
-    function : callable
-        Of arrays of shape (number, *point_shape) or point_shape.
-    point_shape, output_shape : tuple of int
-        Of one point, and of the result for one.
-    looped : bool
-        Whether points are given one by one.
-    bare : bool
-        Whether one by one means arrays of ``point_shape``; else batches of one.
+    It takes arrays of shape (number, *point_shape) or point_shape: of a ``looped`` one points are
+    given one by one, as ``bare`` arrays of ``point_shape`` or else as batches of one.
     """
 
     def __init__(self, function, point_shape, output_shape):

@@ -46,19 +46,8 @@ SMALLEST = 1e-100
 def jacobi_factors(manifold, frequencies, times):
     """Derivatives of ``Exp(p, t v)`` in p and in v, in each curvature eigenspace.
 
-    Parameters
-    ----------
-    manifold : SymmetricSpace
-    frequencies : ndarray, shape (*batch, K)
-        Of v.
-    times : ndarray that broadcasts to (*batch, n)
-        t.
-
-    Returns
-    -------
-    dict
-        By the argument that moves, "point" or "vector", a list of K arrays that broadcast to
-        (*batch, n).
+    By the argument that moves, "point" or "vector", a list of K arrays that broadcast to (*batch,
+    n), from frequencies (*batch, K) of v and times t that broadcast to (*batch, n).
     """
     pairs = []
     for index, sign in enumerate(manifold.curvature_signs):

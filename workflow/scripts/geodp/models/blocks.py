@@ -9,15 +9,8 @@ ALL = "all"
 def block_names(covariates):
     """Names of the blocks of ``y ~ Exp(p, x_1 v_1 + ... + x_k v_k)``, footpoint first.
 
-    Parameters
-    ----------
-    covariates : int
-        k.  With one covariate there is one ``shooting_vector``; with more they are numbered,
-        ``shooting_vector_1`` and so on; a Frechet mean (k = 0) has a footpoint only.
-
-    Returns
-    -------
-    tuple of str
+    With one covariate there is one ``shooting_vector``; with more they are numbered,
+    ``shooting_vector_1`` and so on; a Frechet mean (k = 0) has a footpoint only.
     """
     if covariates == 1:
         return (FOOTPOINT, "shooting_vector")

@@ -11,31 +11,15 @@ CHUNK = 1 << 16
 def sum_over_records(
     manifold, parameters, data_shape, part, arrays=(), per_record=(), size=1, merge=None
 ):
-    """Sums over records at each state of a batch of parameters.
+    """Sums over records at each state (*data_sets, *chains) of a batch of parameters, by block.
 
-    Parameters
-    ----------
-    manifold : Manifold
-    parameters : dict of ndarray, shape (*data_sets, *chains, *point_shape)
-    data_shape : tuple of int
-        (*data_sets, n).
-    part : callable
-        Sums over a chunk of records at a chunk of chains: from parameters (*data_sets, some_chains,
-        *point_shape), the index of the records, ``arrays`` and ``per_record`` to a list of arrays
-        whose first axes are (*data_sets, some_chains).
-    arrays : sequence of ndarray
-        Each broadcasts to (*data_sets, *chains).
-    per_record : sequence of ndarray, shape (*data_sets, *chains, n)
-    size : int
-        Numbers that the largest array of ``part`` holds for one record.
-    merge : dict, optional
-        By index of a result what takes the place of a sum, such as ``np.maximum`` of numbers that
-        are not negative.
-
-    Returns
-    -------
-    list of ndarray
-        The sums over all records; their first axes are (*data_sets, *chains).
+    ``part`` sums over a chunk of records at a chunk of chains: from parameters (*data_sets,
+    some_chains, *point_shape), the index of the records, ``arrays`` and ``per_record`` to a list of
+    arrays whose first axes are (*data_sets, some_chains).  The shape of data is (*data_sets, n);
+    ``arrays`` broadcast to (*data_sets, *chains), and ``per_record`` have the shape (*data_sets,
+    *chains, n).  The largest array of ``part`` holds ``size`` numbers for one record.  ``merge``
+    has, by index of a result, what takes the place of a sum, such as ``np.maximum`` of numbers that
+    are not negative.
     """
     data_ndim = len(data_shape) - 1
     number = data_shape[-1]

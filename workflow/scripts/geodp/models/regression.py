@@ -142,10 +142,7 @@ def _fitted(x, points, manifold, number_of_covariates, loss):
 def points_of(manifold: Manifold, array: ArrayLike) -> np.ndarray:
     """Points (n, *point_shape) of an array in that shape or in a layout of the manifold.
 
-    Raises
-    ------
-    DataError
-        The shape is another, or a record is no point.
+    A `DataError` says that the shape is another, or that a record is no point.
     """
     given: np.ndarray = np.asarray(array)
     points: np.ndarray

@@ -79,19 +79,10 @@ class Residuals(ABC):
 
 
 def residuals_of(manifold, parameters, covariates, points):
-    """Residuals of records at each state of a batch of parameters.
+    """`Residuals` of records at each state of a batch of parameters.
 
-    Parameters
-    ----------
-    manifold : Manifold
-    parameters : dict of ndarray, shape (*data_sets, *chains, *point_shape)
-        By block, the footpoint first.
-    covariates : ndarray, shape (*data_sets, n, k)
-    points : ndarray, shape (*data_sets, n, *point_shape)
-
-    Returns
-    -------
-    Residuals
+    Parameters are by block, the footpoint first, (*data_sets, *chains, *point_shape); covariates
+    (*data_sets, n, k) and points (*data_sets, n, *point_shape).
     """
     kind = kind_of(manifold, covariates.shape[-1])
     return kind.of(manifold, parameters, covariates, points)

@@ -39,27 +39,13 @@ class Sensitivity:
 
 
 def gradient_sensitivity(model, tau, number, data_radius=None):
-    """Sensitivities of the gradient as published.
+    """`Sensitivity` of the gradient as published, for residuals of at most ``tau`` (*data_sets).
 
-    With one covariate they are those of Kulkarni and Soto, eq. 19 and 20.  (Their theorem D.1
-    prints another second bound than eq. 20 and its own proof; this is the proof's.)  Without a
-    covariate it is that of the K-norm gradient mechanism for the Frechet mean, ``2 r (2 - h) / n``
-    (Soto et al., supplement 2.4.2).  For others it raises `NoTheoryError`.
-
-    Parameters
-    ----------
-    model : GeodesicModel
-    tau : ndarray, shape (*data_sets)
-        Bound on the residuals.
-    number : int
-        Number of records.
-    data_radius : float, optional
-        Public radius ``tau_m`` or r of a ball that holds the data; needed under negative curvature
-        and for the Frechet mean.
-
-    Returns
-    -------
-    Sensitivity
+    With one covariate it is that of Kulkarni and Soto, eq. 19 and 20.  (Their theorem D.1 prints
+    another second bound than eq. 20 and its own proof; this is the proof's.)  Without a covariate
+    it is that of the K-norm gradient mechanism for the Frechet mean, ``2 r (2 - h) / n`` (Soto et
+    al., supplement 2.4.2).  For others it raises `NoTheoryError`.  ``data_radius``, tau_m or r, is
+    that of a public ball that holds the data; negative curvature and the Frechet mean need it.
     """
     if model.number_of_covariates > 1 or not isinstance(model.loss, SquaredDistance):
         raise NoTheoryError(
@@ -126,21 +112,8 @@ def convexity(manifold, radius):
 def mean_sensitivity(model, number, radius):
     """Sensitivity of a Frechet mean: how far it moves when a record within a ball is replaced.
 
-    ``2 r (2 - h) / (n h)`` (Reimherr, Bharath and Soto, theorem 2).
-
-    Parameters
-    ----------
-    model : GeodesicModel
-        Without covariates, least squares.
-    number : int
-        Of records.
-    radius : float
-        Of a public ball that holds the data of both neighbours.
-
-    Raises
-    ------
-    NoTheoryError
-        The model is not a Frechet mean.
+    ``2 r (2 - h) / (n h)`` (Reimherr, Bharath and Soto, theorem 2), with the radius r of a public
+    ball that holds the data of both neighbours.  For other models it raises `NoTheoryError`.
     """
     if model.number_of_covariates or not isinstance(model.loss, SquaredDistance):
         raise NoTheoryError(
@@ -185,16 +158,11 @@ def neighbour_ratios(model, covariates, points, data_radius=None):
     """Published over realised sensitivity for pairs of neighbours (Kulkarni and Soto, appendix G).
 
     Covariates and points have leading axes (pairs, n + 1): the first data set of a pair leaves out
-    the first record, the second the last.
-
-    Returns
-    -------
-    dict of ndarray, shape (pairs,)
-        ``ratio_<block>``, ``tau`` (largest residual of all n + 1 records) and ``converged``;
-        gradients are taken at the fit of the first data set.  Under negative curvature also
-        ``ratio_<block>_smallest_ball``, for half of the largest distance of two records in place of
-        the radius, which no ball that holds them is below; and ``ratio_<block>_printed``, of the
-        shooting vector's bound as theorem D.1 prints it.
+    the first record, the second the last.  Arrays (pairs,) are ``ratio_<block>``, ``tau`` (largest
+    residual of all n + 1 records) and ``converged``; gradients are taken at the fit of the first
+    data set.  Under negative curvature also ``ratio_<block>_smallest_ball``, for half of the
+    largest distance of two records in place of the radius, which no ball that holds them is below;
+    and ``ratio_<block>_printed``, of the shooting vector's bound as theorem D.1 prints it.
     """
     first = (covariates[:, 1:], points[:, 1:])
     second = (covariates[:, :-1], points[:, :-1])

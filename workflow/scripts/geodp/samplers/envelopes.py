@@ -425,18 +425,11 @@ class CellEnvelope:
     def of(cls, target, members, draws, wanted, most_cells, radial):
         """Halve cells until that costs more than the proposals it saves, or there are too many.
 
-        Parameters
-        ----------
-        target : Target
-            With a density and a bounded support.
-        members : ndarray of int
-            Indices of the flattened batch; the others get no cells, and acceptance zero.
-        draws, most_cells : int
-            Number of draws of each member, which few cells repay, and the most cells.
-        wanted : tuple of float
-            Certified acceptance rate that is needed, and one enough for any number of draws.
-        radial : RadialEnvelope
-            Replaces cells near the mode, see `RadialEnvelope.rising`.
+        Only ``members``, indices of the flattened batch of a target with a bounded support, get
+        cells; of others the acceptance is zero.  ``draws`` are the number of draws of each, which
+        few cells repay.  ``wanted`` are the certified acceptance rate that is needed, and one
+        enough for any number of draws.  A `RadialEnvelope` replaces cells near the mode, see
+        `RadialEnvelope.rising`.
         """
         number = int(np.prod(target.batch, dtype=int))
         near, near_radius = radial.rising()

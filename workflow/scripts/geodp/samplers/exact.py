@@ -50,10 +50,8 @@ class Exact(Kernel):
     def init(self, rng, target, chains):
         """One independent draw for each chain.
 
-        Raises
-        ------
-        RuntimeError
-            A density exceeds its bound: the certificate is wrong, and so would be the draws.
+        A `RuntimeError` says that a density exceeds its bound: the certificate is wrong, and so
+        would be the draws.
         """
         space = target.space
         flat = self.members.reshape(-1)

@@ -44,7 +44,7 @@ class FarStage(Stage):
     def noisy_number(self, assumptions, records, state, length, bits):
         """The noisy number of subjects, by the parts of their records, a multiple of a step."""
         limit = np.array([far_away(assumptions.manifold.dim, self.share) * length])
-        [near] = length_counts(assumptions, records, state, limit, share=_is_within)
+        [near] = length_counts(assumptions, records, state, limit, share=lambda ratio: ratio > 1.0)
         number = LOSS_LATTICE * len(records) - int(near)
         return int(self.noise(assumptions).add([[number]], bits)[0, 0]) / LOSS_LATTICE
 
@@ -75,10 +75,6 @@ class FarStage(Stage):
         wanted = assumptions.subjects / records
         cost = 1.0 / wanted if unit == PURE else 0.5 / wanted**2
         return cls(total * share_of(cost / float(total), least, most), unit)
-
-
-def _is_within(ratios):
-    return ratios > 1.0
 
 
 def far_away(dim, share):

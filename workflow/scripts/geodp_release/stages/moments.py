@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import isqrt
+from operator import mul
 from typing import ClassVar
 
 import numpy as np
@@ -89,53 +90,36 @@ class MomentsStage(MeasuresMoments, Stage):
         With one covariate these are the sums of `covariate_sums`, a row each; with several one row
         of those times `moment_weights`, all in steps of ``1 / COVARIATE_LATTICE**2``.
         """
+        noise, power = self._in_floats(assumptions)[0], 1 if self.unit == PURE else 2
+        factors = [(FOR_ROUNDING * COVARIATE_LATTICE**2) ** power]
+        if assumptions.number_of_covariates == 1:
+            units = COVARIATE_LATTICE, COVARIATE_LATTICE**2
+            factors = [FOR_ROUNDING * unit**power for unit in units]
+        return replace(noise, scales=tuple(map(mul, noise.scales, factors)))
+
+    def _in_floats(self, assumptions):
+        """Noise of sums, but for what rounds them, and their weights (rows, m) in its rows."""
         changes, covariates = assumptions.changes, assumptions.number_of_covariates
         if covariates > 1:
-            change = FOR_ROUNDING * moments_change(covariates, changes) * COVARIATE_LATTICE**2
+            weights, change = [moment_weights(covariates)], moments_change(covariates, changes)
             if self.unit == PURE:
-                return KNormNoise((change / self.budget,))
-            return GaussianNoise((change**2 / (2 * self.budget),))
-        noise, power = self._noise_of_sums(changes), 1 if self.unit == PURE else 2
-        units = COVARIATE_LATTICE, COVARIATE_LATTICE**2
-        scales = zip(noise.scales, units, strict=True)
-        return replace(
-            noise, scales=tuple(FOR_ROUNDING * scale * unit**power for scale, unit in scales)
-        )
-
-    def _noise_of_sums(self, changes):
-        """With one covariate: noise of its sum and that of its square, but for what rounds them."""
+                return KNormNoise((change / self.budget,)), np.array(weights)
+            return GaussianNoise((change**2 / (2 * self.budget),)), np.array(weights)
         if self.unit == PURE:
             scale = LAPLACE_MOMENTS[changes] / self.budget
-            return LaplaceNoise((scale, scale / MOMENT_RATIO))
+            return LaplaceNoise((scale, scale / MOMENT_RATIO)), np.ones((2, 1))
         variance = GAUSSIAN_MOMENTS[changes] / (2 * self.budget)
-        return GaussianNoise((variance, variance / MOMENT_RATIO**2))
+        return GaussianNoise((variance, variance / MOMENT_RATIO**2)), np.ones((2, 1))
 
     def deviations(self, assumptions):
         """Standard deviations of the noise of the sums of covariates and of products."""
-        changes, covariates = assumptions.changes, assumptions.number_of_covariates
-        if covariates == 1:
-            return self._noise_of_sums(changes).widths * (
-                np.sqrt(2.0) if self.unit == PURE else 1.0
-            )
-        change, weights = float(moments_change(covariates, changes)), moment_weights(covariates)
-        if self.unit == PURE:
-            # A Gamma length in a uniform direction.
-            length = np.sqrt(len(weights) + 1.0) * change / float(self.budget)
-        else:
-            length = change / np.sqrt(2.0 * float(self.budget))
-        return length / np.array(weights)
+        noise, weights = self._in_floats(assumptions)
+        return np.ravel(np.sqrt(noise.variances(weights.shape[1]))[:, None] / weights)
 
     def simulated_noise(self, rng, releases, assumptions):
         """Noise (releases, k (k + 3) / 2) of all sums."""
-        if assumptions.number_of_covariates == 1:
-            return self._noise_of_sums(assumptions.changes).draw(rng, (releases, 2, 1))[..., 0]
-        deviations = self.deviations(assumptions)
-        number = len(deviations)
-        noise = rng.normal(size=(releases, number))
-        if self.unit == PURE:
-            length = rng.gamma(number, size=(releases, 1)) / np.sqrt(number + 1.0)
-            noise *= length / np.linalg.norm(noise, axis=-1, keepdims=True)
-        return noise * deviations
+        noise, weights = self._in_floats(assumptions)
+        return np.reshape(noise.draw(rng, (releases, *weights.shape)) / weights, (releases, -1))
 
     def noisy_moments(self, assumptions, records, number, bits):
         """Moments (k (k + 3) / 2,) of the covariates, from sums with exact noise."""

@@ -53,32 +53,17 @@ def _at(place):
 
 
 def judge(papers, tables, stream, replicates=1000):
-    """Verdicts on the claims of papers.
+    """Verdicts on the claims of papers of different names: a frame of the columns `RESULT_COLUMNS`.
 
-    Parameters
-    ----------
-    papers : list of Paper
-        Of different names.
-    tables : dict of DataFrame or str
-        By (study, table).  Text in place of a table that is not there says what makes it.
-    stream : callable
-        From a claim's identifier to the `numpy.random.Generator` of its bootstrap.
-    replicates : int
+    It has a row for each row of claims about a study that is there, of sentences of which a row
+    that counts is about such a study.  ``low`` and ``high`` are a 95 % percentile interval,
+    stretched to hold the value; ``shown_value`` and ``shown_verdict`` are those of the first of
+    several data sets; ``verdict`` is empty if the row was not evaluated, and ``sentence_verdict``
+    is that of all rows of the sentence that count.
 
-    Returns
-    -------
-    DataFrame
-        The columns `RESULT_COLUMNS`, a row for each row of claims about a study that is there, of
-        sentences of which a row that counts is about such a study.
-        ``low`` and ``high`` are a 95 % percentile interval, stretched to hold the value;
-        ``shown_value`` and ``shown_verdict`` are those of the first of several data sets;
-        ``verdict`` is empty if the row was not evaluated, and ``sentence_verdict`` is that of all
-        rows of the sentence that count.
-
-    Raises
-    ------
-    DataError
-        A claim names a column that its table has not.
+    Tables are frames by (study, table); text in place of one that is not there says what makes it.
+    ``stream`` gives for a claim's identifier the `numpy.random.Generator` of its bootstrap.  A
+    `DataError` says that a claim names a column that its table has not.
     """
     studies = {study for study, _ in tables}
     found = []
