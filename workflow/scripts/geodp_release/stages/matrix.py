@@ -140,18 +140,20 @@ class MatrixStage(MeasuresMoments, NoisyStep):
         # Records that weigh less, or cannot be used, make all sums smaller.
         share = 1.0 + SHARE**2 / (SHARE**2 + noise**2) * (matrix[..., 0, 0] / numbers - 1.0)
         total = (numbers * np.clip(share, LEAST_SHARE, MOST_SHARE))[..., None, None]
-        found, widths = matrix / total, self.widths(assumptions)[1:]
-        unit, deviation = np.outer(widths, widths), noise / np.sqrt(2.0)
-        pole = (
-            deviation * np.sqrt(0.5 * len(widths) ** 2 / (self._size(assumptions) + 1))
-            if self.unit == PURE
-            else 0.0
-        )
-        found[..., 1:, 1:] = (
-            unit * shrunk(found[..., 1:, 1:] / unit, np.mean(deviation), np.mean(pole))[0]
-        )
+        found = matrix / total
+        if assumptions.spreads:
+            found[..., 1:, 1:] = self._shrunk(found[..., 1:, 1:], np.mean(noise), assumptions)
         moments = self.moments(matrix_moments(found), numbers[..., None], assumptions)
         return moments, sums / total
+
+    def _shrunk(self, products, noise, assumptions):
+        """Mean products of covariates, given the noise of those on the diagonal in their widths."""
+        widths = self.widths(assumptions)[1:]
+        unit, deviation = np.outer(widths, widths), noise / np.sqrt(2.0)
+        pole = 0.0
+        if self.unit == PURE:
+            pole = deviation * len(widths) / np.sqrt(2.0 * (self._size(assumptions) + 1))
+        return unit * shrunk(products / unit, deviation, pole)[0]
 
     def _vectors(self, assumptions):
         """Function of covariates (n, k) and residuals, of length one at most, to z in its unit."""
