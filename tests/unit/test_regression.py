@@ -234,7 +234,7 @@ def test_lines_of_numbers_are_those_of_least_squares():
             "record 1: an entry is not",
         ),
         (
-            lambda: geodp.fit(2000.0 + np.arange(9.0), line(9), geodp.SPD(3)),
+            lambda: geodp.fit(5000.0 + np.arange(9.0), line(9), geodp.SPD(3)),
             "at x = 0 is too far from the data: subtract a value near the middle of x",
         ),
     ],
