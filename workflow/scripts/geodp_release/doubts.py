@@ -37,14 +37,14 @@ BEYOND = float(1.0 / np.sqrt(2.0 * np.pi))
 INNER, ERRORS = 0.75, 2.0
 
 
-def is_at_edge(simulated, error, released, rare, often=OFTEN):
+def is_at_edge(simulated, error, released, rare):
     """Whether a length, in units of the longest, is one that a ``rare`` part of (n,) reaches.
 
     And as near to the longest as it would be with an ``error`` if the true one were longer.
     """
     # Of truths anywhere inside, normal noise of that error takes so many beyond; these releases may
     # have an early length that says that theirs is near the edge.
-    few = np.mean(simulated >= EDGE) <= often or BEYOND * error <= rare
+    few = np.mean(simulated >= EDGE) <= OFTEN or BEYOND * error <= rare
     longer = np.quantile(simulated, 1.0 - rare)
     return bool(few and released >= min(max(longer, INNER, 1.0 - ERRORS * error), EDGE))
 
@@ -75,10 +75,7 @@ def doubts(release, state, simulated, errors, typical, far):
     usual = np.median(np.linalg.norm(errors, axis=-1), axis=0) / assumptions.support.radii
     # Along the way to the edge.
     usual /= np.sqrt(manifold.dim)
-    # With more parts each has to be rarer there, so that all together are rare.
-    often = OFTEN * min(1.0, (2.0 / len(state)) ** 2)
-    each = zip(simulated.T, usual, parts, strict=True)
-    edges = [is_at_edge(*part, rare, often) for part in each]
+    edges = [is_at_edge(*each, rare) for each in zip(simulated.T, usual, parts, strict=True)]
     # A ball that is the whole space has no edge.
     edges[0] &= assumptions.footpoint_radius < manifold.injectivity_radius
     found = []

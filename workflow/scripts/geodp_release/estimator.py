@@ -50,6 +50,9 @@ class PrivateRegression(RegressorMixin, BaseEstimator):
     allow_noise: bool = False
     ledger: Any = None
 
+    # Whether a response has several numbers.
+    _is_list = True
+
     def __sklearn_clone__(self):
         copy = super().__sklearn_clone__()
         copy._is_copy = True
@@ -59,8 +62,8 @@ class PrivateRegression(RegressorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         # A record that is not a number counts as one without influence.
         tags.input_tags.allow_nan = True
-        tags.target_tags.single_output = "response_range" in vars(self)
-        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = not self._is_list
+        tags.target_tags.multi_output = self._is_list
         tags.regressor_tags.poor_score = True
         tags.non_deterministic = True
         return tags
@@ -90,7 +93,7 @@ class PrivateRegression(RegressorMixin, BaseEstimator):
             fewer; see `geodp_release.needed.subjects_needed`.
         """
         budget = PrivacyBudget(epsilon=self.epsilon, rho=self.rho, delta=self.delta)
-        assumptions = self._assumptions(y)
+        assumptions = self._assumptions()
         if self.ledger is None and getattr(self, "_is_copy", False):
             raise DataError(
                 "ledger: this is the fit of a copy, as cross-validation and grid searches make "
@@ -113,7 +116,7 @@ class PrivateRegression(RegressorMixin, BaseEstimator):
             )
         self.release_ = release_geodesic(plan, covariates, points, whose)
         self.plan_ = plan
-        self._keep(y)
+        self._keep()
         return self
 
     def score(self, X, y):
@@ -293,11 +296,11 @@ class PrivateGeodesicRegression(PrivateRegression):
     def _points(self, assumptions, y):
         return points_of(assumptions.manifold, y)
 
-    def _keep(self, y):
+    def _keep(self):
         self.footpoint_ = self.release_.footpoint
         self.shooting_vectors_ = self.release_.shooting_vectors
 
-    def _assumptions(self, y=None):
+    def _assumptions(self):
         self._refuse_missing()
         manifold, centre = self.manifold, self.centre
         if not isinstance(manifold, Manifold):

@@ -7,7 +7,7 @@ import numpy as np
 
 from geodp.errors import DataError
 from geodp.manifolds.euclidean import Euclidean
-from geodp_release.assumptions import LOG, Assumptions
+from geodp_release.assumptions import LOG, LONGEST, Assumptions
 from geodp_release.bands import LEVELS, Estimate
 from geodp_release.estimator import PrivateRegression, points_of
 from geodp_release.simulation import UNKNOWN
@@ -24,7 +24,7 @@ class PrivateLinearRegression(PrivateRegression):
     ----------
     epsilon, ..., ledger
         As of `PrivateGeodesicRegression`; a residual scale for all responses, or one each.
-    response_range : (low, high), or one for each response, or "unknown"
+    response_range : (low, high) or "unknown", of one response; or a list with one for each
         Public range of mean responses: they are in it in the middle of the covariates' ranges, and
         change by no more than its width over the range of a covariate.  Each of several responses
         is released in units of its range, so that one noise suits all.  "unknown" allows for
@@ -32,7 +32,7 @@ class PrivateLinearRegression(PrivateRegression):
 
     Attributes
     ----------
-    coef_, intercept_ : ndarray, shapes (k,) and (), or (m, k) and (m,) for y of shape (n, m)
+    coef_, intercept_ : ndarray, shapes (k,) and (); of a list of ranges (m, k) and (m,)
         Slopes for each unit of covariates, and the prediction where these are zero, which is often
         far from all subjects; of logarithms where that is the transformation.
     p_values_ : ndarray, shape (k,)
@@ -61,7 +61,7 @@ class PrivateLinearRegression(PrivateRegression):
     _mandatory = ("covariate_range", "response_range", "subjects", "neighbours")
 
     def predict(self, X):
-        """Predicted mean responses (n,), or (n, m) if y had two axes; NaN where a covariate is."""
+        """Predicted mean responses (n,); of a list of ranges (n, m); NaN where a covariate is."""
         return self._shaped(self._at(X, self._release().predict) * self.response_units_)
 
     def predict_interval(self, X, level=LEVELS[-1]):
@@ -107,39 +107,51 @@ class PrivateLinearRegression(PrivateRegression):
         return np.stack([low, high], axis=-1) * self.response_units_[:, None]
 
     def _shaped(self, values, axis=-1):
-        """Values as they are, or of the one response if y had one axis."""
-        return values if self.coef_.ndim > 1 else np.take(values, 0, axis)
+        """Values as they are, or of the one response where no list of ranges was given."""
+        return values if self._is_list else np.take(values, 0, axis)
 
-    def _keep(self, y):
-        _, self.response_units_ = self._responses(y)
+    @property
+    def _is_list(self):
+        """By what is public alone, since a record may decide which shape an array has."""
+        given = self.response_range
+        return isinstance(given, list | tuple | np.ndarray) and all(
+            isinstance(each, str) or np.ndim(each) == 1 for each in given
+        )
+
+    def _keep(self):
+        _, self.response_units_ = self._responses()
         state = [self.release_.footpoint, *self.release_.shooting_vectors]
         found = self.plan_.assumptions.coefficients_at(self._zeros) @ state
         found = (found * self.response_units_).T
-        found = found if _columns(y) or np.ndim(self.response_range) == 2 else found[0]
+        found = found if self._is_list else found[0]
         self.intercept_, self.coef_ = found[..., 0], found[..., 1:]
 
     def _points(self, assumptions, y):
-        return points_of(assumptions.manifold, y) / self._responses(y)[1]
+        with np.errstate(all="ignore"):
+            return points_of(assumptions.manifold, y) / self._responses()[1]
 
-    def _responses(self, y):
+    def _responses(self):
         """Ranges (m, 2) of responses, NaN if unknown, and their units (m,) in a release."""
-        given = self.response_range
+        given = self.response_range if self._is_list else [self.response_range]
+        wide = [(-LONGEST, LONGEST) if f"{each}" == UNKNOWN else each for each in given]
         try:
-            given = np.array([np.nan] * 2 if str(given) == UNKNOWN else given, dtype=float)
-            ranges = np.broadcast_to(given, (*(_columns(y) or given.shape[:-1] or (1,)), 2))
+            ranges = np.array(wide, dtype=float).reshape((-1, 2))
         except (TypeError, ValueError):
             ranges = np.zeros((1, 2))
-        if np.any(ranges[:, 0] >= ranges[:, 1]):
+        known = np.abs(ranges) < LONGEST
+        if len(np.unique(known)) != 1 or not np.all(ranges[:, 0] < ranges[:, 1]):
             raise DataError(
-                f"response_range: give (low, high), a pair for each column of y, or {UNKNOWN!r}",
+                f"response_range: give (low, high), finite and the smaller first, or {UNKNOWN!r}, "
+                "or a list with one for each response",
                 argument="response_range",
             )
+        ranges = np.where(known, ranges, np.nan)
         widths = np.nan_to_num(np.ptp(ranges, axis=1), nan=1.0)
         return ranges, widths if len(widths) > 1 else np.ones(1)
 
-    def _assumptions(self, y=None):
+    def _assumptions(self):
         self._refuse_missing()
-        ranges, units = self._responses(y)
+        ranges, units = self._responses()
         given: Any = {each.name: getattr(self, each.name, None) for each in fields(Assumptions)}
         given |= {"manifold": Euclidean(len(units)), "sources": {}}
         given["centre"] = np.nan_to_num(np.mean(ranges, axis=1) / units)
@@ -147,11 +159,12 @@ class PrivateLinearRegression(PrivateRegression):
         width = float(np.linalg.norm(np.ptp(ranges, axis=1) / units))
         if width > 0.0:
             given |= {"footpoint_radius": 0.5 * width, "shooting_vector_length": width}
-        if self.residual_scale is not None and len(units) > 1:
-            given["residual_scale"] = np.sqrt(np.mean((self.residual_scale / units) ** 2))
+        if self.residual_scale is not None:
+            scales = np.ravel(self.residual_scale)
+            if len(scales) not in (1, len(units)) or not np.all(scales > 0.0):
+                raise DataError(
+                    "residual_scale: give a positive number, or one for each response",
+                    argument="residual_scale",
+                )
+            given["residual_scale"] = float(np.sqrt(np.mean((scales / units) ** 2)))
         return Assumptions(**given)
-
-
-def _columns(y):
-    """Shape (m,) of a record of an array or a data frame; of others, one number."""
-    return getattr(y, "shape", ())[1:2]

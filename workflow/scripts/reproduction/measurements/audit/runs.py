@@ -12,6 +12,7 @@ from datetime import datetime
 from fractions import Fraction
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 # On a machine without a list of its fonts, the import writes one: not a part of any release.
@@ -244,16 +245,21 @@ def of_function(plan, space, covariates, numbers, labels):
 
 
 def of_estimator(plan, space, covariates, numbers, labels):
-    from geodp_release import estimator
+    """By the estimator of the space: of lines if it is flat."""
+    from geodp_release import estimator, linear_estimator
 
     assumptions = plan.assumptions
-    given = {name: getattr(assumptions, name) for name in estimator.MANDATORY}
-    budget = {plan.budget.unit: str(plan.budget.amount)}
+    given = {plan.budget.unit: str(plan.budget.amount)}
     if plan.budget.delta is not None:
-        budget["delta"] = str(plan.budget.delta)
-    model = estimator.PrivateGeodesicRegression(
-        **given, **budget, records_per_subject=assumptions.records_per_subject
-    )
+        given["delta"] = str(plan.budget.delta)
+    names = {"covariate_range", "subjects", "neighbours", "records_per_subject"}
+    kind: Any = estimator.PrivateGeodesicRegression
+    if assumptions.is_flat:
+        kind = linear_estimator.PrivateLinearRegression
+        given["response_range"] = [(-1.0, 2.0)] * assumptions.manifold.dim
+    else:
+        names |= {"manifold", "centre"}
+    model = kind(**given, **{name: getattr(assumptions, name) for name in names})
     with patch.object(estimator, "planned", lambda *_: plan):
         return model.fit(covariates, space.read(numbers), subjects=labels).release_
 
