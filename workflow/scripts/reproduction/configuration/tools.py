@@ -100,6 +100,17 @@ class SetsSettings(Section):
     """Data sets by name."""
 
 
+class BesideSettings(Section):
+    """Releases on data sets of the benchmark, beside matrix Laplace."""
+
+    covariates: Count
+    """Covariates of the data sets that are taken."""
+    budgets: distinct(Positive)
+    """Epsilons."""
+    aim: Positive
+    """Largest ratio of root mean squared errors that is wanted."""
+
+
 class SharesSettings(SetsSettings):
     """The field's benchmark."""
 
@@ -111,6 +122,7 @@ class SharesSettings(SetsSettings):
     """Parts of the records, each left out in turn."""
     repeats: Count
     """Draws with each part left out."""
+    releases: BesideSettings
     held_out: named(SetsSettings, FileName)
     """Rounds of data sets that nothing had been chosen on, each reported by itself."""
 

@@ -1,17 +1,17 @@
-"""Geodesic regression of this project: points of R^m on one covariate from 0 to 1."""
-
-from dataclasses import replace
+"""Geodesic regression of this project, in R^m."""
 
 import numpy as np
 
 from geodp.manifolds.euclidean import Euclidean
 from geodp.randomness import random_directions
+from geodp.samplers.integer_choice import generator_bits
 from geodp_release.accounting import PrivacyBudget
+from geodp_release.assumptions import Assumptions
+from geodp_release.draw import run_plan
 from geodp_release.planning import plan_release
-from geodp_release.simulation import UNKNOWN
+from geodp_release.subjects import ONE_EACH, subject_records
 from reproduction.measurements.tools import own
 from reproduction.measurements.tools.problem import predictions
-from reproduction.measurements.utility.releases import DataSets, Space, draw_releases
 
 
 def as_published(problem, budget, rng, draws, settings=None):
@@ -37,15 +37,25 @@ def _laplace(rng, shape):
 
 
 def release(problem, budget, rng, draws, settings):
-    """Lines as releases are drawn; how covariates are spread over their range is not public."""
-    manifold = Euclidean(problem.responses.shape[1])
-    unknown = np.full(manifold.dim, np.nan)
-    public = {key: settings[key] for key in ("support", "residual_scale")}
-    space = Space(manifold.name, manifold, unknown, unknown, np.zeros(manifold.dim), public)
-    data = DataSets(space, problem.covariates[:, 0][None], problem.responses[None])
-    assumptions = replace(space.assumptions(len(problem.responses)), covariate_spread=UNKNOWN)
-    planned = plan_release(assumptions, PrivacyBudget(str(budget.epsilon)))
-    drawn = draw_releases(rng, planned, data, 1, draws)
-    # From the middle of the covariate's range to its start.
-    slopes = drawn.shooting_vector[0]
-    return np.stack([drawn.footpoint[0] - 0.5 * slopes, slopes], axis=1)
+    """Lines as releases are drawn."""
+    public = settings["support"] | {"residual_scale": settings["residual_scale"]}
+    return released(planned(problem, budget.epsilon, **public), problem, rng, draws)
+
+
+def planned(problem, epsilon, work=1 << 24, **public):
+    """The plan of a release; how covariates are spread over their ranges is not public."""
+    centre, ranges = np.zeros(problem.responses.shape[1]), np.stack([problem.low, problem.high], 1)
+    public |= {"covariate_range": ranges.tolist(), "subjects": problem.records}
+    assumptions = Assumptions(Euclidean(len(centre)), centre, **public)
+    return plan_release(assumptions, PrivacyBudget(str(epsilon)), work)
+
+
+def released(plan, problem, rng, draws):
+    """Lines (draws, 1 + k, m) of a planned release."""
+    records = subject_records(plan.assumptions, problem.covariates, problem.responses, ONE_EACH)
+    bits, shared = generator_bits(rng), {}
+    lines = np.array([run_plan(plan, records, bits, shared).state for _ in range(draws)])
+    # From the middle of the covariates' ranges, and along all of each.
+    lines[:, 1:] /= (problem.high - problem.low)[:, None]
+    lines[:, 0] -= 0.5 * (problem.low + problem.high) @ lines[:, 1:]
+    return lines

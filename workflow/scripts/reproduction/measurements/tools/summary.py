@@ -21,7 +21,7 @@ MARGIN = 2.0
 WORST_SHOWN = -1.0
 
 
-def summarise(about, shares, comparison, template, **_):
+def summarise(about, shares, comparison, releases, template, **_):
     """The tables, the page and the figure, by their outputs, from those of the other jobs."""
     sets, shares = (joined(paths).fillna({"neighbours": ""}) for paths in (about, shares))
     made = {
@@ -31,8 +31,8 @@ def summarise(about, shares, comparison, template, **_):
         "against": against_rivals(shares),
     }
     errors = pd.read_csv(comparison, keep_default_na=False)
-    figure = draw(made["medians"], errors)
-    return made | {"text": page(template, **made, comparison=errors), "figure": figure}
+    text = page(template, **made, comparison=errors, releases=pd.read_csv(releases))
+    return made | {"text": text, "figure": draw(made["medians"], errors)}
 
 
 def shares_by_budget(shares):
@@ -111,7 +111,7 @@ def _draw_shares(panel, medians, styles):
     panel.set(xscale="log", ylim=(WORST_SHOWN - 0.05, 1.05), xlabel="budget $\\epsilon$")
 
 
-def page(template, sets, shares, medians, against, comparison):
+def page(template, sets, shares, medians, against, comparison, releases):
     """The tables as a page in Markdown."""
     return render_page(
         template,
@@ -124,6 +124,7 @@ def page(template, sets, shares, medians, against, comparison):
             for title, rows in shares.groupby("title", sort=False)
         },
         sets=sets.to_dict("records"),
+        releases=[rows for _, rows in releases.groupby("data_set", sort=False)],
         first=comparison.iloc[0],
         errors=[part.sort_values("budget") for _, part in comparison.groupby("title", sort=False)],
         epsilons=sorted(comparison["budget"].unique()),
