@@ -547,7 +547,24 @@ def test_lines_and_planes(public, y):
     assert found.score() == found.r_squared_.value == pytest.approx(found.score(TABLE, y), abs=0.3)
 
 
-@pytest.mark.parametrize("public", [(2.0, 1.0), "anything", [(0.0, 1.0)] * 3, 1.0])
+@pytest.mark.parametrize(
+    "public",
+    [(2.0, 1.0), "anything", 1.0, (np.nan, 1.0), (0.0, np.inf), [], [(0.0, 1.0), "unknown"]],
+)
 def test_ranges_of_responses_that_cannot_be_used(public):
     with pytest.raises(DataError, match="response_range: give"):
         plane(public, RESPONSES)
+
+
+@pytest.mark.parametrize("scale", [-1.0, [0.1, 0.2, 0.3], 0.0])
+def test_residual_scales_that_cannot_be_used(scale):
+    with pytest.raises(DataError, match="residual_scale: give"):
+        plane(RANGES, RESPONSES, residual_scale=scale)
+
+
+def test_no_record_decides_how_many_responses_there_are():
+    ragged = np.empty(NUMBER, dtype=object)
+    ragged[:] = [[each] for each in RESPONSES[0]]
+    ragged[0], whole = [1.0, 2.0], np.array(RESPONSES[[0]], dtype=object)
+    shapes = [plane(RANGES[0], y, residual_scale=10.0).coef_.shape for y in (ragged, whole)]
+    assert shapes == [(2,), (2,)]
