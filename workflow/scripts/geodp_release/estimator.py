@@ -50,8 +50,10 @@ class PrivateRegression(RegressorMixin, BaseEstimator):
     allow_noise: bool = False
     ledger: Any = None
 
-    # Whether a response has several numbers.
-    _is_list = True
+    @property
+    def _is_list(self):
+        """Whether a response has several numbers."""
+        return True
 
     def __sklearn_clone__(self):
         copy = super().__sklearn_clone__()

@@ -429,7 +429,7 @@ class _Search:
                 for looks in {False, self.assumptions.residual_scale is None}:
                     found = (self._matrix(each, before, cases, looks) for each in SEARCH.matrices)
                     beginnings.append(_least(self._begun(*each) for each in found))
-        kinds = [[], []]
+        kinds: list = [[], []]
         for each in beginnings:
             kinds[_has_matrix(each[1])].append(each)
         best = [min(kind, key=_score_of) for kind in kinds if kind]
