@@ -110,7 +110,7 @@ class SearchSettings:
     mistaken: float = 1e-4
     least_look: Fraction = Fraction(1, 64)
     most_look: Fraction = Fraction(1, 10)
-    near: float = 0.3
+    near: float = 0.6
     clustered_known: float = 0.15
     clustered_unknown: float = 0.5
     penalty: float = 0.01
