@@ -495,7 +495,7 @@ def test_walks_by_entries_drift(rng):
 
 def test_bounds_from_draws_keep_below_the_losses_that_are_known():
     settings = settings_of_means()
-    settings["audit"] |= {"draws": 4000, "walks": 4000, "steps": 100}
+    settings["audit"] |= {"draws": 8000, "walks": 4000, "steps": 100}
     settings["spaces"]["S^2"]["mechanisms"] = ["laplace", "kng", "ambient_laplace"]
     [table] = audit.measure(settings, "S^2")
     table = table.set_index("mechanism")

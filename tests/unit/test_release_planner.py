@@ -304,7 +304,7 @@ def drawn(plan, releases, data=UNLIKE["nothing"], places=None):
 # so many of these that bands of other widths are seen.
 CASES = {
     "octagons": (("kendall", 8), (0.2, 0.4), 0.01, 1000, PrivacyBudget("4"), (EVENLY,), 100),
-    "S^2": (("sphere", 2), (0.6, 1.2), 0.05, 60, PrivacyBudget("2"), (EVENLY,), 200),
+    "S^2": (("sphere", 2), (0.6, 1.2), 0.05, 60, PrivacyBudget("2"), (EVENLY,), 320),
     "SPD(2), +-": (("spd", 2), (0.5, 1.0), 0.05, 100, PrivacyBudget("3"), (EVENLY,), 150),
     "mean on H^2, rho, +-": (("hyperbolic", 2), (0.5, 0.6), 0.1, 200, rho("0.1"), (), 150),
     "three on SPD(2), rho": (("spd", 2), (0.5, 0.6), 0.1, 1000, rho("0.5"), THREE, 80),
