@@ -407,6 +407,9 @@ def test_tools(run):
     held_out = shares[shares["held_out"] > 0].groupby("held_out")["method"]
     assert held_out.agg(set).to_dict() == {1: ours, 2: ours}
     assert (shares["draws"] == 3).all()
+    releases = pd.read_csv(made["releases.csv"])
+    assert set(releases["data_set"]) == {"engel"}
+    assert (releases["ratio"] < releases["aim"]).all()
     draws = pd.read_csv(made["draws.csv"])
     assert set(draws["data"]) == {"red wine"}
     assert set(draws["budget"]) == {1.0, 2.0, 4.0}
