@@ -94,7 +94,8 @@ class PrivateLinearRegression(PrivateRegression):
     @property
     def residual_scale_(self):
         *each, level = self._release().residual_scale()
-        scaled = (self._shaped(value * self.response_units_) for value in each)
+        scaled = (self._shaped((value * self.response_units_).tolist()) for value in each)
+        scaled = (np.array(value) if self._is_list else float(value) for value in scaled)
         return Estimate._make([*scaled, level])
 
     @property
