@@ -414,20 +414,19 @@ class _Search:
             points = 1 << int(np.log2(min(number, SEARCH.most_points)))
             choices = (self._choice(share, points, few) for share in SEARCH.choices)
             beginnings.append(_least(self._begun(*each) for each in choices))
-        if self.assumptions.residual_scale is not None:
+        firsts = [(), *(stages[:1] for _, stages, _ in beginnings[1:])]
+        is_known = self.assumptions.residual_scale is not None
+        if is_known:
             # What is known of residuals may do for the first steps.
-            for chosen in ((), *(stages[:1] for _, stages, _ in beginnings[1:])):
-                beginnings.append(self._begun(chosen, self._after(chosen, few, key=1)))
+            for first in firsts:
+                beginnings.append(self._begun(first, self._after(first, few, key=1)))
         if self.measured:
             raw = self._starts(SEARCH.compared)
-            befores = [()]
-            if self.assumptions.is_flat:
-                # About any state, and not the centre alone.
-                befores += [stages[:1] for _, stages, _ in beginnings[1:2]]
-            for before in befores:
-                cases = self._after(before, raw, key=1)
-                for looks in {False, self.assumptions.residual_scale is None}:
-                    found = (self._matrix(each, before, cases, looks) for each in SEARCH.matrices)
+            # In flat space about a chosen state, too, and not the centre alone.
+            for first in firsts if self.assumptions.is_flat else firsts[:1]:
+                cases = self._after(first, raw, key=1)
+                for looks in (False,) if is_known else (False, True):
+                    found = (self._matrix(each, first, cases, looks) for each in SEARCH.matrices)
                     beginnings.append(_least(self._begun(*each) for each in found))
         kinds: list = [[], []]
         for each in beginnings:

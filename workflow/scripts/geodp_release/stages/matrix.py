@@ -1,4 +1,4 @@
-"""A step from the centre by one noisy matrix of moments, of covariates and of residuals."""
+"""One noisy matrix of moments of covariates and residuals, and the step that it gives."""
 
 from dataclasses import dataclass, replace
 from math import isqrt
@@ -26,11 +26,11 @@ SHARE, LEAST_SHARE, MOST_SHARE = 0.1, 0.25, 4.0 / 3.0
 
 @dataclass(frozen=True)
 class MatrixStage(MeasuresMoments, NoisyStep):
-    """Release of the sum of z z', and the Gauss-Newton step from the centre that it gives.
+    """Release of the sum of z z' over records, with moments and a Gauss-Newton step from it.
 
-    A record's z has 1 and its covariates, over the standard deviations that are expected of them,
-    and its residual about the centre, clipped.  Records whose coordinates are longer than ``reach``
-    weigh less.
+    A record's z has 1 and its covariates, over the root mean squares that are expected of them, and
+    its clipped residual, about the centre or in flat space about any state.  Records whose
+    coordinates are longer than ``reach`` weigh less.
 
     Attributes
     ----------
@@ -39,6 +39,9 @@ class MatrixStage(MeasuresMoments, NoisyStep):
     """
 
     reach: float = 1.0
+
+    what = "step by one matrix of moments of covariates and of residuals"
+    pure_noise = "matrix Laplace"
 
     def __post_init__(self):
         super().__post_init__()
@@ -52,7 +55,7 @@ class MatrixStage(MeasuresMoments, NoisyStep):
 
     @classmethod
     def planned_reach(cls, assumptions):
-        """A reach beyond which there are few records if covariates are independent."""
+        """Reach that few records exceed if covariates are independent: two deviations."""
         covariates = Covariates.independent(assumptions.spreads)
         squares = np.sum((covariates.nodes / cls.widths(assumptions)[1:]) ** 2, axis=1)
         mean = covariates.weights @ squares
@@ -68,6 +71,7 @@ class MatrixStage(MeasuresMoments, NoisyStep):
         return MatrixGaussianNoise((change * MATRIX_LATTICE**2 / (2 * self.budget),))
 
     def _size(self, assumptions):
+        """Rows of the matrix: 1, covariates, and coordinates of the residual."""
         return len(assumptions.spreads) + 1 + assumptions.manifold.dim
 
     def _deviation(self, assumptions):
@@ -206,11 +210,3 @@ class MatrixStage(MeasuresMoments, NoisyStep):
         uncertainty = self.uncertainty(assumptions)
         found = replace(releases, moments=moments, uncertainty=uncertainty)
         return self._stepped(found, means, unit, LEVELS)
-
-    def describe(self):
-        kind = "matrix Laplace" if self.unit == PURE else "Gaussian"
-        return (
-            f"step by one matrix of moments of covariates and of residuals clipped to "
-            f"{self.clip:.4g}{' released lengths' if self.is_relative else ''} with exact {kind} "
-            f"noise, {self.cost}"
-        )

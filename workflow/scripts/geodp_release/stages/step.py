@@ -1,6 +1,7 @@
 """A private Gauss-Newton step, by clipped gradients with noise."""
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -34,6 +35,10 @@ class NoisyStep(Stage):
     kept: float = 1.0
     prior: tuple[float, ...] = (1.0, 1.0)
     is_relative: bool = False
+
+    # In words: what is clipped, and its noise where the budget is pure.
+    what: ClassVar[str] = "Gauss-Newton step by gradients"
+    pure_noise: ClassVar[str] = "K-norm"
 
     def __post_init__(self):
         super().__post_init__()
@@ -169,9 +174,9 @@ class NoisyStep(Stage):
             )
 
     def describe(self):
-        kind = "K-norm" if self.unit == PURE else "Gaussian"
+        kind = self.pure_noise if self.unit == PURE else "Gaussian"
         return (
-            f"Gauss-Newton step by gradients clipped to {self.clip:.4g}"
+            f"{self.what} clipped to {self.clip:.4g}"
             f"{' released lengths' if self.is_relative else ''} with exact {kind} noise, "
             f"{self.cost}"
         )
