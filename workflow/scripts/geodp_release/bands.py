@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from geodp_release.moments import LEAST, moment_matrix, possible_moments
-from geodp_release.simulation import Covariates, FlatReleases
+from geodp_release.simulation import Covariates, FlatReleases, length_grid
 from geodp_release.stages import CountStage, MomentsStage
 
 # Simulated releases, how many times more there are before a residual length that they are to agree
@@ -196,7 +196,8 @@ def _with_lengths(start, stages, lengths, rng, scales=None, factor=32.0, fewer=4
     turns = [start]
     if scales is None:
         turns.insert(0, start.drawn(rng.permutation(len(start.truth))[::fewer]))
-        scales = lengths[-1] / factor, min(lengths[-1] * factor, 2.0 * start.assumptions.reach)
+        longest = length_grid(start.assumptions)[0]
+        scales = lengths[-1] / factor, min(lengths[-1] * factor, longest)
     for before in turns:
         low, high = scales
         found = before.with_typical(np.geomspace(low, high, len(before.truth)))

@@ -26,27 +26,18 @@ LONG = 2.0
 # Share of records far away above which there is a doubt, unless simulated ones exceed it as often.
 FAR = 0.1
 
-# Where so many of these end at the edge itself, which noise does, it says nothing to be there.
-OFTEN, EDGE = 0.05, 1.0 - 1e-6
-
-# Mean of a standard normal number where it is positive, and zero elsewhere.
-BEYOND = float(1.0 / np.sqrt(2.0 * np.pi))
-
 # No edge is within this part of the longest, nor farther inside than so many usual errors, even
 # where no simulated release is that long.
 INNER, ERRORS = 0.75, 2.0
 
 
 def is_at_edge(simulated, error, released, rare):
-    """Whether a length, in units of the longest, is one that a ``rare`` part of (n,) reaches.
+    """Whether a length, in units of the longest, is one that a ``rare`` part of (n,) exceeds.
 
     And as near to the longest as it would be with an ``error`` if the true one were longer.
     """
-    # Of truths anywhere inside, normal noise of that error takes so many beyond; these releases may
-    # have an early length that says that theirs is near the edge.
-    few = np.mean(simulated >= EDGE) <= OFTEN or BEYOND * error <= rare
     longer = np.quantile(simulated, 1.0 - rare)
-    return bool(few and released >= min(max(longer, INNER, 1.0 - ERRORS * error), EDGE))
+    return bool(released > max(longer, INNER, 1.0 - ERRORS * error))
 
 
 def doubts(release, state, simulated, errors, typical, far):
@@ -57,7 +48,7 @@ def doubts(release, state, simulated, errors, typical, far):
     release : Release
     state : ndarray, shape (1 + k, *point_shape)
     simulated : ndarray, shape (n, 1 + k)
-        Lengths of the parts of simulated states, in units of the support's radii.
+        Lengths of the parts of simulated states that these reached, in units of the support's radii.
     errors : ndarray, shape (n, 1 + k, dim)
         Of these.
     typical : ndarray, shape (n,)
@@ -67,9 +58,11 @@ def doubts(release, state, simulated, errors, typical, far):
     """
     assumptions = release.plan.assumptions
     manifold, (footpoint, *vectors) = assumptions.manifold, state
-    away = [manifold.dist(assumptions.centre, footpoint)]
-    away += [manifold.norm(footpoint, vector) for vector in vectors]
-    parts = np.array(away, dtype=float) / assumptions.support.radii
+    parts = release.reached
+    if parts is None:
+        away = [manifold.dist(assumptions.centre, footpoint)]
+        away += [manifold.norm(footpoint, vector) for vector in vectors]
+        parts = np.array(away, dtype=float) / assumptions.support.radii
     # For each part, and for records far away.
     rare = RARE / (1 + len(state))
     usual = np.median(np.linalg.norm(errors, axis=-1), axis=0) / assumptions.support.radii

@@ -28,6 +28,9 @@ class Released:
         Quantiles of residual lengths about states, in the order of their stages.
     far : float, optional
         Number of subjects, by the parts of their records, that lie far from the geodesic.
+    reached : ndarray, shape (1 + k,), optional
+        How far from the centre, and how long, footpoint and shooting vectors were after the last
+        step, in radii of the support, before they were brought back to it.
     """
 
     state: np.ndarray
@@ -37,6 +40,7 @@ class Released:
     uncertainty: np.ndarray | None = None
     lengths: tuple[float, ...] = ()
     far: float | None = None
+    reached: np.ndarray | None = None
 
     @property
     def coordinates(self):

@@ -115,6 +115,7 @@ class ReleaseDocument(Section, **QUICK):
     covariate_moments: list[float]
     residual_lengths: list[float]
     far: float | None
+    reached: list[float] | None = None
     guarantee: dict
     plan: PlanDocument
 
@@ -199,6 +200,7 @@ def release_document(release):
         "covariate_moments": [float(each) for each in release.moments],
         "residual_lengths": [float(each) for each in release.lengths],
         "far": release.far,
+        "reached": None if release.reached is None else [float(each) for each in release.reached],
         "guarantee": {
             "words": release.guarantee.words(),
             "hypotheses": [vars(each) for each in release.guarantee.hypotheses],
@@ -265,6 +267,7 @@ def _release(found, given):
         "number": _subjects(found.number, assumptions),
         "lengths": _lengths(found.residual_lengths, plan),
         "far": _far(found.far, plan),
+        "reached": _reached(found.reached, assumptions),
         "moments": _moments(found.covariate_moments, assumptions.number_of_covariates),
         "plan": plan,
         "guarantee": ReleaseGuarantee(
@@ -346,6 +349,16 @@ def _far(given, plan):
     if number != (given is not None) or (number and LOSS_LATTICE * given % 1):
         raise _refused("far", "it is not that of its stages")
     return given
+
+
+def _reached(given, assumptions):
+    """Lengths of the parts of a state, in radii of the support; none after no step."""
+    if given is None:
+        return None
+    number = 1 + assumptions.number_of_covariates
+    if len(given) != number or not all(0.0 <= each < np.inf for each in given):
+        raise _refused("reached", "it is not a length for each part of a state")
+    return np.array(given)
 
 
 def _moments(given, covariates):

@@ -63,6 +63,8 @@ class Release:
     far : float, optional
         Noisy number of subjects, by the parts of their records, whose residual is longer than
         `geodp_release.stages.far.far_away` times the last length.
+    reached : ndarray, shape (1 + k,), optional
+        See `geodp_release.draw.Released`: what `doubts` go by.
     """
 
     footpoint: np.ndarray
@@ -73,12 +75,14 @@ class Release:
     plan: ReleasePlan
     guarantee: ReleaseGuarantee
     far: float | None = None
+    reached: np.ndarray | None = None
 
     @classmethod
     def of(cls, plan, found, guarantee):
         """The release of a plan whose stages released `geodp_release.draw.Released`."""
         state, kept = found.state, (found.number, found.moments, found.lengths)
-        return cls(state[0], state[1:], *kept, plan.path(found.lengths), guarantee, found.far)
+        others = plan.path(found.lengths), guarantee, found.far, found.reached
+        return cls(state[0], state[1:], *kept, *others)
 
     @property
     def shooting_vector(self) -> np.ndarray:
@@ -316,7 +320,9 @@ class Release:
         """
         found, rng = self._agreeing
         typical = np.broadcast_to(found.typical, len(found.truth))
-        away = np.linalg.norm(found.state, axis=-1) / found.radii
+        away = found.reached
+        if away is None:
+            away = np.linalg.norm(found.state, axis=-1) / found.radii
         errors = bands.sampled_errors(found, rng)
         return typical, errors, away, found.far, found.covariates.matrix
 

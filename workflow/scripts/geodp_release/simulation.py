@@ -323,7 +323,7 @@ def _estimates_at_levels(dim, covariates, coordinates):
 # Attributes of `FlatReleases` that may have an entry for each release.
 EACH = (
     *("truth", "state", "deviates", "moments", "weight", "typical", "covariance"),
-    *("doublings", "length", "far", "last_level", "counted"),
+    *("reached", "doublings", "length", "far", "last_level", "counted"),
 )
 
 
@@ -346,6 +346,8 @@ class FlatReleases:
         Of each release in means, which are of the choices' own probabilities then.
     tails : float
         Part of the choices that are drawn with flatter probabilities, to see what rarely fails.
+    reached : ndarray, shape (releases, 1 + k), optional
+        See `geodp_release.draw.Released`.
     covariance : ndarray, shape (releases, 1 + k, 1 + k), optional
         See `geodp_release.stages.NoisyStep.change`.
     uncertainty : ndarray, shape (k (k + 3) / 2,), optional
@@ -376,6 +378,7 @@ class FlatReleases:
     weight: np.ndarray
     tails: float
     typical: Any
+    reached: np.ndarray | None = None
     covariance: np.ndarray | None = None
     uncertainty: np.ndarray | None = None
     last_level: Any = None

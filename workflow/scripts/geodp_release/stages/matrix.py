@@ -185,8 +185,8 @@ class MatrixStage(MeasuresMoments, NoisyStep):
         moments, means = self._measured(matrix, sums, np.array(before.number), assumptions)
         found = replace(before, moments=moments, uncertainty=self.uncertainty(assumptions))
         change, covariance = self.change(means, found, assumptions, unit)
-        state = moved(assumptions, before.state, unit * change)
-        return replace(found, state=state, covariance=covariance)
+        state, reached = moved(assumptions, before.state, unit * change)
+        return replace(found, state=state, reached=reached, covariance=covariance)
 
     def prepare(self, releases):
         shifts = level_of(releases.scales_at_nodes, 1.0)

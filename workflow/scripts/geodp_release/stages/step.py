@@ -70,8 +70,8 @@ class NoisyStep(Stage):
         means = absolute.noisy_means(assumptions, records, before, bits)
         means = before.coordinates.back @ means / unit
         change, covariance = self.change(means, before, assumptions, unit)
-        state = moved(assumptions, before.state, unit * change)
-        return replace(before, state=state, covariance=covariance)
+        state, reached = moved(assumptions, before.state, unit * change)
+        return replace(before, state=state, reached=reached, covariance=covariance)
 
     def _units(self, releases):
         """The unit (releases, 1, 1) of the step in each release."""
@@ -100,9 +100,10 @@ class NoisyStep(Stage):
         """Simulated releases after the step for noisy means."""
         change, covariance = self.change(noisy, releases, releases.assumptions, unit)
         state = releases.state + unit * change
-        length = np.linalg.norm(state, axis=-1, keepdims=True)
-        state = state * np.minimum(1.0, releases.radii[:, None] / np.maximum(length, 1e-300))
-        return replace(releases, state=state, covariance=covariance, last_level=last_level)
+        reached = np.linalg.norm(state, axis=-1) / releases.radii
+        state = state / np.maximum(reached, 1.0)[..., None]
+        found = replace(releases, state=state, reached=reached, covariance=covariance)
+        return replace(found, last_level=last_level)
 
     def fitted(self, releases, clean=None, coordinates=None):
         """With the prior in given `ClippingCoordinates`, or in those of these releases."""
@@ -206,7 +207,7 @@ def _spread_by_moments(deviations, covariance):
 def moved(assumptions, state, change):
     """The state (1 + k, *point_shape) after a step, brought back to the support.
 
-    The step has the coordinates ``change`` (1 + k, dim).
+    And what it `reached` (1 + k,).  The step has the coordinates ``change`` (1 + k, dim).
     """
     manifold = assumptions.manifold
     p, *vectors = state
@@ -221,15 +222,15 @@ def moved(assumptions, state, change):
     ]
     away = manifold.log(assumptions.centre, end)
     distance = float(manifold.norm(assumptions.centre, away))
+    reached = [distance, *(float(manifold.norm(end, v)) for v in vectors)]
     if distance > assumptions.footpoint_radius:
         shorter = (1.0 - 1e-12) * assumptions.footpoint_radius / distance
         inside = manifold.exp(assumptions.centre, away * shorter)
         vectors = [manifold.transport_to(end, inside, v) for v in vectors]
         end = inside
-    for index, (v, longest) in enumerate(zip(vectors, lengths, strict=True)):
-        length = float(manifold.norm(end, v))
-        vectors[index] = v * min(1.0, (1.0 - 1e-12) * longest / max(length, 1e-300))
-    return np.stack([end, *vectors])
+    shorter = np.minimum(1.0, (1.0 - 1e-12) * lengths / np.maximum(reached[1:], 1e-300))
+    vectors = [v * each for v, each in zip(vectors, shorter, strict=True)]
+    return np.stack([end, *vectors]), reached / radii
 
 
 def _shortened(vector, limit):
