@@ -616,7 +616,7 @@ def test_without_noise_a_matrix_leads_to_least_squares(manifold, reach, monkeypa
     assumptions = assumed(manifold, 61, covariate_range=((-0.5, 0.5),) * 2)
     rng, origin, size = np.random.default_rng(11), assumptions.support.origin, (3, manifold.dim)
     x = rng.beta(2.0, 5.0, (61, 2)) - 0.5
-    true = moved(assumptions, origin, 0.1 / np.sqrt(manifold.dim) * rng.normal(size=size))
+    true, _ = moved(assumptions, origin, 0.1 / np.sqrt(manifold.dim) * rng.normal(size=size))
     clean = manifold.ends(true[0], true[1:], x)
     points = manifold.exp(clean, 1e-3 / np.sqrt(manifold.dim) * manifold.random_tangent(rng, clean))
     records = subject_records(assumptions, x, points, ONE_EACH)
@@ -628,7 +628,7 @@ def test_without_noise_a_matrix_leads_to_least_squares(manifold, reach, monkeypa
     weights = 1.0 / np.maximum(long, reach)
     residuals = manifold.coordinates(origin[0], manifold.log(origin[0], points))
     expected = np.linalg.lstsq(weights * rows, weights * residuals)[0]
-    np.testing.assert_allclose(found, moved(assumptions, origin, expected), atol=1e-6)
+    np.testing.assert_allclose(found, moved(assumptions, origin, expected)[0], atol=1e-6)
     # To first order in curved space that is the fit.
     assert np.max(manifold.dist(manifold.ends(found[0], found[1:], x), clean)) < 3e-3
 
@@ -640,5 +640,9 @@ def test_a_step_stays_in_the_support(manifold, size):
     rng = np.random.default_rng(13)
     (state,) = states_of(assumptions, 1)
     for _ in range(5):
-        state = moved(assumptions, state, size * rng.normal(size=(2, manifold.dim)))
+        state, reached = moved(assumptions, state, size * rng.normal(size=(2, manifold.dim)))
         assert assumptions.support.contains(state[None])[0]
+        p, vector = state
+        lengths = [manifold.dist(assumptions.centre, p), manifold.norm(p, vector)]
+        kept = np.minimum(reached, 1.0) * assumptions.support.radii
+        np.testing.assert_allclose(lengths, kept, rtol=1e-6)

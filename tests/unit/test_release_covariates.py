@@ -587,7 +587,7 @@ def test_coefficients_are_those_of_predictions_and_their_intervals_hold():
 
 
 def test_doubts_say_what_to_change_and_withhold_bands():
-    plan = quick(assumed(manifold := geodp.Sphere(2), 1))
+    plan = quick(assumed(geodp.Sphere(2), 1))
     looks = ScaleStage(1, share=0.75), FarStage(1)
     data, public = cohort(plan.assumptions), replace(plan.assumptions, residual_scale=None)
     stages = *plan.stages, *looks
@@ -596,14 +596,10 @@ def test_doubts_say_what_to_change_and_withhold_bands():
     assert made.doubts() == []
     assert made.share_far_away < 0.1
     assert "three quarters of the residuals are shorter than" in made.found()[0]
-    centre, p, [vector] = plan.assumptions.centre, made.footpoint, made.shooting_vectors
-    away, grid = manifold.log(centre, p), length_grid(plan.assumptions)
-    end = manifold.exp(centre, 0.5 / manifold.norm(centre, away) * away)
-    at_end = manifold.transport(p, manifold.log(p, end), vector)
-    longest = 0.6 / manifold.norm(p, vector) * vector
+    grid = length_grid(plan.assumptions)
     for key, parts in (
-        ("another centre", {"footpoint": end, "shooting_vectors": at_end[None]}),
-        ("a larger shooting_vector_length", {"shooting_vectors": longest[None]}),
+        ("another centre", {"reached": np.array([1.1, 0.5])}),
+        ("a larger shooting_vector_length", {"reached": np.array([0.5, 1.1])}),
         ("a larger footpoint_radius", {"lengths": (grid[0],)}),
         ("a smaller footpoint_radius", {"lengths": (grid[-1],)}),
         ("far from the geodesic", {"far": 0.2 * made.number}),
@@ -613,6 +609,10 @@ def test_doubts_say_what_to_change_and_withhold_bands():
         assert key in said
         assert said in str(doubtful).replace("\n    ", " ")
         assert np.all(np.isnan(doubtful.band([12.0])))
+    # What noise leads as far, of a step or of a look, is no doubt.
+    weak = replace(plan, stages=(*(replace(each, budget=0.05) for each in stages[:-1]), stages[-1]))
+    for parts in ({"reached": np.array([1.05, 1.1])}, {"lengths": (grid[0],)}):
+        assert replace(made, plan=weak, **parts).doubts() == []
 
 
 # The command and the estimator

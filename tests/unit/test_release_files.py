@@ -116,7 +116,7 @@ def test_what_is_loaded_is_what_was_saved(name, budget, neighbours, tmp_path):
     release.save(path)
     assert os.listdir(tmp_path) == ["release.json"]
     found = Release.load(path)
-    for array in ("footpoint", "shooting_vectors", "moments"):
+    for array in ("footpoint", "shooting_vectors", "moments", "reached"):
         assert bits(getattr(found, array)) == bits(getattr(release, array))
     assert (found.number, found.far) == (release.number, release.far)
     given, assumptions = release.plan.assumptions, found.plan.assumptions

@@ -13,7 +13,6 @@ from geodp_release.accounting import UNITS
 from geodp_release.bands import DOUBLINGS, agreeing_releases, moments_stage, sampled_errors
 from geodp_release.contributions import shares_within
 from geodp_release.coordinates import ClippingCoordinates
-from geodp_release.doubts import is_at_edge
 from geodp_release.draw import Released
 from geodp_release.moments import moment_matrix
 from geodp_release.simulation import (
@@ -148,15 +147,3 @@ def test_simulated_releases_know_what_is_unknown_of_moments_and_scales():
     assert np.all(found.uncertainty > 0.0)
     # And how much longer residuals may be at one end.
     assert np.std(found.doublings) == pytest.approx(DOUBLINGS / np.sqrt(3.0), rel=0.1)
-
-
-def test_an_edge_is_as_near_as_the_error_of_a_release():
-    """Few simulated releases are as long as one whose truth is inside, and noise is small."""
-    simulated = np.linspace(0.0, 0.9, 100)
-    assert not is_at_edge(simulated, 0.005, 0.97, 0.005)
-    assert is_at_edge(simulated, 0.005, 0.995, 0.005)
-    assert is_at_edge(simulated, 0.02, 0.97, 0.005)
-    # Where noise takes many to the edge it says nothing to be there.
-    often = np.append(simulated, np.ones(10))
-    assert not is_at_edge(often, 0.2, 1.0, 0.005)
-    assert is_at_edge(often, 0.005, 1.0, 0.005)

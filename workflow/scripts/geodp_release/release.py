@@ -156,8 +156,8 @@ class Release:
     def doubts(self) -> list[str]:
         """Sentences that say which public input to change next time; bands are withheld then."""
         state = np.stack([self.footpoint, *self.shooting_vectors])
-        typical, errors, away, far, _ = self._simulated
-        return doubts(self, state, away, errors, typical, far)
+        typical, _, away, far, _ = self._simulated
+        return doubts(self, state, away, typical, far)
 
     def coefficients(
         self, level: float = bands.LEVELS[-1], at: ArrayLike | None = None
@@ -321,7 +321,7 @@ class Release:
         found, rng = self._agreeing
         typical = np.broadcast_to(found.typical, len(found.truth))
         away = found.reached
-        if away is None:
+        if self.reached is None:
             away = np.linalg.norm(found.state, axis=-1) / found.radii
         errors = bands.sampled_errors(found, rng)
         return typical, errors, away, found.far, found.covariates.matrix
