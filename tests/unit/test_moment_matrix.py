@@ -143,6 +143,10 @@ def test_a_lone_eigenvalue_is_brought_back(rng, noise):
     best = true * vectors[0, -1] ** 2
     middle = np.trace(noisy) / size
     assert values[-1] - max(middle, 0.0) == pytest.approx(best, rel=0.05)
+    # What it has of the trace the others have not.
+    ones = noisy + true * np.eye(size)
+    kept, _ = shrunk(ones, noise.deviation(size), noise.pole(size), keeps_trace=True)
+    assert np.trace(kept) == pytest.approx(np.trace(ones))
 
 
 @pytest.mark.parametrize("limit", [0.1, 0.2, 0.4, 0.8])

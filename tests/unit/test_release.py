@@ -226,15 +226,17 @@ def test_a_release_holds_nothing_else_of_the_data(capfd, caplog):
         "plan",
         "guarantee",
         "far",
+        "reached",
     ]
     assert set(vars(one)) == set(names)
     assert one.guarantee == other.guarantee
     assert one.number == other.number == NUMBER
     assert one.plan is PLAN
-    # Covariance and uncertainty are functions of the plan and of noisy moments.
+    # Covariance and uncertainty are functions of the plan and of noisy moments, and what a step
+    # reached is one of its noisy sums.
     names = [field.name for field in fields(Released)]
     expected = ["state", "number", "moments", "covariance", "uncertainty", "lengths", "far"]
-    assert names == expected
+    assert names == [*expected, "reached"]
     captured = capfd.readouterr()
     assert captured.out + captured.err + caplog.text == ""
 

@@ -159,8 +159,10 @@ def slopes_from(noisy, k, noise, unit):
     return np.transpose(slopes)
 
 
-def shrunk(noisy, deviation, pole):
+def shrunk(noisy, deviation, pole, keeps_trace=False):
     """Noisy matrices (..., k, k), eigenvalues shrunk to their mean, and deviations that are left.
+
+    If it ``keeps_trace`` those within the noise become what the others leave of the trace.
 
     The noise's spectrum has the R-transform ``V z / (1 - (pole z)^2)``, V the square of the
     deviation times the size: that of a difference of Marchenko-Pastur distributions, or of a
@@ -187,7 +189,12 @@ def shrunk(noisy, deviation, pole):
     least = np.where(np.abs(apart) > seen[-1], np.abs(apart), least)
 
     kept = 1.0 - (k + 1) * variance / np.maximum(np.sum(apart**2, axis=-1), 1e-300)
-    new = np.maximum(middle + np.sign(apart) * least, 0.0)[..., None, :]
+    moved = np.sign(apart) * least
+    if keeps_trace:
+        inside = least == 0.0
+        count = np.maximum(np.sum(inside, axis=-1, keepdims=True), 1)
+        moved = np.where(inside, -np.sum(moved, axis=-1, keepdims=True) / count, moved)
+    new = np.maximum(middle + moved, 0.0)[..., None, :]
     found = (vectors * new) @ np.swapaxes(vectors, -1, -2)
     return found, deviation * np.sqrt(np.maximum(kept, 1e-3))
 

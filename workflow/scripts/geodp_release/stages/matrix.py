@@ -157,7 +157,7 @@ class MatrixStage(MeasuresMoments, NoisyStep):
         pole = 0.0
         if self.unit == PURE:
             pole = deviation * len(widths) / np.sqrt(2.0 * (self._size(assumptions) + 1))
-        return unit * shrunk(products / unit, deviation, pole)[0]
+        return unit * shrunk(products / unit, deviation, pole, keeps_trace=True)[0]
 
     def _vectors(self, assumptions):
         """Function of covariates (n, k) and residuals, of length one at most, to z in its unit."""
