@@ -15,8 +15,9 @@ from geodp_release.stages import FarStage
 # Before a doubt.
 WITHHELD = "No band is drawn:"
 
-# Probability of a false doubt where all is right.
-RARE = 0.015
+# Probability of a false doubt about parts of a state or residuals where all is right, and of one
+# about records far away.
+RARE, RARELY_FAR = 0.01, 0.005
 
 # Probability of a residual scale off the range that is planned for that makes a doubt.
 CERTAIN = 0.95
@@ -49,8 +50,7 @@ def doubts(release, state, simulated, typical, far):
         away = [manifold.dist(assumptions.centre, footpoint)]
         away += [manifold.norm(footpoint, vector) for vector in vectors]
         parts = np.array(away, dtype=float) / assumptions.support.radii
-    # For each part, for residuals, and for records far away.
-    rare = RARE / (2 + len(state))
+    rare = RARE / (1 + len(state))
     # With noise a release whose truth is inside may be led out, which few simulated ones are.
     edges = parts > np.maximum(np.quantile(simulated, 1.0 - rare, axis=0), 1.0)
     # A ball that is the whole space has no edge.
@@ -90,7 +90,9 @@ def doubts(release, state, simulated, typical, far):
                 "next time."
             )
     # A last length that is far too short, which is rare, leaves most records far from it.
-    if far is not None and release.far > max(FAR * release.number, np.quantile(far, 1.0 - rare)):
+    if far is not None and release.far > max(
+        FAR * release.number, np.quantile(far, 1.0 - RARELY_FAR)
+    ):
         found.append(
             "Many records lie far from the geodesic, where most do not: look for groups of "
             "subjects that want a release each, or give a larger footpoint_radius next time."

@@ -320,10 +320,11 @@ class Release:
         """
         found, rng = self._agreeing
         typical = np.broadcast_to(found.typical, len(found.truth))
-        away = found.reached
-        if self.reached is None:
-            away = np.linalg.norm(found.state, axis=-1) / found.radii
-        errors = bands.sampled_errors(found, rng)
+        errors, led = bands.sampled_errors(found, rng), found.state
+        if self.reached is not None:
+            # With the chance of the sample, which simulated steps do not have.
+            led = led * np.maximum(found.reached, 1.0)[..., None] + (errors - found.errors)
+        away = np.linalg.norm(led, axis=-1) / found.radii
         return typical, errors, away, found.far, found.covariates.matrix
 
     def save(self, path: str | Path) -> None:
