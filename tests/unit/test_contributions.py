@@ -633,10 +633,11 @@ def test_without_noise_a_matrix_leads_to_least_squares(manifold, reach, monkeypa
     assert np.max(manifold.dist(manifold.ends(found[0], found[1:], x), clean)) < 3e-3
 
 
-@pytest.mark.parametrize("size", [1.0, 1e300])
+@pytest.mark.parametrize(("size", "radius"), [(1.0, 0.6), (1e300, 0.6), (3.0, None)])
 @pytest.mark.filterwarnings("error")
-def test_a_step_stays_in_the_support(manifold, size):
-    assumptions = assumed(manifold, 4)
+def test_a_step_stays_in_the_support(manifold, size, radius):
+    vectors = radius and 2.0 * radius
+    assumptions = assumed(manifold, 4, footpoint_radius=radius, shooting_vector_length=vectors)
     rng = np.random.default_rng(13)
     (state,) = states_of(assumptions, 1)
     for _ in range(5):

@@ -22,20 +22,19 @@ RARE, RARELY_FAR = 0.01, 0.005
 # Probability of a residual scale off the range that is planned for that makes a doubt.
 CERTAIN = 0.95
 
-# A last length is off that range in any case if it is so many times the longest root mean square.
+# A last length is off that range as well if it is so many times the longest root mean square.
 LONG = 2.0
 
 # Share of records far away above which there is a doubt, unless simulated ones exceed it as often.
 FAR = 0.1
 
 
-def doubts(release, state, simulated, typical, far):
+def doubts(release, simulated, typical, far):
     """Doubts about a `Release`, one sentence each, that say what to change next time.
 
     Parameters
     ----------
     release : Release
-    state : ndarray, shape (1 + k, *point_shape)
     simulated : ndarray, shape (n, 1 + k)
         Lengths that the parts of simulated states reached, in units of the support's radii.
     typical : ndarray, shape (n,)
@@ -44,17 +43,11 @@ def doubts(release, state, simulated, typical, far):
         Their noisy numbers of records far away.
     """
     assumptions = release.plan.assumptions
-    manifold, (footpoint, *vectors) = assumptions.manifold, state
-    parts = release.reached
-    if parts is None:
-        away = [manifold.dist(assumptions.centre, footpoint)]
-        away += [manifold.norm(footpoint, vector) for vector in vectors]
-        parts = np.array(away, dtype=float) / assumptions.support.radii
-    rare = RARE / (1 + len(state))
+    rare = RARE / (1 + simulated.shape[1])
     # With noise a release whose truth is inside may be led out, which few simulated ones are.
-    edges = parts > np.maximum(np.quantile(simulated, 1.0 - rare, axis=0), 1.0)
+    edges = release.reached > np.maximum(np.quantile(simulated, 1.0 - rare, axis=0), 1.0)
     # A ball that is the whole space has no edge.
-    edges[0] &= assumptions.footpoint_radius < manifold.injectivity_radius
+    edges[0] &= assumptions.footpoint_radius < assumptions.manifold.injectivity_radius
     found = []
     if edges[0]:
         found.append(
@@ -62,7 +55,7 @@ def doubts(release, state, simulated, typical, far):
             "footpoint_radius next time."
         )
     for index in np.flatnonzero(edges[1:]):
-        which = f" of covariate {index + 1}" if len(vectors) > 1 else ""
+        which = f" of covariate {index + 1}" if len(edges) > 2 else ""
         found.append(
             f"The shooting vector{which} is as long as it may be: give a larger "
             "shooting_vector_length next time."

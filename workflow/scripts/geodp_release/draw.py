@@ -1,6 +1,7 @@
 """Private draws: the stages of a plan, run on records, with exact arithmetic and random bits."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,7 @@ class Released:
         Quantiles of residual lengths about states, in the order of their stages.
     far : float, optional
         Number of subjects, by the parts of their records, that lie far from the geodesic.
-    reached : ndarray, shape (1 + k,), optional
+    reached : ndarray, shape (1 + k,), or zero after no step
         How far from the centre, and how long, footpoint and shooting vectors were after the last
         step, in radii of the support, before they were brought back to it.
     """
@@ -40,7 +41,7 @@ class Released:
     uncertainty: np.ndarray | None = None
     lengths: tuple[float, ...] = ()
     far: float | None = None
-    reached: np.ndarray | None = None
+    reached: Any = 0.0
 
     @property
     def coordinates(self):

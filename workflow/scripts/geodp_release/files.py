@@ -35,7 +35,7 @@ from geodp_release.planning import ReleasePlan
 from geodp_release.simulation import length_grid
 from geodp_release.stages import FarStage, ScaleStage
 
-FORMAT = "geodp release 10"
+FORMAT = "geodp release 11"
 
 # A file that is longer takes more time than reading is worth.
 MOST_BYTES = 1 << 26
@@ -115,7 +115,7 @@ class ReleaseDocument(Section, **QUICK):
     covariate_moments: list[float]
     residual_lengths: list[float]
     far: float | None
-    reached: list[float] | None = None
+    reached: list[float]
     guarantee: dict
     plan: PlanDocument
 
@@ -200,7 +200,7 @@ def release_document(release):
         "covariate_moments": [float(each) for each in release.moments],
         "residual_lengths": [float(each) for each in release.lengths],
         "far": release.far,
-        "reached": None if release.reached is None else [float(each) for each in release.reached],
+        "reached": [float(each) for each in release.reached],
         "guarantee": {
             "words": release.guarantee.words(),
             "hypotheses": [vars(each) for each in release.guarantee.hypotheses],
@@ -352,11 +352,8 @@ def _far(given, plan):
 
 
 def _reached(given, assumptions):
-    """Lengths of the parts of a state, in radii of the support; none after no step."""
-    if given is None:
-        return None
-    number = 1 + assumptions.number_of_covariates
-    if len(given) != number or not all(0.0 <= each < np.inf for each in given):
+    """Lengths of the parts of a state, in radii of the support."""
+    if len(given) != 1 + assumptions.number_of_covariates or min(given) < 0.0:
         raise _refused("reached", "it is not a length for each part of a state")
     return np.array(given)
 

@@ -63,7 +63,7 @@ class Release:
     far : float, optional
         Noisy number of subjects, by the parts of their records, whose residual is longer than
         `geodp_release.stages.far.far_away` times the last length.
-    reached : ndarray, shape (1 + k,), optional
+    reached : ndarray, shape (1 + k,)
         See `geodp_release.draw.Released`: what `doubts` go by.
     """
 
@@ -75,14 +75,14 @@ class Release:
     plan: ReleasePlan
     guarantee: ReleaseGuarantee
     far: float | None = None
-    reached: np.ndarray | None = None
+    reached: np.ndarray | float = 0.0
 
     @classmethod
     def of(cls, plan, found, guarantee):
         """The release of a plan whose stages released `geodp_release.draw.Released`."""
         state, kept = found.state, (found.number, found.moments, found.lengths)
-        others = plan.path(found.lengths), guarantee, found.far, found.reached
-        return cls(state[0], state[1:], *kept, *others)
+        others = plan.path(found.lengths), guarantee, found.far
+        return cls(state[0], state[1:], *kept, *others, np.zeros(len(state)) + found.reached)
 
     @property
     def shooting_vector(self) -> np.ndarray:
@@ -155,9 +155,8 @@ class Release:
 
     def doubts(self) -> list[str]:
         """Sentences that say which public input to change next time; bands are withheld then."""
-        state = np.stack([self.footpoint, *self.shooting_vectors])
         typical, _, away, far, _ = self._simulated
-        return doubts(self, state, away, typical, far)
+        return doubts(self, away, typical, far)
 
     def coefficients(
         self, level: float = bands.LEVELS[-1], at: ArrayLike | None = None
@@ -320,10 +319,9 @@ class Release:
         """
         found, rng = self._agreeing
         typical = np.broadcast_to(found.typical, len(found.truth))
-        errors, led = bands.sampled_errors(found, rng), found.state
-        if self.reached is not None:
-            # With the chance of the sample, which simulated steps do not have.
-            led = led * np.maximum(found.reached, 1.0)[..., None] + (errors - found.errors)
+        errors = bands.sampled_errors(found, rng)
+        # With the chance of the sample, which simulated steps do not have.
+        led = found.state * np.maximum(found.reached, 1.0)[..., None] + (errors - found.errors)
         away = np.linalg.norm(led, axis=-1) / found.radii
         return typical, errors, away, found.far, found.covariates.matrix
 

@@ -346,7 +346,7 @@ class FlatReleases:
         Of each release in means, which are of the choices' own probabilities then.
     tails : float
         Part of the choices that are drawn with flatter probabilities, to see what rarely fails.
-    reached : ndarray, shape (releases, 1 + k), optional
+    reached : ndarray, shape (releases, 1 + k), or zero
         See `geodp_release.draw.Released`.
     covariance : ndarray, shape (releases, 1 + k, 1 + k), optional
         See `geodp_release.stages.NoisyStep.change`.
@@ -378,7 +378,7 @@ class FlatReleases:
     weight: np.ndarray
     tails: float
     typical: Any
-    reached: np.ndarray | None = None
+    reached: Any = 0.0
     covariance: np.ndarray | None = None
     uncertainty: np.ndarray | None = None
     last_level: Any = None

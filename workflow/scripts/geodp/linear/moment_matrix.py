@@ -162,7 +162,7 @@ def slopes_from(noisy, k, noise, unit):
 def shrunk(noisy, deviation, pole, keeps_trace=False):
     """Noisy matrices (..., k, k), eigenvalues shrunk to their mean, and deviations that are left.
 
-    If it ``keeps_trace`` those within the noise become what the others leave of the trace.
+    If it ``keeps_trace`` those within the noise become what the others leave of it, or zero.
 
     The noise's spectrum has the R-transform ``V z / (1 - (pole z)^2)``, V the square of the
     deviation times the size: that of a difference of Marchenko-Pastur distributions, or of a

@@ -86,7 +86,7 @@ class PointsStage(Stage):
         if self not in made:
             made[self] = self._choice(assumptions, records)
         states, choice = made[self]
-        return replace(before, state=states[choice.draw(bits)], covariance=None)
+        return replace(before, state=states[choice.draw(bits)], reached=0.0, covariance=None)
 
     def simulate(self, releases, rng):
         parts, number = [releases], len(releases.state)
@@ -94,7 +94,8 @@ class PointsStage(Stage):
             parts = [releases.drawn(slice(at, at + BLOCK)) for at in range(0, number, BLOCK)]
         found = zip(*(self._simulated(each, rng) for each in parts), strict=True)
         state, weight = map(np.concatenate, found)
-        return replace(releases, state=state, weight=weight, covariance=None, last_level=None)
+        kept = {"reached": 0.0, "covariance": None, "last_level": None}
+        return replace(releases, state=state, weight=weight, **kept)
 
     def _simulated(self, releases, rng):
         """States and weights after the choice."""

@@ -211,9 +211,8 @@ def moved(assumptions, state, change):
     """
     manifold = assumptions.manifold
     p, *vectors = state
-    lengths = np.ravel(assumptions.shooting_vector_length)
+    radii = np.append(assumptions.footpoint_radius, assumptions.shooting_vector_length)
     # No farther than across the support, so that nothing overflows.
-    radii = np.append(assumptions.footpoint_radius, lengths)
     change = [_shortened(each, 2.0 * radius) for each, radius in zip(change, radii, strict=True)]
     step, *turns = manifold.vector(manifold.frame(p), np.stack(change))
     end = manifold.exp(p, step)
@@ -222,15 +221,16 @@ def moved(assumptions, state, change):
     ]
     away = manifold.log(assumptions.centre, end)
     distance = float(manifold.norm(assumptions.centre, away))
-    reached = [distance, *(float(manifold.norm(end, v)) for v in vectors)]
     if distance > assumptions.footpoint_radius:
         shorter = (1.0 - 1e-12) * assumptions.footpoint_radius / distance
         inside = manifold.exp(assumptions.centre, away * shorter)
         vectors = [manifold.transport_to(end, inside, v) for v in vectors]
         end = inside
-    shorter = np.minimum(1.0, (1.0 - 1e-12) * lengths / np.maximum(reached[1:], 1e-300))
+    # Measured where they are shortened, as transports from far away lose digits.
+    reached = np.array([distance, *(float(manifold.norm(end, v)) for v in vectors)]) / radii
+    shorter = (1.0 - 1e-12) / np.maximum(reached[1:], 1.0 - 1e-12)
     vectors = [v * each for v, each in zip(vectors, shorter, strict=True)]
-    return np.stack([end, *vectors]), reached / radii
+    return np.stack([end, *vectors]), reached
 
 
 def _shortened(vector, limit):
