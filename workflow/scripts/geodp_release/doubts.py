@@ -44,7 +44,7 @@ def doubts(release, simulated, typical, far):
     """
     assumptions = release.plan.assumptions
     rare = RARE / (1 + simulated.shape[1])
-    # With noise a release whose truth is inside may be led out, which few simulated ones are.
+    # Noise may lead out what is inside, but few of these.  A choice among points leads nowhere.
     edges = release.reached > np.maximum(np.quantile(simulated, 1.0 - rare, axis=0), 1.0)
     # A ball that is the whole space has no edge.
     edges[0] &= assumptions.footpoint_radius < assumptions.manifold.injectivity_radius

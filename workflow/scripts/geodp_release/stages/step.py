@@ -207,7 +207,7 @@ def _spread_by_moments(deviations, covariance):
 def moved(assumptions, state, change):
     """The state (1 + k, *point_shape) after a step, brought back to the support.
 
-    And what it `reached` (1 + k,).  The step has the coordinates ``change`` (1 + k, dim).
+    And what it reached (1 + k,), as `Released` has it.  ``change`` has coordinates (1 + k, dim).
     """
     manifold = assumptions.manifold
     p, *vectors = state
