@@ -493,12 +493,13 @@ def test_landmarks_have_decimal_commas_and_may_be_below_zero(folder):
     Path("s.tps").write_text(Path("s.tps").read_text().replace(".png", "").replace(".", ","))
     _, points, _ = read_data(settings_of("s.tps", decimal=",", **choices))
     np.testing.assert_array_equal(points, expected)
-    # A code in an image alone, where no other number is below zero.
-    for away, missing in ((0.0, [0]), (-9.0, [])):
-        shapes = SHAPES.copy()
-        shapes[0] = [[-1.0, -1.0], [away, 0.0], [1.0, 5.0]]
-        _, points, _ = read_data(settings_of(as_tps(shapes), **choices))
-        assert np.flatnonzero(np.isnan(points).any(axis=1)).tolist() == missing
+    # Two numbers below zero are how tpsDig writes a missing landmark.
+    shapes = SHAPES.copy()
+    shapes[0], shapes[1, 2] = [[-1.0, 1.0], [9.0, 0.0], [1.0, -5.0]], -1.0
+    _, points, _ = read_data(settings_of(as_tps(shapes), **choices))
+    assert np.flatnonzero(np.isnan(points).any(axis=1)).tolist() == [1]
+    said = found_faults("s.tps", **choices)[0]
+    assert "specimen 2, value x3: it has two numbers below zero, as tpsDig marks" in said
 
 
 def test_what_a_cell_of_a_frame_holds_changes_no_other(folder):

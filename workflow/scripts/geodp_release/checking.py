@@ -99,10 +99,10 @@ def _of_table(settings, covariates, points, subjects):
     data = settings.data
     numbers, _ = table.read([*data.covariates, *columns])
     rows = tuple(row for row, _ in table.records(columns[:1]))
-    lines = faults_of(settings, covariates, points, subjects)
+    lines, joined = faults_of(settings, covariates, points, subjects), table.joined_rows()
     # Another program may be writing the file.
     if not len(rows) == len(points) == len(numbers):
-        return None, lines, [], []
+        return None, lines, joined, []
 
     def name_of(index):
         label = "" if data.is_one_each else f" (label {subjects[index]!r})"
@@ -113,8 +113,8 @@ def _of_table(settings, covariates, points, subjects):
         # A single one may be so, and the others as they should be.
         single = mistaken_shapes(settings.assumptions.manifold, points, name_of)
     except Exception as problem:  # records at which another reading fails
-        return rows, lines, [], [f"other readings could not be tried: {words_of(problem)}"]
-    return rows, lines, others, single
+        return rows, lines, joined, [f"other readings could not be tried: {words_of(problem)}"]
+    return rows, lines, joined + others, single
 
 
 def number_of_subjects(points, subjects):

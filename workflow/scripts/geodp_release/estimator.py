@@ -29,7 +29,13 @@ from geodp_release.ledger import Ledger
 from geodp_release.needed import MOST_NEEDED, planned, subjects_needed
 from geodp_release.release import release_geodesic
 from geodp_release.simulation import UNKNOWN
-from geodp_release.subjects import ONE_EACH, mapped_records, record_array, subject_records
+from geodp_release.subjects import (
+    ONE_EACH,
+    mapped_records,
+    record_array,
+    refuse_types,
+    subject_records,
+)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -384,6 +390,7 @@ def points_of(manifold, y):
 
 def unwrapped(values):
     """An array, where values are one or have one, or else a list of records."""
+    refuse_types(values)
     values = getattr(values, "to_numpy", lambda: values)()
     if not isinstance(values, np.ndarray | list | tuple) and hasattr(values, "__array__"):
         values = np.asarray(values)

@@ -214,8 +214,8 @@ def _rows(table):
                 )
             elif end > start:
                 spans.append(
-                    f"{table.path}, row {last} spans lines {first} to {last}: a line break inside "
-                    f"quotes, column {column}, read as one record"
+                    f"{table.path}, row {last} spans lines {first} to {last}: a line break in a "
+                    f"cell of column {column}, read as one record"
                 )
             start = end
         if len(cells) < number or "".join(cells[number:]).strip():

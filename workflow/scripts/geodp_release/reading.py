@@ -81,10 +81,12 @@ def refuse_missing(settings, is_shown=False):
     """Refuse a table that is not there or has other columns, from what precedes its records.
 
     That is the header of a text, and what a Parquet, .npz or .mat file states of its columns: their
-    names, types and lengths.  See `table_of`.
+    names, types and lengths.  See `table_of`.  Of the records alone that their labels lost digits.
     """
     if settings.data.source == "table":
-        table_of(settings, is_shown)
+        table, _ = table_of(settings, is_shown)
+        if not settings.data.is_one_each:
+            table.refuse_lost(settings.data.subject)
 
 
 def table_of(settings, is_shown=False):

@@ -9,10 +9,13 @@ import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Number
+from threading import RLock
 
 import numpy as np
 
+from geodp.data.cells import are_lost, no_numbers
 from geodp.errors import DataError
+from geodp_release.contributions import chunk_size
 
 # Says that no two records are of one subject.
 ONE_EACH = "one record each"
@@ -24,8 +27,8 @@ FARTHEST, FARTHEST_CURVED = 1e100, 100.0
 # Types of records that are numbers as they are.
 NUMBERS = (float, int, np.float64)
 
-# Records whose points are looked at together.
-CHUNK = 1 << 16
+# Held while warnings are hidden, which they are from all threads at once.
+QUIET = RLock()
 
 
 @dataclass(frozen=True)
@@ -103,13 +106,18 @@ def _grouped(subjects, number):
 
     A record without a label has the index and the place -1.
     """
-    labels = getattr(subjects, "to_numpy", lambda: subjects)()
+    given = getattr(subjects, "to_numpy", lambda: subjects)()
     try:
-        labels = list(labels)
+        labels = list(given)
     except TypeError:
         labels = None
     if labels is None or len(labels) != number:
         raise DataError("subjects and covariates do not go together: name one subject a record")
+    if isinstance(given, np.ndarray) and given.dtype.kind in "fc" and are_lost(given):
+        raise DataError(
+            "subjects are floating-point numbers so large that different whole numbers become the "
+            "same one: give labels as text, or as whole numbers none of which is missing"
+        )
     if labels and all(isinstance(label, list | np.ndarray) for label in labels):
         raise DataError("subjects has several values a record: give one label for each record")
     seen: dict = {}
@@ -147,26 +155,39 @@ def label_key(label):
 
 def mapped_records(assumptions, covariates, points):
     """Scaled covariates, points of the manifold, which records have both, and given covariates."""
-    manifold = assumptions.manifold
+    manifold, size = assumptions.manifold, chunk_size(assumptions.subjects)
     y = record_array(points, manifold.point_shape, manifold.dtype)
-    given = x = _covariates(assumptions, covariates, len(y))
-    if len(x) != len(y):
+    given = _covariates(assumptions, covariates, len(y))
+    if len(given) != len(y):
         raise DataError(f"{manifold.name}: give as many points as covariates")
-    valid = assumptions.usable(x)
-    has = valid[:, None]
-    x = np.where(has, assumptions.scaled(np.where(has, x, assumptions.middles)), 0.0)
+    x, valid = np.zeros(given.shape), np.zeros(len(y), dtype=bool)
+    # Always so many at once, of which the last are padding: how many records there are may be
+    # private, and changes how others are rounded.
+    places = np.empty((size, given.shape[1]))
+    arrays = np.empty((size, *manifold.point_shape), dtype=manifold.dtype)
+    for start in range(0, len(y), size):
+        some = slice(start, start + size)
+        number = len(y[some])
+        places[:], arrays[:] = assumptions.middles, assumptions.centre
+        places[:number], arrays[:number] = given[some], y[some]
+        found = _mapped(assumptions, places, arrays)
+        x[some], y[some], valid[some] = (each[:number] for each in found)
+    return x, y, valid, given
+
+
+def _mapped(assumptions, given, arrays):
+    """Scaled covariates, points of the manifold, and which records have both."""
+    manifold, centre = assumptions.manifold, assumptions.centre
     lower = min(manifold.curvature_bounds[0], 0.0)
     farthest = FARTHEST if lower == 0.0 else FARTHEST_CURVED / np.sqrt(-lower)
-    for start in range(0, len(y), CHUNK):
-        some = slice(start, start + CHUNK)
-        with np.errstate(all="ignore"):
-            usable = manifold.are_points(y[some])
-            safe = np.where(manifold.expand(usable), y[some], assumptions.centre)
-            safe = manifold.project(safe)
-            away = manifold.dist(assumptions.centre, safe)
-        valid[some] &= usable & (away <= farthest)
-        y[some] = np.where(manifold.expand(valid[some]), safe, assumptions.centre)
-    return x, y, valid, given
+    with np.errstate(all="ignore"):
+        has = assumptions.usable(given)
+        x = assumptions.scaled(np.where(has[:, None], given, assumptions.middles))
+        usable = manifold.are_points(arrays)
+        safe = manifold.project(np.where(manifold.expand(usable), arrays, centre))
+        usable &= manifold.are_told(centre, safe) & (manifold.dist(centre, safe) <= farthest)
+    y = np.where(manifold.expand(has & usable), safe, centre)
+    return np.where(has[:, None], x, 0.0), y, has & usable
 
 
 def _covariates(assumptions, values, number):
@@ -184,6 +205,7 @@ def record_array(values, shape, dtype):
 
     Records of one number may come without an axis of their own.
     """
+    refuse_types(values)
     values = getattr(values, "to_numpy", lambda: values)()
     if isinstance(values, np.ndarray) and values.dtype.kind in "iufc":
         if not len(np.atleast_1d(values)):
@@ -219,10 +241,26 @@ def record_array(values, shape, dtype):
     return found
 
 
+def refuse_types(values):
+    """Refuse columns of pandas of a type of no numbers, such as dates: types are public.
+
+    Records of such a type would all be noise.  An array is read entry by entry.
+    """
+    if not hasattr(values, "iloc"):
+        return
+    kinds, names = values.dtypes, getattr(values, "columns", [getattr(values, "name", "")])
+    for name, kind in zip(names, kinds if hasattr(kinds, "iloc") else [kinds], strict=True):
+        if (unfit := no_numbers(kind)) is not None:
+            raise DataError(
+                f"column {name} of a data frame is of type {unfit}, and numbers are wanted: "
+                "convert it"
+            )
+
+
 @contextmanager
 def _silence():
     """A context without warnings, which a record might cause."""
-    with np.errstate(all="ignore"), warnings.catch_warnings():
+    with np.errstate(all="ignore"), QUIET, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 

@@ -4,7 +4,7 @@ A row is a record whatever is in it.  Each cell is converted by itself and what 
 becomes a number that is not finite, or no label: no record changes what becomes of others.
 
 Text is read by the csv module and not by pandas, which refuses or drops all rows for one of another
-length, and says no line numbers.
+length, says no line numbers, and lets any line break end a row.
 """
 
 import csv
@@ -17,11 +17,13 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from contextlib import contextmanager, nullcontext
 from functools import cache
+from numbers import Number
 from pathlib import Path
 
 import numpy as np
 import yaml
 
+from geodp.data.lines import end_of, marked, number_of_breaks, restored
 from geodp.data.messages import RecordFile, few
 from geodp.data.records import TableReading
 from geodp.errors import DataError
@@ -29,8 +31,8 @@ from geodp.errors import DataError
 # Numbers of more characters are not tried: reading them takes time, and no program writes them.
 LONGEST_NUMBER = 400
 
-# Characters that no text has: bytes that are no UTF-8 become U+DC80 to U+DCFF.
-END, RETURN = "\udc01", "\udc0d"
+# Behind the last line: a character that no text has.
+END = "\udc01"
 
 # Longest cell of text; the least of what every platform takes.
 LONGEST_CELL = 2**31 - 1
@@ -77,6 +79,25 @@ class Table(ABC):
                     f"are wanted: save it as {kind}, or name another {word}"
                 )
 
+    def refuse_lost(self, label):
+        """Refuse labels that are numbers too large for their type; see `are_lost`."""
+        if are_lost(self._types_of(label)):
+            word = self.source.field_word
+            raise DataError(
+                f"{self.path}, {word} {label}: labels are floating-point numbers so large that "
+                "different whole numbers become the same one (programs make them of whole numbers "
+                "where one is missing or has decimals, and databases of those of 128 bits): save "
+                "or read the labels as text"
+            )
+
+    def joined_rows(self):
+        """A sentence in a list on lines that are no rows, as they end otherwise than the header."""
+        return []
+
+    def _types_of(self, label):
+        """Labels in a type of their own, as an array, where the file has one."""
+        return np.empty(0, dtype=object)
+
     @abstractmethod
     def records(self, names):
         """Number of each record, and the texts in columns, empty for no value."""
@@ -86,14 +107,14 @@ class Table(ABC):
 
         NaN for an empty cell, infinite for what is no finite number; ``None`` for an empty label.
         """
-        numbers, labels = [], []
+        numbers, labels, names = [], [], self.numbered(columns)
         for _, texts in self.records([*columns, *([label] if label else [])]):
             if label:
                 labels.append(_label(texts.pop()))
             numbers.append(
-                [self._number(text, name) for text, name in zip(texts, columns, strict=True)]
+                [self._number(text, name) for text, name in zip(texts, names, strict=True)]
             )
-        found = np.array(numbers, dtype=float).reshape(len(numbers), len(columns))
+        found = np.array(numbers, dtype=float).reshape(len(numbers), len(names))
         return found, labels if label else None
 
     def _number(self, text, name):
@@ -114,8 +135,9 @@ class TextTable(Table):
     """A table of text: a header, and one record a row, as programs write and read them.
 
     Lines before the header that are empty or begin with ``#`` are passed over; after it every row
-    is a record, but for empty lines.  A quoted cell may hold line breaks.  Cells beyond the header
-    are ignored and those that a row lacks are empty.  A record's number is that of its last line.
+    is a record, but for empty lines.  Rows end as that of the header does: any other line break is
+    in a cell, and so is that one in quotes.  Cells beyond the header are ignored and those that a
+    row lacks are empty.  A record's number is that of its last line.
     """
 
     # Whether quotes are read strictly, cells that are very long are refused, and lines that begin
@@ -133,7 +155,7 @@ class TextTable(Table):
                 yield line
 
         with self._opened("") as text, _long_cells():
-            self._before, first = _header_line(text)
+            before, first = _header_line(text)
             header = [first]
             # A quoted name may hold line breaks.
             while "".join(header).count('"') % 2 and (line := text.readline()):
@@ -147,10 +169,11 @@ class TextTable(Table):
             raise DataError(f"{path}: its header is not UTF-8 text: save it as UTF-8")
         if not cells:
             raise DataError(f"{path}: the table is empty: give a header and one record a row")
-        # Rows end as the header's does: where that is "\n" programs leave "\r" in a cell unquoted.
-        end = taken[-1]
-        self._newline = "\n" if end.endswith("\n") and not end.endswith("\r\n") else ""
-        self.place = f"{path}, row {self._before + len(taken)}"
+        self._end = end_of(taken[-1], path)
+        ends_early = self._end == "\r" and taken[-1].endswith("\n")
+        self._start = len("".join([*before, *taken])) - ends_early
+        self._header_row = len(before) + len(taken)
+        self.place = f"{path}, row {self._header_row}"
         self.names = [name.strip() for name in cells]
         # Programs that write a comma after every value leave a last column without a name.
         while self.names and not self.names[-1]:
@@ -162,43 +185,55 @@ class TextTable(Table):
         A quote that is not closed is refused: the file is no table.  Programs that write quotes as
         CSV has them write no such file, whatever a record holds.
         """
-        return itertools.islice(self._lines(), 1, None)
+        limits = nullcontext() if self.is_checked else _long_cells()
+        with self._opened(self._end) as text, limits:
+            text.read(self._start)
+            self._line = self._header_row
+            reader = csv.reader(
+                self._marked(text), delimiter=self.delimiter, strict=self.is_checked
+            )
+            start = self._line + 1
+            for cells in reader:
+                if cells and cells[-1].endswith(END):
+                    if cells != [END]:
+                        raise self._unclosed(start, cells)
+                    return
+                cells = [restored(cell, self._end) for cell in cells]
+                # In a table of several columns a row of blanks alone is an empty line.
+                if cells and (len(cells) > 1 or cells[0].strip() or len(self.names) == 1):
+                    yield start, self._line, cells
+                start = self._line + 1
 
     def records(self, names):
         """Line of each record, its last one, and the texts in columns, empty for no value."""
         places = [self.names.index(name) for name in names]
         for _, line, cells in self.lines():
             number = len(cells)
-            texts = [cells[at].replace(RETURN, "\r") if at < number else "" for at in places]
-            yield line, texts
+            yield line, [cells[at] if at < number else "" for at in places]
+
+    def joined_rows(self):
+        """See `Table.joined_rows`."""
+        for first, last, cells in self.lines():
+            if len(cells) > len(self.names) and any(map(number_of_breaks, cells)):
+                return [
+                    f"{self.path}, lines {first} to {last} are one row, since they end otherwise "
+                    "than the header: save the file with line ends of one kind"
+                ]
+        return []
 
     def _opened(self, newline):
         return open(self.path, encoding=self._encoding, errors="surrogateescape", newline=newline)
 
-    def _lines(self):
-        """As `lines`, the header first."""
-        limits = nullcontext() if self.is_checked else _long_cells()
-        with self._opened(self._newline) as text, limits:
-            _, first = _header_line(text)
-            kept = RETURN if self._newline else "\r"
-            lines = (
-                "" if self.is_checked and line.startswith("#") else line.replace("\r", kept)
-                for line in itertools.chain([first], text, [] if self.is_checked else [END])
-            )
-            self._reader = csv.reader(lines, delimiter=self.delimiter, strict=self.is_checked)
-            last = self._before
-            for cells in self._reader:
-                start, last = last + 1, self._before + self._reader.line_num
-                if cells and cells[-1].endswith(END):
-                    if cells != [END]:
-                        raise self._unclosed(start, cells)
-                    return
-                # In a table of several columns a row of blanks alone is an empty line.
-                if cells and (len(cells) > 1 or cells[0].strip() or len(self.names) == 1):
-                    yield start, last, cells
+    def _marked(self, text):
+        """Lines for the csv module, which are counted; a quote that is open takes the last one."""
+        for line in text:
+            self._line += 1 + number_of_breaks(line.removesuffix(self._end))
+            yield "" if self.is_checked and line.startswith("#") else marked(line, self._end)
+        if not self.is_checked:
+            yield END
 
     def _unclosed(self, start, cells):
-        line = start + sum(cell.count("\n") for cell in cells[:-1])
+        line = start + sum(map(number_of_breaks, (restored(each, "\n") for each in cells[:-1])))
         is_named = len(cells) <= len(self.names)
         column = f", column {self.names[len(cells) - 1]}," if is_named else ""
         return DataError(
@@ -222,7 +257,6 @@ class CheckedText(TextTable):
                 f"{path}: it is not UTF-8 text ({problem}): save it as UTF-8"
             ) from problem
         super().__init__(path, reading)
-        self._newline = ""
 
     def lines(self):
         """As `TextTable.lines`; a row with another number of cells than the header is refused."""
@@ -232,15 +266,16 @@ class CheckedText(TextTable):
                 if not "".join(cells).strip():
                     continue
                 if len(cells) < number or "".join(cells[number:]).strip():
+                    one = ", as its lines end otherwise than the header" if last > first else ""
                     raise DataError(
                         f"{self.path}, row {last}: it has another number of columns than the "
-                        f"header's {number}: complete or remove the row"
+                        f"header's {number}{one}: complete or remove the row"
                     )
                 yield first, last, cells
         except csv.Error as problem:
-            row = self._before + self._reader.line_num
             raise DataError(
-                f"{self.path}, row {row}: it is not comma-separated text ({problem}): correct it"
+                f"{self.path}, row {self._line}: it is not comma-separated text ({problem}): "
+                "correct it"
             ) from problem
 
 
@@ -299,6 +334,10 @@ class ParquetTable(_ColumnTable):
         kind = _stored(self._schema.field(name).type)
         holds = _arrow_kind(kind)
         return None if holds == "number" or (is_label and holds) else str(kind)
+
+    def _types_of(self, label):
+        is_float = _is_floating(_stored(self._schema.field(label).type))
+        return self._loaded([label])[label].to_numpy() if is_float else super()._types_of(label)
 
     def _loaded(self, names):
         with self._opened() as file:
@@ -415,6 +454,9 @@ class ArrayTable(_ColumnTable):
         with self._opened(), np.load(self.path, allow_pickle=False) as file:
             return {name: file[name] for name in names}
 
+    def _types_of(self, label):
+        return self._loaded([label])[label]
+
     def _numbers(self, array):
         rows = array.reshape(len(array), math.prod(array.shape[1:]))
         parts = (rows.real, rows.imag) if np.iscomplexobj(rows) else (rows,)
@@ -512,16 +554,29 @@ class MatTable(ArrayTable):
 
 
 class _ValueTable(_ColumnTable):
-    """A table of columns with any values in them.  Labels are texts."""
+    """A table of columns with any values in them, each read by itself.  Labels are texts."""
 
     def _numbers(self, column):
-        return [[self._number(self._shown(each), "") for each in column]]
+        return [list(map(self._number_of, column))]
+
+    def _number_of(self, value):
+        """The number that a value is, as `_number`."""
+        try:
+            if isinstance(value, Number | np.bool_):
+                number = float(_real(value))
+                return number if np.isfinite(number) or np.isnan(number) else np.inf
+        except Exception:  # a number that is none of floating point, or an object of one's own
+            return np.inf
+        return self._number(self._shown(value), "")
 
     def _values(self, column):
         return list(map(_text, column))
 
     def _texts(self, column):
         return [[self._shown(each) for each in column]]
+
+    def _types_of(self, label):
+        return np.array([*self._loaded([label])[label], None], dtype=object)[:-1]
 
 
 class FrameTable(_ValueTable):
@@ -533,8 +588,17 @@ class FrameTable(_ValueTable):
         self.names = [_text(name).strip() for name in frame.columns]
 
     def _unfit(self, name, is_label):
-        kind = self._frame.iloc[:, self.names.index(name)].dtype
-        return str(kind) if not is_label and kind.kind in "mM" else None
+        return None if is_label else no_numbers(self._type(name))
+
+    def _type(self, name):
+        return _of_values(self._frame.iloc[:, self.names.index(name)].dtype)
+
+    def _types_of(self, label):
+        kind = self._type(label)
+        if kind.kind not in "fc":
+            return super()._types_of(label)
+        size = getattr(kind, "itemsize", 8)
+        return self._loaded([label])[label].to_numpy(dtype=f"{kind.kind}{size}", na_value=np.nan)
 
     def _loaded(self, names):
         return {name: self._frame.iloc[:, self.names.index(name)] for name in names}
@@ -650,20 +714,29 @@ class JoinedTable(Table):
             table.refuse_unfit(own, [label])
             numbers = [name for name in numbers if name not in own]
 
+    def refuse_lost(self, label):
+        """See `Table.refuse_lost`; of the labels of both tables."""
+        for table, own in zip(self._parts, self._labels, strict=True):
+            table.refuse_lost(own)
+
     def records(self, names):
         """Number of each record of the first table, and the texts in columns of both."""
-        (first, _), (label, _) = self._parts, self._labels
+        (first, second), (label, _) = self._parts, self._labels
         own = [name for name in names if name in first.names]
         others = [name for name in names if name not in first.names]
-        rows = self._joined(others)
-        empty = [""] * len(others)
+        rows, empty = self._joined(others), [""] * len(second.numbered(others))
         # An array stands for several texts.
-        counts = {name: len(first.numbered([name])) for name in own}
+        sources = [(name in own, len(self.numbered([name]))) for name in names]
         for number, (key, *texts) in first.records([label, *own]):
-            found = {name: [texts.pop(0) for _ in range(counts[name])] for name in own}
-            joined = rows.get(key, empty)
-            found |= {name: [text] for name, text in zip(others, joined, strict=True)}
-            yield number, [text for name in names for text in found[name]]
+            here, there = iter(texts), iter(rows.get(key, empty))
+            yield (
+                number,
+                [next(here if mine else there) for mine, count in sources for _ in range(count)],
+            )
+
+    def joined_rows(self):
+        """See `Table.joined_rows`; of both tables."""
+        return [each for table in self._parts for each in table.joined_rows()]
 
     def unmatched(self):
         """Labels of the first table that the second lacks, each with one that is alike or None."""
@@ -792,6 +865,12 @@ def _stored(kind):
     return kind.value_type if types.is_dictionary(kind) else kind
 
 
+def _is_floating(kind):
+    from pyarrow import types
+
+    return types.is_floating(kind)
+
+
 def _arrow_kind(kind):
     """What a type of Arrow holds: ``number``, ``text``, ``time``, ``bytes``, or ``None``."""
     from pyarrow import types
@@ -825,11 +904,13 @@ def _encoding(path):
 
 
 def _header_line(text):
-    """Number of lines before the header, and the header's first line; empty if there is none."""
-    for before, line in enumerate(text):
+    """Lines before the header, and the header's first line; empty if there is none."""
+    before: list = []
+    for line in text:
         if line.strip() and not line.startswith("#"):
             return before, line
-    return 0, ""
+        before.append(line)
+    return [], ""
 
 
 @contextmanager
@@ -842,6 +923,39 @@ def _long_cells():
         csv.field_size_limit(before)
 
 
+def no_numbers(kind):
+    """The type of an array or of a column of pandas, as text, if it is none of numbers."""
+    kind = _of_values(kind)
+    if isinstance(kind, np.dtype):
+        fits = kind.kind in "biufcO"
+    else:
+        from pandas.api.types import is_numeric_dtype
+
+        fits = is_numeric_dtype(kind)
+    return None if fits else str(kind)
+
+
+def _of_values(kind):
+    """A type, or that of the categories of pandas."""
+    return kind.categories.dtype if hasattr(kind, "categories") else kind
+
+
+def are_lost(labels):
+    """Whether labels, an array, are floating-point numbers too large to tell whole ones apart.
+
+    Where all are of one such type, if any of them is: whatever made that type of whole numbers has
+    made several the same.  Where each has a type of its own, if most are, so that none decides.
+    """
+    if labels.dtype.kind in "fc":
+        labels = labels[np.isfinite(labels)]
+        return bool(np.any(np.abs(labels) >= 2.0 ** (np.finfo(labels.dtype).nmant + 1)))
+    if labels.dtype.kind != "O":
+        return False
+    there = [each for each in labels.ravel().tolist() if _text(each)]
+    large = sum(isinstance(each, float) and 2.0**53 <= abs(each) < np.inf for each in there)
+    return 2 * large > len(there)
+
+
 def _label(value):
     """A label as it is, but ``None`` where it is missing or blank."""
     if isinstance(value, str | bytes):
@@ -849,9 +963,16 @@ def _label(value):
     return None if value != value else value
 
 
+def _real(value):
+    """A number of Python, in place of one of NumPy and of a complex one that is real."""
+    value = value.item() if isinstance(value, np.number | np.bool_) else value
+    return value.real if isinstance(value, complex) and value.imag == 0.0 else value
+
+
 def _text(value):
     """A value as the text of a cell; empty for None, NaN, and missing values of pandas."""
     try:
+        value = _real(value)
         if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
             return ""
         if isinstance(value, bytes):

@@ -13,12 +13,16 @@ import numpy as np
 
 from geodp.data.cells import Table
 from geodp.data.checks import MISSING_CODES
+from geodp.data.lines import end_of
 from geodp.data.messages import RecordFile
 from geodp.data.records import TableReading, finite_number
 from geodp.data.tables import landmark_columns
 from geodp.errors import DataError
 
 CENTROID_SIZE, OTHER_NUMBER = "centroid_size", " landmarks in place of "
+
+# In place of a landmark of a .tps file.
+NEGATIVE = "two numbers below zero, as tpsDig marks missing landmarks"
 
 # Of digitisers for a missing landmark, in both coordinates; NA and the like are no numbers.
 MISSING = {*MISSING_CODES, -999.0}
@@ -28,9 +32,11 @@ SECTIONS = "individuals landmarks dimensions names labels labelvalues rawpoints 
 
 
 class _LandmarkReading(TableReading):
-    """What is said of another number of landmarks, in place of its numbers."""
+    """What is said of another number of landmarks or of a missing one, in place of its numbers."""
 
     def fault(self, text, name):
+        if text == NEGATIVE:
+            return f"it has {text} (move the origin of specimens that lack none)"
         return f"it has {text}" if OTHER_NUMBER in text else super().fault(text, name)
 
 
@@ -46,6 +52,9 @@ class LandmarkFile(Table):
                 f"{path} holds landmarks: set the space to kendall, for planar shapes of them"
             )
         self.source = RecordFile(path, "specimen", "value")
+        with self._opened("") as text:
+            # Lines end as the first does, whatever is in a specimen.
+            self._end = end_of(next(filter(self._is_header, text), ""), path)
         self._columns = landmark_columns(landmarks)
         self.names = [*self._columns, CENTROID_SIZE, *self.fields]
 
@@ -89,8 +98,14 @@ class LandmarkFile(Table):
     def _specimens(self):
         """Pairs of texts of the landmarks of each specimen, and its fields."""
 
+    def _opened(self, newline):
+        return open(self.path, encoding="utf-8-sig", errors="surrogateescape", newline=newline)
+
+    def _is_header(self, line):
+        return bool(line.strip())
+
     def _lines(self, keep_blank=False):
-        with open(self.path, encoding="utf-8-sig", errors="surrogateescape") as text:
+        with self._opened(self._end) as text:
             for line in text:
                 if line.strip() or keep_blank:
                     yield line.strip()
@@ -130,11 +145,13 @@ class TpsFile(LandmarkFile):
             yield found
 
     def _pairs(self, landmarks):
-        """As of other files; -1 is a code in an image, where no other number is below 0."""
-        numbers = [self.reading.number(text, "") or 0.0 for pair in landmarks for text in pair]
-        if min((each for each in numbers if each != -1.0), default=0.0) >= 0.0:
-            landmarks = [pair if pair != ["-1", "-1"] else ["", ""] for pair in landmarks]
-        return super()._pairs(landmarks)
+        """As of other files; two numbers below zero are a missing landmark, as of tpsDig."""
+        return [
+            (NEGATIVE, "")
+            if all((self.reading.number(text, "") or 0.0) < 0.0 for text in pair)
+            else pair
+            for pair in super()._pairs(landmarks)
+        ]
 
 
 class NtsFile(LandmarkFile):
@@ -160,9 +177,12 @@ class NtsFile(LandmarkFile):
             )
         self._labelled, self._missing = (bool(found[2]), bool(found[4])), found[6]
 
+    def _is_header(self, line):
+        return line.strip()[:1] not in ("", '"', "'")
+
     def _content(self):
         # Comments stand before the header; below it a mark may begin a label.
-        return itertools.dropwhile(lambda line: line[0] in "\"'", self._lines())
+        return itertools.dropwhile(lambda line: not self._is_header(line), self._lines())
 
     def _specimens(self):
         _, *lines = self._content()
@@ -186,10 +206,18 @@ class NtsFile(LandmarkFile):
         found: list = []
         for end, line in enumerate(lines):
             if len(found) >= number:
-                return found, lines[end:]
+                lines = lines[end:]
+                break
             # Commas may be in labels.
             found += line.split()
-        return found, []
+        else:
+            lines = []
+        if len(found) != number:
+            raise DataError(
+                f"{self.path}: {number} labels do not end where their lines do, which have "
+                f"{len(found)} words: give each label without a blank in it, and none left out"
+            )
+        return found, lines
 
 
 class MorphologikaFile(LandmarkFile):

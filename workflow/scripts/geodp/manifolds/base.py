@@ -108,6 +108,13 @@ class Manifold(ABC):
         """Whether arrays (n, *point_shape) are points, each by itself; ndarray of bool, (n,)."""
         return np.array([self.invalid_reason(array) is None for array in arrays], dtype=bool)
 
+    def are_told(self, point, others):
+        """Which points (n, *point_shape), as seen from one, are told from no points; (n,).
+
+        Far above rounding, by a margin that the space has for points.
+        """
+        return np.ones(len(others), dtype=bool)
+
     def are_all_points(self, arrays):
         """Whether all arrays (n, *point_shape) are points; may be faster than `are_points`."""
         return bool(np.all(self.are_points(arrays)))

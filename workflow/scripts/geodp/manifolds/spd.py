@@ -18,14 +18,19 @@ def _symmetric(matrix):
     return 0.5 * (matrix + _transposed(matrix))
 
 
-# So few matrices LAPACK solves as fast as arithmetic on all at once.
-FEW = 4
+# Least ratio of the smallest eigenvalue of a matrix to the largest.  Rounding of entries moves the
+# smallest by some 1e-16 of the largest: four of its digits are left, and its sign is no chance.
+SINGULAR = 1e-12
+
+# How far a matrix is from symmetric, of its largest entry, if it was once in single precision.
+ASYMMETRY = 1e-6
 
 
 def _forward(factor, matrix):
     """``L^-1 matrix`` for a lower triangular L."""
     size = factor.shape[-1]
-    if size > 3 or matrix.size <= FEW * size**2:
+    # By size alone: two formulas round differently, and how many matrices there are may be private.
+    if size > 3:
         return np.linalg.solve(factor, matrix)
     # Small matrices, row by row: several times faster than LAPACK.
     rows: list = []
@@ -58,6 +63,17 @@ def symmetric_eigenvalues(matrix):
     size = np.where(first == 0.0, 1.0, first)
     second = (upper / size) * lower - (off / size) * off
     return np.stack([np.minimum(first, second), np.maximum(first, second)], axis=-1) + wrong
+
+
+def _are_even(matrices):
+    """Which matrices (..., m, m) are symmetric, but for what single precision loses."""
+    away = np.max(np.abs(matrices - _transposed(matrices)), axis=(-2, -1))
+    return away <= ASYMMETRY * np.max(np.abs(matrices), axis=(-2, -1))
+
+
+def _are_regular(values):
+    """Which matrices are positive definite, far above rounding, by ascending eigenvalues."""
+    return (values[..., 0] > 0.0) & (values[..., 0] >= SINGULAR * values[..., -1])
 
 
 def _eigen(matrix):
@@ -265,33 +281,30 @@ class SPD(SymmetricSpace):
     def invalid_reason(self, array):
         if not np.all(np.abs(array) < GREATEST):
             return f"an entry is not a number of size below {GREATEST:g}"
-        if not np.allclose(array, _transposed(array), rtol=1e-9, atol=0.0):
+        if not _are_even(array):
             away = np.abs(array - array.T)
             i, j = sorted(np.unravel_index(np.argmax(away), away.shape))
             pair = f"{array[i, j]:.6g} in row {i + 1} and {array[j, i]:.6g} in column {i + 1}"
             return f"the matrix is not symmetric, with {pair}"
-        smallest = float(symmetric_eigenvalues(_symmetric(array))[0])
-        if smallest <= 0.0:
-            return f"the matrix is not positive definite (smallest eigenvalue {smallest:.4g})"
+        values = symmetric_eigenvalues(_symmetric(array))
+        if not _are_regular(values):
+            least = f"smallest eigenvalue {values[0]:.4g}"
+            if values[0] < -ASYMMETRY * values[-1]:
+                return f"the matrix is not positive definite ({least})"
+            return (
+                f"the matrix is not positive definite up to rounding ({least}, less than "
+                f"{SINGULAR:g} of the largest, {values[-1]:.4g}; an average reference or fewer "
+                "samples than channels leave such, which a basis of its range or shrinkage mends)"
+            )
         return None
 
     def are_points(self, arrays):
         numbers = np.all(np.abs(arrays) < GREATEST, axis=(-2, -1))
         safe = np.where(self.expand(numbers), arrays, np.eye(self.size))
-        even = np.isclose(safe, _transposed(safe), rtol=1e-9, atol=0.0)
-        smallest = symmetric_eigenvalues(_symmetric(safe))[..., 0]
-        return numbers & np.all(even, axis=(-2, -1)) & (smallest > 0.0)
+        return numbers & _are_even(safe) & _are_regular(symmetric_eigenvalues(_symmetric(safe)))
 
-    def are_all_points(self, arrays):
-        if not np.all(np.abs(arrays) < GREATEST):
-            return False
-        if not np.allclose(arrays, _transposed(arrays), rtol=1e-9, atol=0.0):
-            return False
-        try:
-            np.linalg.cholesky(arrays)
-        except np.linalg.LinAlgError:
-            return super().are_all_points(arrays)
-        return True
+    def are_told(self, point, others):
+        return _are_regular(symmetric_eigenvalues(self._whiten(point, others)[0]))
 
     def frequencies(self, point, vector):
         values = symmetric_eigenvalues(self._whiten(point, vector)[0])
