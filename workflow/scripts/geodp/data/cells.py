@@ -284,6 +284,9 @@ class _ColumnTable(Table):
 
     first_row = 1
 
+    # Of its records, where some rows are none.
+    rows = None
+
     @abstractmethod
     def _loaded(self, names):
         """Columns by name, of the file's own kind."""
@@ -304,7 +307,8 @@ class _ColumnTable(Table):
         """Number of each record, and the texts in columns, empty for no value."""
         columns = self._loaded(names)
         texts = [each for name in names for each in self._texts(columns[name])]
-        yield from enumerate(map(list, zip(*texts, strict=True)), start=self.first_row)
+        rows = itertools.count(self.first_row) if self.rows is None else self.rows
+        yield from zip(rows, map(list, zip(*texts, strict=True)), strict=False)
 
     def read(self, columns, label=None):
         """Numbers in columns, and labels; see `Table.read`."""
@@ -539,6 +543,10 @@ class MatTable(ArrayTable):
             return super()._unfit(name, is_label)
         return f"an array of {axes} axes" if is_label and axes > 1 else None
 
+    def _types_of(self, label):
+        is_single = self._kinds[label] == "single"
+        return super()._types_of(label).astype(np.float32 if is_single else self._types[label])
+
     def _is_unclear(self, name):
         shape = self._shapes[name]
         is_either = len(shape) > 1 and 2 < self._usual == shape[0] == shape[-1]
@@ -613,12 +621,12 @@ class ExcelTable(_ValueTable):
     """A sheet of an Excel file (.xlsx).
 
     The first row with a value is the header, of which alone anything is read before the records;
-    rows after the last value are none.
+    rows without one are none.
     """
 
     def __init__(self, path, reading):
         super().__init__(path, reading)
-        self._rows = None
+        self._rows: list | None = None
         with self._sheet() as (sheet, others):
             rows = enumerate(sheet.iter_rows(values_only=True), start=1) if sheet else ()
             filled = ((row, cells) for row, cells in rows if any(map(_text, cells)))
@@ -664,9 +672,10 @@ class ExcelTable(_ValueTable):
     def _loaded(self, names):
         if self._rows is None:
             with self._sheet() as (sheet, _):
-                self._rows = list(sheet.iter_rows(min_row=self.first_row, values_only=True))
-            while self._rows and not any(map(_text, self._rows[-1])):
-                self._rows.pop()
+                found = enumerate(sheet.iter_rows(min_row=self.first_row, values_only=True))
+                filled = [each for each in found if any(map(_text, each[1]))]
+            self._rows = [cells for _, cells in filled]
+            self.rows = [self.first_row + place for place, _ in filled]
         # Rows may end before the header does.
         rows = [[*row, *[None] * len(self.names)] for row in self._rows]
         return {name: [row[self.names.index(name)] for row in rows] for name in names}

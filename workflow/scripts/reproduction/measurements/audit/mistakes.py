@@ -3,17 +3,20 @@
 Those of `PLANTS` lie between the file and the folder of a release: record and replay must see them.
 """
 
+import io
 import os
 import sys
 import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
 
+from geodp.data import cells, landmark_files
 from geodp.data.cells import TextTable
+from geodp.manifolds import spd
 from geodp_release import contributions, hypotheses, publish, release, subjects
 from geodp_release.assumptions import Assumptions
 from geodp_release.contributions import LATTICE, MATRIX_LATTICE
@@ -124,19 +127,16 @@ def same_sums():
 
 def lines_for_rows():
     """Each physical line is a record, so that a quoted line break makes several."""
-    lines = TextTable._lines
 
     def physical(table):
-        header = next(lines(table))
-        yield header
-        names = len(header[2])
-        with open(table.path, encoding="utf-8-sig", errors="surrogateescape") as text:
-            for number, line in enumerate(text, start=1):
-                if number > header[1] and line.strip():
-                    cells = line.rstrip("\r\n").split(table.delimiter)
-                    yield number, number, [cell.strip('"') for cell in cells[:names]]
+        with table._opened("") as text:
+            text.read(table._start)
+            for number, line in enumerate(io.StringIO(text.read(), newline=None), start=1):
+                if line.strip():
+                    cells = line.rstrip("\n").split(table.delimiter)[: len(table.names)]
+                    yield number, number, [cell.strip('"') for cell in cells]
 
-    return patch.object(TextTable, "_lines", physical)
+    return patch.object(TextTable, "lines", physical)
 
 
 def labels_without_ends():
@@ -246,6 +246,15 @@ def written_elsewhere():
     return knowing(note)
 
 
+@contextmanager
+def _patched(*parts):
+    """A context with several attributes replaced: objects, names and values."""
+    with ExitStack() as stack:
+        for each in parts:
+            stack.enter_context(patch.object(*each))
+        yield
+
+
 def ends_of_the_first_line():
     """Rows end as the first line does, though a quoted name of a column may hold another end."""
     made = TextTable.__init__
@@ -254,9 +263,92 @@ def ends_of_the_first_line():
         made(table, path, reading)
         with table._opened("") as text:
             line = next((each for each in text if each.strip() and each[0] != "#"), "")
-        table._newline = "\n" if line.endswith("\n") and not line.endswith("\r\n") else ""
+        table._end = cells.end_of(line, path)
 
     return patch.object(TextTable, "__init__", making)
+
+
+def any_break_ends_a_row():
+    """Any line break that is not in quotes ends a row."""
+    opened = TextTable._opened
+    return _patched(
+        (TextTable, "_opened", lambda table, newline: opened(table, "")),
+        (cells, "marked", lambda line, end: line),
+    )
+
+
+def any_break_ends_a_line_of_landmarks():
+    """Any line break ends a line in a file of landmarks."""
+    opened = landmark_files.LandmarkFile._opened
+    return patch.object(
+        landmark_files.LandmarkFile, "_opened", lambda table, newline: opened(table, None)
+    )
+
+
+def labels_that_shift():
+    """Words of labels are taken one after the other, whatever lines they are on."""
+
+    def split(table, lines, number):
+        found = []
+        for end, line in enumerate(lines):
+            if len(found) >= number:
+                return found, lines[end:]
+            found += line.split()
+        return found, []
+
+    return patch.object(landmark_files.NtsFile, "_split", split)
+
+
+def numbers_by_their_text():
+    """Values of a column are read by their texts unless all are of a type of real numbers."""
+    return _patched(
+        (cells, "_real", lambda value: value),
+        (
+            cells._ValueTable,
+            "_number_of",
+            lambda table, value: table._number(table._shown(value), ""),
+        ),
+    )
+
+
+def labels_that_lost_digits():
+    """Labels are taken as they are where a missing one made floating-point numbers of all."""
+    return patch.object(cells, "are_lost", lambda labels: False)
+
+
+def a_formula_by_number():
+    """How small matrices are whitened depends on how many there are, and no block is padded."""
+    forward, mapped = spd._forward, subjects._mapped
+
+    def by_number(factor, matrix):
+        few = matrix.size <= 4 * factor.shape[-1] ** 2
+        return np.linalg.solve(factor, matrix) if few else forward(factor, matrix)
+
+    def unpadded(assumptions, given, arrays):
+        padding = np.flatnonzero(np.any(arrays != assumptions.centre, axis=(-2, -1)))
+        number = padding[-1] + 1 if len(padding) else len(arrays)
+        parts = mapped(assumptions, given[:number], arrays[:number])
+        rest = mapped(assumptions, given[number:], arrays[number:]) if number < len(arrays) else ()
+        return [np.concatenate(pair) for pair in zip(parts, rest, strict=True)] if rest else parts
+
+    return _patched(
+        (spd, "_forward", by_number),
+        (spd, "SINGULAR", 0.0),
+        (subjects, "_mapped", unpadded),
+    )
+
+
+def one_text_a_column():
+    """Numbers of an array that is joined to a table are counted as one a column."""
+
+    def numbered(table, columns):
+        return columns
+
+    def read(table, columns, label=None):
+        with patch.object(cells.JoinedTable, "numbered", numbered):
+            return cells.Table.read(table, columns, label)
+
+    return patch.object(cells.JoinedTable, "read", read)
 
 
 PLANTS = {
@@ -276,4 +368,23 @@ PLANTS = {
     "bad records counted past Python": written_past_python,
     "a file elsewhere": written_elsewhere,
     "ends of the first line": ends_of_the_first_line,
+    "any break ends a row": any_break_ends_a_row,
+    "any break ends a line of landmarks": any_break_ends_a_line_of_landmarks,
+    "labels of .nts that shift": labels_that_shift,
+    "numbers by their text": numbers_by_their_text,
+    "labels that lost digits": labels_that_lost_digits,
+    "a formula by the number of matrices": a_formula_by_number,
+    "one text a column of an array": one_text_a_column,
+}
+
+# Formats in which a mistake shows, where these are few.
+SHOWN_IN = {
+    "a line for a row": ["csv"],
+    "ends of the first line": ["csv"],
+    "any break ends a row": ["csv"],
+    "any break ends a line of landmarks": ["tps", "txt"],
+    "labels of .nts that shift": ["nts"],
+    "numbers by their text": [""],
+    "labels that lost digits": [""],
+    "one text a column of an array": ["joined"],
 }

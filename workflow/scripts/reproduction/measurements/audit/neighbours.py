@@ -4,27 +4,57 @@ A table is a list of rows, each of texts by column.  Its neighbour has other row
 differs in what must not matter: rows without a label, the order of subjects, and how it is written.
 """
 
-import csv
-import io
 from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
-import pandas as pd
 from hypothesis import strategies as st
 
 from geodp.manifolds.registry import make_manifold
 from geodp_release.assumptions import REPLACE
-from geodp_release.subjects import ONE_EACH
-
-LABEL, COMMENT = "who", "comment"
+from reproduction.measurements.audit.writers import (
+    COMMENT,
+    FRAME,
+    LABEL,
+    LANDMARKS,
+    NOBODY,
+    fitting,
+    written,
+)
 
 # Labels of different people, and of nobody.
-PLAIN = (*"abcde", "a ", " a", "A", "1", "1.0", "01", "True", "nan", "None", "NA", "#a", "a,b")
-LABELS = (*PLAIN, '"a"', "a\nb", "a\rb", "a\r", "a\0b", "a\0c", "\udcff", "\udcfe", "\ufffd", "é")
-ALIKE = ("a", "a ", " a", "a\r", "A", "a\n")
-NOBODY = ("", " ", "\t")
-
+LONG = ("12345678901234567", "12345678901234568", "9007199254740993")
+PLAIN = (
+    *"abcde",
+    *LONG,
+    "a ",
+    " a",
+    "A",
+    "1",
+    "1.0",
+    "01",
+    "True",
+    "nan",
+    "None",
+    "NA",
+    "#a",
+    "a,b",
+)
+LABELS = (
+    *PLAIN,
+    *LONG,
+    '"a"',
+    "a\nb",
+    "a\rb",
+    "a\r",
+    "a\0b",
+    "a\0c",
+    "\udcff",
+    "\udcfe",
+    "\ufffd",
+    "é",
+)
+ALIKE = ("a", "a ", " a", "a\r", "A", "a\n", "\na")
 # Texts in cells of numbers.
 SMALL = ("0", "1", "0.5", "0.25", " 1 ", "+1", "1e0", "-0.0")
 LARGE = ("1e5", "-1e5", "1e150", "1e308", "-1e308")
@@ -36,14 +66,23 @@ ROWS = "rows of others"
 LINES = ("two\nlines", "two\r\nlines", "a lone\rreturn", 'she said "no"', '"', "a,b;c\td", "\0")
 COMMENTS = (
     *("", "fine", *LINES, "\udc80", "#", "# no comment", "é" * 50, "x" * 2000, "\n\n\n"),
-    *("\ufeff", ROWS),
+    *("\ufeff", "\nstarts", ROWS),
 )
 
 # Kinds of neighbours that differ in nothing that counts.
 UNCHANGED = ("nobody", "order", "format")
 
-# How a table is written.
-FORMATS = ("csv", "parquet", "npz")
+
+def _near_singular(size):
+    """Matrices that rounding makes points or not, and one that was in single precision."""
+    turn = np.linalg.qr(np.vander(np.arange(1.0, size + 1.0)))[0]
+    ends = np.linspace(0.3, 1.5, size - 1)
+    found = [(turn * np.r_[ends, least]) @ turn.T for least in (1e-17, 1e-16, 1e-12, 2e-12)]
+    if size == 2:
+        found.append(np.array([[0.6, 0.7549834435270749], [0.7549834435270749, 0.95]]))
+    rounded = np.eye(size) + 0.1
+    rounded[0, 1] = np.nextafter(np.float32(0.1), np.float32(1.0))
+    return [*found, rounded]
 
 
 @dataclass(frozen=True)
@@ -88,7 +127,7 @@ class Space:
             "euclidean": [0.0] * self.size,
             "sphere": [0.0] * self.size + [1.0],
             "hyperbolic": [1.0] + [0.0] * self.size,
-            "spd": [1.0, 0.0, 1.0],
+            "spd": np.eye(self.size)[np.triu_indices(self.size)].tolist(),
             "kendall": [1.0, 0.1, 0.0, 1.0, -1.0, 0.0, 0.0, -1.0],
         }[self.name]
 
@@ -105,12 +144,14 @@ class Space:
                 point = manifold.exp(centre, length * direction)
                 if manifold.dtype is complex:
                     numbers = np.stack([point.real, point.imag], axis=-1).ravel()
-                elif self.name == "spd":
-                    numbers = point[np.triu_indices(self.size)]
                 else:
-                    numbers = np.ravel(point)
-                found.append([repr(float(each)) for each in numbers])
-        return found
+                    numbers = point
+                found.append(numbers)
+        if self.name == "spd":
+            found += _near_singular(self.size)
+            if self.columns < self.size**2:
+                found = [each[np.triu_indices(self.size)] for each in found]
+        return [[repr(float(each)) for each in np.ravel(numbers)] for numbers in found]
 
 
 @dataclass(frozen=True)
@@ -154,8 +195,8 @@ def _rows_of_others(space):
 
 
 @st.composite
-def pairs(draw, space, formats=FORMATS):
-    """Strategy of neighbouring tables."""
+def pairs(draw, space, formats=None):
+    """Strategy of neighbouring tables, by default in all formats of a space."""
     number = space.subjects
     rows = partial(rows_of, space, is_hard=draw(st.sampled_from([False, False, True])))
     changed = "replaced" if space.neighbours == REPLACE else "added"
@@ -201,9 +242,28 @@ def pairs(draw, space, formats=FORMATS):
     columns = draw(
         st.permutations([LABEL, COMMENT, *space.covariate_columns, *space.point_columns])
     )
-    suffix = draw(st.sampled_from(formats))
+    name = draw(st.sampled_from(formats or fitting(space)))
     tables = (first, second) if draw(st.booleans()) else (second, first)
-    return Pair(kind, tables, tuple(draw(written(suffix)) for _ in tables), columns)
+    ways = [draw(written(name)) for _ in tables]
+    if name == FRAME:
+        # The types of columns are public.
+        ways[1] = ways[0]
+    if name in LANDMARKS:
+        # A break that ends no line may stand before what looks like a specimen.
+        break_of = {way["end"]: "\r" if way["end"] != "\r" else "\n" for way in ways}
+        tables = tuple(
+            [_with_specimen(row, break_of[way["end"]]) for row in table]
+            for table, way in zip(tables, ways, strict=True)
+        )
+    return Pair(kind, tables, tuple(ways), columns)
+
+
+def _with_specimen(row, lone):
+    """A row whose comment holds specimens of others, where it holds rows of theirs."""
+    if "other0" not in row[COMMENT]:
+        return row
+    lines = ["LM=4", "1 2", "3 4", "5 7", "7 8", "ID=other", "'other", "1 2", "3 4", "5 7", "7 8"]
+    return row | {COMMENT: lone.join(["", *lines, ""])}
 
 
 def _reordered(rows, random):
@@ -212,124 +272,3 @@ def _reordered(rows, random):
     random.shuffle(labels)
     left = {label: [row for row in rows if row[LABEL] == label] for label in labels}
     return [left[label].pop(0) for label in labels]
-
-
-def written(suffix):
-    """Strategy of ways to write a table, by its suffix."""
-    if suffix != "csv":
-        return st.just({"suffix": suffix})
-    return st.fixed_dictionaries(
-        {
-            "suffix": st.just(suffix),
-            "writer": st.sampled_from(["csv", "pandas"]),
-            "quoting": st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
-            "end": st.sampled_from(["\n", "\r\n"]),
-            "mark": st.booleans(),
-            "before": st.sampled_from(["", "# a comment\n", "\n\n", '# "quoted\n#\n']),
-            "empty": st.sets(st.integers(0, 8), max_size=2),
-            "delimiter": st.sampled_from(",\t"),
-            "last": st.booleans(),
-            # A column that no release reads may be called anything.
-            COMMENT: st.sampled_from([COMMENT, "in\ntwo", "in\r\ntwo", 'a "note"', "#"]),
-        }
-    )
-
-
-def write(pair, which, path):
-    """Write one of the two tables of a pair."""
-    table, how = pair.tables[which], pair.formats[which]
-    if how["suffix"] == "csv":
-        path.write_bytes(_csv(table, pair.columns, how))
-        return
-    found = frame(table, pair.columns)
-    # Characters that are none, and such at the end of a text that NumPy cuts off.
-    for name in (LABEL, COMMENT):
-        found[name] = pd.Series([each and _storable(each) for each in found[name]], dtype=object)
-    if how["suffix"] == "parquet":
-        found.to_parquet(path)
-        return
-    columns = {name: found[name].to_numpy() for name in pair.columns}
-    texts = {name: np.array([each or "" for each in found[name]]) for name in (LABEL, COMMENT)}
-    np.savez(path, **columns | texts)
-
-
-def _storable(text):
-    """A text, escaped if files of types cannot hold it: no characters, or zeros at its end."""
-    try:
-        if text.encode() and not text.endswith("\0"):
-            return text
-    except UnicodeEncodeError:
-        pass
-    return text.encode("unicode_escape").decode()
-
-
-def frame(table, columns):
-    """A table as a data frame: numbers, and texts with ``None`` for nobody's label."""
-
-    def number(text):
-        # As a program would read it for others.
-        return pd.to_numeric(pd.Series([text], dtype=object), errors="coerce").astype(float)[0]
-
-    def column(name):
-        texts = [row[name] for row in table]
-        if name == LABEL:
-            texts = [None if text in NOBODY else text for text in texts]
-        elif name != COMMENT:
-            return [number(text) for text in texts]
-        return pd.Series(texts, dtype=object)
-
-    return pd.DataFrame({name: column(name) for name in columns})
-
-
-def _csv(table, columns, how):
-    """The bytes of a table."""
-    header = [how[COMMENT] if name == COMMENT else name for name in columns]
-    if header[0].startswith("#"):
-        # It would be a comment and no header.
-        header[0] = COMMENT
-    form = {"quoting": how["quoting"], "lineterminator": how["end"]}
-    if how["writer"] == "pandas":
-        frame = pd.DataFrame(table, columns=columns, dtype=object)
-        text = frame.to_csv(index=False, header=header, sep=how["delimiter"], **form)
-    else:
-        text = ""
-        for index, cells in enumerate([header, *([row[k] for k in columns] for row in table)]):
-            line = io.StringIO()
-            csv.writer(line, delimiter=how["delimiter"], **form).writerow(cells)
-            text += line.getvalue() + (how["end"] if index in how["empty"] else "")
-    if not how["last"]:
-        text = text.removesuffix(how["end"])
-    before = how["before"].replace("\n", how["end"])
-    mark = b"\xef\xbb\xbf" if how["mark"] else b""
-    return mark + (before + text).encode("utf-8", "surrogateescape")
-
-
-def settings_of(space, suffix):
-    """Settings of a release from a table, as a dictionary for YAML."""
-    columns = space.covariate_columns
-    found = {
-        "name": "trial",
-        "data": {
-            "source": "table",
-            "path": f"mine.{suffix}",
-            "subject": ONE_EACH if space.is_one_each else LABEL,
-            "columns": space.point_columns,
-        },
-        "public": {
-            "manifold": {"name": space.name, "size": space.size},
-            "centre": space.centre,
-            "footpoint_radius": 0.7,
-            "residual_scale": 0.1,
-            "subjects": space.subjects,
-            "records_per_subject": max(space.limit, 1),
-            "neighbours": space.neighbours,
-        },
-        "budget": {"epsilon": "3"} if space.unit == "epsilon" else {"rho": "3", "delta": "1e-6"},
-        "ledger": "mine.ledger",
-        "folder": "out",
-    }
-    if columns:
-        found["data"]["covariate"] = columns
-        found["public"]["covariate_range"] = [[0.0, 1.0] for _ in columns]
-        found["public"]["shooting_vector_length"] = 0.8
-    return found

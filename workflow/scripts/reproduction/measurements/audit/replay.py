@@ -20,6 +20,7 @@ from geodp_release.replay import Tape, call_findings, output_findings
 from reproduction.measurements.audit import mistakes
 from reproduction.measurements.audit.neighbours import UNCHANGED, Space, pairs
 from reproduction.measurements.audit.runs import BY_COMMAND, BY_ESTIMATOR, BY_FUNCTION, Runner
+from reproduction.measurements.audit.writers import FRAME, fitting, may_be_refused
 
 SPACES = (
     Space("euclidean", 8, 8, 1, REPLACE, "epsilon", 2),
@@ -28,6 +29,7 @@ SPACES = (
     Space("euclidean", 1, 1, 0, ADD_OR_REMOVE, "rho", 0),
     Space("kendall", 4, 8, 1, REPLACE, "rho", 3),
     Space("hyperbolic", 2, 3, 1, REPLACE, "epsilon", 0),
+    Space("spd", 3, 9, 1, ADD_OR_REMOVE, "epsilon", 0),
 )
 
 # Of each block every space by the command, and half as many pairs by each way of Python.
@@ -47,12 +49,19 @@ def compared(runner, pair, by, is_whole=False, repeats=20):
     left, seconds = run(0, tape=first)
     second.recorded = first.calls
     other, others = run(1, tape=second)
-    made = left["status"] in ("0", "None") or other["status"] in ("0", "None")
+    are_made = [each["status"] in ("0", "None") for each in (left, other)]
+    made = any(are_made)
+    if by == BY_COMMAND and not all(are_made):
+        for table, how, is_made in zip(pair.tables, pair.formats, are_made, strict=True):
+            if not is_made and may_be_refused(table, how):
+                return [], 0.0, 1.0, False
     stages = runner.plan.stages if made else ()
     findings, share = call_findings(first, second, stages)
     if share and pair.kind in UNCHANGED:
         findings.append(f"records of nobody, order or form cost {share:g} of a budget")
     findings += output_findings(left, other)
+    if not made:
+        findings.append(f"neither was released: {left['status']}")
     ratios = []
     for _ in range(repeats):
         if within_band(seconds, others):
@@ -71,7 +80,7 @@ def within_band(one, other, band=1.5):
     return 1.0 / band <= one / other <= band
 
 
-def search(space, by, number, key, mistake=None, stop=False, whole=None):
+def search(space, by, number, key, mistake=None, stop=False, whole=None, formats=None):
     """Compare pairs of neighbours that Hypothesis makes, a row each.
 
     ``by`` is a way of `WAYS`, ``key`` of the random stream, and ``mistake`` makes a context in
@@ -79,7 +88,7 @@ def search(space, by, number, key, mistake=None, stop=False, whole=None):
     written with its page and picture, which take a second.
     """
     rows: list = []
-    formats = ("csv", "csv", "csv", "parquet", "npz") if by == BY_COMMAND else ("csv",)
+    formats = formats or ([*fitting(space), "csv", "csv"] if by == BY_COMMAND else ["csv"])
     place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
     with tempfile.TemporaryDirectory(dir=place) as folder, ExitStack() as stack:
@@ -105,7 +114,7 @@ def search(space, by, number, key, mistake=None, stop=False, whole=None):
             rows.append(
                 {
                     "kind": pair.kind,
-                    "format": pair.formats[0]["suffix"] if by == BY_COMMAND else "arrays",
+                    "format": _format_of(pair) if by == BY_COMMAND else "arrays",
                     "findings": findings,
                     "share": share,
                     "ratio": ratio,
@@ -117,6 +126,11 @@ def search(space, by, number, key, mistake=None, stop=False, whole=None):
 
         compare()
     return rows
+
+
+def _format_of(pair):
+    name = pair.formats[0]["suffix"]
+    return f"data frame ({pair.formats[0].get('type', 'float')})" if name == FRAME else name
 
 
 def ways():
@@ -168,11 +182,11 @@ def measure(settings, block):
 def first_seen(name, key):
     """How many pairs it takes until a planted mistake is seen, and by what; ``None`` if never."""
     seen = 0
-    for turn, space in product(range(TURNS), SPACES):
-        number = PLANTED // len(SPACES)
-        rows = search(
-            space, BY_COMMAND, number, key + 1000 * turn, mistakes.PLANTS[name], stop=True
-        )
+    formats, mistake = mistakes.SHOWN_IN.get(name), mistakes.PLANTS[name]
+    spaces = [space for space in SPACES if formats is None or {*formats} & {*fitting(space)}]
+    for turn, space in product(range(TURNS), spaces):
+        number, own = PLANTED // len(spaces), key + 1000 * turn
+        rows = search(space, BY_COMMAND, number, own, mistake, stop=True, formats=formats)
         seen += len(rows)
         for row in rows:
             if row["findings"]:

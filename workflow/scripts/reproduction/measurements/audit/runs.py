@@ -41,7 +41,15 @@ from geodp_release.stages import (
     ScaleStage,
 )
 from geodp_release.subjects import ONE_EACH
-from reproduction.measurements.audit.neighbours import LABEL, frame, settings_of, write
+from reproduction.measurements.audit.writers import (
+    FRAME,
+    LABEL,
+    SUFFIXES,
+    fitting,
+    frame,
+    settings_of,
+    write,
+)
 
 # Who makes the release: the command, from a file; or Python, from arrays.
 BY_COMMAND, BY_FUNCTION, BY_ESTIMATOR = "geodp release", "release_geodesic", "estimator"
@@ -84,10 +92,11 @@ class Runner:
         self.plan = plan_of(space)
         self.ledger = folder / "kept"
         Ledger.create(self.ledger, "1000", space.unit)
-        self.settings = {}
-        for suffix in ("csv", "parquet", "npz"):
-            path = folder / f"{suffix}.yaml"
-            path.write_text(yaml.safe_dump(settings_of(space, suffix)))
+        self.settings, self.given = {}, {}
+        for name in fitting(space):
+            path = folder / f"{name}.yaml"
+            self.given[name] = settings_of(space, name)
+            path.write_text(yaml.safe_dump(self.given[name]))
             self.settings[path.name] = release_settings.read_settings(path)
 
     def run(self, pair, which, tape, by, is_whole):
@@ -113,13 +122,23 @@ class Runner:
             yield
 
     def by_command(self, pair, which, tape, is_whole):
-        """What leaves ``geodp release``, by what it is, and its processor time in seconds."""
-        suffix = pair.formats[which]["suffix"]
-        folder = self.folder / "run"
+        """What leaves ``geodp release``, by what it is, and its processor time in seconds.
+
+        Of a data frame what leaves ``geodp.release``.
+        """
+        how, table = pair.formats[which], pair.tables[which]
+        name, folder = how["suffix"], self.folder / "run"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        write(pair, which, folder / f"mine.{suffix}")
+        if name == FRAME:
+            data = frame(table, pair.columns, how.get("type", "float"), bool(how.get(LABEL)))
+            released = partial(publish.release, data, self.given[name], tell=print)
+            make = lambda: released() and 0  # noqa: E731
+        else:
+            write(self.space, table, pair.columns, how, folder / f"mine.{SUFFIXES[name]}")
+            make = partial(cli.main, ["release", f"{name}.yaml"])
         shutil.copy(self.ledger, folder / "mine.ledger")
+        private = {path.name for path in folder.iterdir()}
         words = io.StringIO(), io.StringIO()
         with (
             chdir(folder),
@@ -131,12 +150,12 @@ class Runner:
             redirect_stderr(words[1]),
         ):
             start = time.process_time()
-            status = outcome(partial(cli.main, ["release", f"{suffix}.yaml"]))
+            status = outcome(make)
             seconds = time.process_time() - start
         left = {
             str(path.relative_to(folder)): path.read_bytes()
             for path in folder.rglob("*")
-            if path.is_file() and path.name not in ("mine.ledger", f"mine.{suffix}")
+            if path.is_file() and path.name not in private
         }
         left |= {
             "standard output": words[0].getvalue(),
