@@ -227,7 +227,7 @@ class TextTable(Table):
     def _marked(self, text):
         """Lines for the csv module, which are counted; a quote that is open takes the last one."""
         for line in text:
-            self._line += 1 + number_of_breaks(line.removesuffix(self._end))
+            self._line += number_of_breaks(line) + (line[-1] not in "\r\n")
             yield "" if self.is_checked and line.startswith("#") else marked(line, self._end)
         if not self.is_checked:
             yield END

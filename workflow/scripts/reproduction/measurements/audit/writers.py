@@ -7,8 +7,9 @@ format can hold it; what it cannot hold becomes another cell of that row alone.
 import csv
 import io
 import re
-import zlib
 from decimal import Decimal
+from functools import cache
+from itertools import count
 
 import numpy as np
 import pandas as pd
@@ -32,6 +33,8 @@ ANY, LANDMARKS, JOINED, FRAME = (
 )
 FORMATS = (*ANY, "mat", *LANDMARKS, JOINED, FRAME)
 SUFFIXES = {name: {JOINED: "npz", FRAME: "csv"}.get(name, name) for name in FORMATS}
+
+_COUNTED = count()
 
 # Types of the numbers of a data frame, whatever is in its cells.
 TYPES = ("inferred", "single", "object", "float32", "complex", "nullable", "decimal")
@@ -144,7 +147,7 @@ def _text(text):
 def frame(table, columns, kind="float", whole=False):
     """A table as a data frame: numbers of a type, and texts with ``None`` for nobody's label.
 
-    Labels may be ``whole`` numbers of 17 digits, of which pandas makes floating-point numbers where
+    Labels may be ``whole`` numbers of 19 digits, of which pandas makes floating-point numbers where
     one is missing.
     """
 
@@ -153,14 +156,18 @@ def frame(table, columns, kind="float", whole=False):
         if name == LABEL:
             texts = [None if text in NOBODY else text for text in texts]
             if whole:
-                return pd.Series(
-                    [each and 10**16 + zlib.crc32(ascii(each).encode()) for each in texts]
-                )
+                return pd.Series([each and _whole(each) for each in texts])
         elif name != COMMENT:
             return _numbers(texts, kind)
         return pd.Series(texts, dtype=object)
 
     return pd.DataFrame({name: column(name) for name in columns})
+
+
+@cache
+def _whole(label):
+    """A whole number of a label, of 19 digits: as a floating-point number those of all are one."""
+    return 3 * 2**61 + next(_COUNTED)
 
 
 def _numbers(texts, kind):
@@ -181,7 +188,7 @@ def _numbers(texts, kind):
 
 def _inferred(text, value):
     """A value as it came from another program: complex, whole, true, a text or nothing."""
-    odd = {"1": 1, "1e0": True, " 1 ": 1 + 0j, "+1": 1 + 1j, "M": "M", "": np.nan}
+    odd = {"1": 1, "1e0": True, "0.25": 0.25 + 0j, "+1": 1 + 1j, "M": "M", "": np.nan}
     return odd.get(text, value)
 
 
@@ -189,7 +196,7 @@ def _inferred(text, value):
 HELD = {
     "inferred": _inferred,
     # As pandas holds those of one type and a text.
-    "single": lambda text, value: "M" if text == "M" else np.float32(value),
+    "single": lambda text, value: "M" if text in ("M", "0.25") else np.float32(value),
     "object": lambda text, value: np.float32(value) if len(text) % 2 else value,
     "decimal": lambda text, value: value if np.isnan(value) else Decimal(value),
 }
