@@ -1,5 +1,6 @@
 """The command `geodp`: a release from its settings to its folder, once, and nothing private."""
 
+import json
 import logging
 import os
 import re
@@ -7,6 +8,7 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 import warnings
 from pathlib import Path
 
@@ -21,11 +23,13 @@ from geodp.manifolds.landmark_maps import fourier_harmonics
 from geodp.manifolds.registry import make_manifold
 from geodp_release import checking
 from geodp_release import folder as folder_module
+from geodp_release import ledger as ledger_module
 from geodp_release import publish as publish_module
 from geodp_release.cli import main
 from geodp_release.pictures import ellipse_factors, ellipse_radii, entry_limits, landmark_radii
 from geodp_release.publish import plan_of
-from geodp_release.settings import read_settings
+from geodp_release.settings import ReleaseSettings, read_settings
+from geodp_release.subjects import record_array
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -246,6 +250,11 @@ MISTAKES = [
     *REFUSALS["settings"],
     ("budget", {"epsilon": f"0.{'1' * 99}"}, "budget.epsilon: it has more than 100 characters"),
     ("budget", {"epsilon": 10**99}, "budget.epsilon: a budget of 1e+99 is not between"),
+    (
+        "public",
+        SETTINGS["public"] | {"subjects": 10**9, "records_per_subject": 100},
+        "1000000000 subjects of up to 100 records take 14616 GB of memory and this machine has",
+    ),
 ]
 
 
@@ -374,7 +383,7 @@ def test_a_fault_after_the_data_were_read_is_public_in_one_sentence(
 ):
     Path("mine.ledger").unlink()
     Ledger.create("mine.ledger", "100", "epsilon")
-    for problem in (DataError, ValueError, MemoryError, RecursionError, OSError):
+    for problem in (DataError, ValueError, RecursionError, OSError):
         monkeypatch.setattr(publish_module, place, noisy_fault(problem("record 0.123456789")))
         seen = f"{problem.__name__}.txt"
         assert main(["release", "mine.yaml", "--for-holder", seen]) == 2
@@ -388,7 +397,43 @@ def test_a_fault_after_the_data_were_read_is_public_in_one_sentence(
         quotes = problem is DataError
         assert ("record 0.123456789; 2 epsilon of" in Path(seen).read_text()) == quotes
         assert (f"{problem.__name__} in test_cli.py" in Path(seen).read_text()) != quotes
-    assert spent() == "10"
+    assert spent() == "8"
+
+
+def test_data_that_do_not_fit_into_memory_spend_nothing(holder, capsys, monkeypatch):
+    """Of a file of several formats readers say that it cannot be read."""
+
+    def fails(*arguments):
+        try:
+            raise MemoryError
+        except MemoryError:
+            raise DataError("mine.csv: it cannot be read") from None
+
+    for reader in (fails, noisy_fault(MemoryError())):
+        monkeypatch.setattr(publish_module, "read_data", reader)
+        assert "the data of trial do not fit into memory: end" in refused(capsys)
+    assert spent() == "0"
+
+
+def test_data_that_change_while_they_are_read_are_neither_released_nor_noted(
+    holder, capsys, monkeypatch
+):
+    """The fingerprint would be of other bytes than were read."""
+
+    def changing(settings):
+        found = read(settings)
+        rewrite(lambda lines: [*lines[:-1], lines[-1].replace("patient", "subject")])
+        return found
+
+    read, whole = publish_module.read_data, Path("mine.csv").read_bytes()
+    monkeypatch.setattr(publish_module, "read_data", changing)
+    said = refused(capsys)
+    assert said.startswith("mine.csv changed while it was read: run it again")
+    assert (said.endswith("nothing was spent"), spent()) == (True, "0")
+    Path("mine.csv").write_bytes(whole)
+    monkeypatch.setattr(checking, "read_data", changing)
+    assert main(["check", "mine.yaml"]) == 0
+    assert "Nothing was noted, since the data changed during the check" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -442,6 +487,24 @@ def test_the_holders_file_is_never_overwritten(holder, capsys, taken):
     assert f"the file for the holder {taken} cannot be made" in capsys.readouterr().err
     assert (spent(), Path("elsewhere").exists()) == ("0", False)
     assert Path("mine.csv").read_bytes() == before
+
+
+def test_the_holders_file_is_never_in_a_published_folder(released, capsys):
+    """Neither in that of the settings nor in that of the release, by whatever path."""
+    Path("link").symlink_to("out/trial")
+    before = sorted(Path("out").rglob("*"))
+    second = changed({"budget": {"epsilon": "1"}}, name="second", folder="out/second")
+    moved = changed(folder="out/other")
+    for settings, path in (
+        *((moved, each) for each in ("out/trial/seen.txt", "link/seen.txt", "link/../trial/a")),
+        (second, os.path.abspath("out/second")),
+    ):
+        write(settings)
+        assert main(["release", "mine.yaml", "--for-holder", path]) == 2
+        said = capsys.readouterr().err
+        assert f"the file for the holder {path} is in " in said
+        assert said.endswith("which is published: give a path elsewhere; nothing was spent\n")
+    assert (sorted(Path("out").rglob("*")), spent()) == (before, "2")
 
 
 # --- Checks ---
@@ -618,7 +681,7 @@ STAYS = r"2 epsilon of \S+mine.ledger stays spent"
 KEPT = r", and (\S+mine\.ledger-1-\d+\.json) keeps the draw: the same settings again make .*"
 INTERRUPTED = {
     "planned": ("nothing was spent", "0"),
-    "read_data": (STAYS, "2"),
+    "read_data": (r"nothing of \S+mine.ledger was spent", "0"),
     "release_geodesic": (STAYS, "2"),
     "write_folder": (STAYS + KEPT, "2"),
     "check_data": (r"2 epsilon .* is spent, and the release is complete in \S+/out/trial", "2"),
@@ -669,21 +732,107 @@ def test_a_draw_outlives_a_fault_in_its_picture(holder, capsys, monkeypatch, pro
         said = refused(capsys, status=2 if problem is ValueError else 130)
     [kept] = re.search(STAYS + KEPT, said).groups()
     assert stat.S_IMODE(Path(kept).stat().st_mode) == 0o600
-    drawn = Path(kept).read_bytes()
+    drawn = json.loads(Path(kept).read_text())
     assert (os.listdir("out"), spent()) == ([], "2")
     Path("mine.csv").rename("moved.csv")
     # By whatever name of its ledger.
-    Path("link").symlink_to(holder / "mine.ledger")
-    write(changed(ledger="link"))
+    Path("elsewhere").mkdir()
+    link = Path.symlink_to if problem is ValueError else Path.hardlink_to
+    link(Path("elsewhere/link"), holder / "mine.ledger")
+    write(changed(ledger="elsewhere/link"))
     assert main(["plan", "mine.yaml"]) == 0
     assert "has paid for a draw of it" in capsys.readouterr().out
     assert main(["release", "mine.yaml"]) == 0
     assert "The release is of the data as they were when it was drawn" in capsys.readouterr().out
-    assert Path("out/trial/release.json").read_bytes() == drawn
+    found = json.loads(Path("out/trial/release.json").read_text())
+    assert found | {"key": drawn["key"]} == drawn
     assert sorted(os.listdir("out/trial")) == ["index.html", "predictions.csv", "release.json"]
     [entry] = Ledger.open("mine.ledger").entries()
     assert (entry.finished, entry.folder, spent()) == (True, Path("out/trial").absolute(), "2")
     assert not Path(kept).exists()
+    assert os.listdir("elsewhere") == ["link"]
+
+
+def test_a_draw_is_of_its_release_alone(holder, capsys, monkeypatch):
+    """By an older copy of the ledger another release has the number and the second of the first."""
+    monkeypatch.setattr(ledger_module, "_now", lambda: "2026-01-01T00:00:00+00:00")
+    older = Path("mine.ledger").read_bytes()
+    for name in ("first", "second"):
+        Path("mine.ledger").write_bytes(older)
+        write(changed(name=name, folder=f"out/{name}"))
+        with monkeypatch.context() as patch:
+            patch.setattr(folder_module, "picture", interrupt)
+            assert main(["release", "mine.yaml"]) == 130
+    draws = {path: path.read_text() for path in Path().glob("mine.ledger-*.json")}
+    first, second = sorted(draws, key=lambda path: path.stat().st_mtime_ns)
+    # That of another release is as if it were not there, and none is overwritten.
+    second.write_text(draws[first])
+    assert "while 1 is left" in refused(capsys)
+    assert second.read_text() == draws[first]
+    second.write_text(draws[second][:-20])
+    said = refused(capsys)
+    assert f"{second} keeps a draw and is damaged: put a copy back, or remove it, after" in said
+    assert said.endswith("draw anew and spend again; nothing was spent")
+    second.write_text(draws[second])
+    assert main(["release", "mine.yaml"]) == 0
+    made = json.loads(Path("out/second/release.json").read_text())
+    assert made["footpoint"] == json.loads(draws[second])["footpoint"]
+    assert (first.read_text(), second.exists(), spent()) == (draws[first], False, "2")
+
+
+# --- Threads ---
+
+
+def of_process():
+    """What silence changes for a process as a whole."""
+    return sys.stdout, sys.stderr, logging.root.manager.disable, [*warnings.filters]
+
+
+def test_of_releases_at_once_in_threads_one_is_made(holder, monkeypatch):
+    settings = [ReleaseSettings.model_validate(changed(name=each)) for each in "abcdef"]
+    plan, before, ends = plan_of(settings[0]), of_process(), []
+
+    def waiting(given):
+        deadline = time.monotonic() + 5.0
+        while len(ends) < 5 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return read(given)
+
+    def tries(given):
+        try:
+            publish_module.publish(given, plan=plan)
+            ends.append("made")
+        except DataError as problem:
+            ends.append(str(problem))
+
+    read = publish_module.read_data
+    monkeypatch.setattr(publish_module, "read_data", waiting)
+    threads = [threading.Thread(target=tries, args=(each,)) for each in settings]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    said = "another release is being made in this process: wait until it has ended, or make this"
+    assert [each.startswith(said) for each in ends] == [True] * 5 + [False]
+    assert (ends[5], spent(), of_process()) == ("made", "2", before)
+
+
+def test_records_that_are_converted_in_threads_leave_warnings_as_they_were():
+    before, inside, ended = of_process(), threading.Event(), threading.Event()
+
+    class Record:
+        def __init__(self, act):
+            self.act = act
+
+        def __float__(self):
+            return float(self.act())
+
+    late = [Record(lambda: inside.set() or ended.wait(5.0))]
+    other = threading.Thread(target=record_array, args=(late, (1,), float))
+    record_array([Record(lambda: other.start() or inside.wait(0.2))], (1,), float)
+    ended.set()
+    other.join()
+    assert of_process() == before
 
 
 # --- One release, by whatever path ---

@@ -1,6 +1,7 @@
 """Ledgers of privacy budgets: exact sums, processes at once, crashes, and files refused."""
 
 import hashlib
+import json
 import multiprocessing
 import os
 import re
@@ -505,13 +506,20 @@ def kill(*_):
 
 
 def crash_after_reserving(path):
-    reserve(Ledger.open(path), "kept")
-    kill()
+    ledger = Ledger.open(path)
+    with ledger.alone():
+        reserve(ledger, "kept")
+        kill()
 
 
 def crash_before_the_commit(path):
     module._seal = kill
     reserve(Ledger.open(path), "lost")
+
+
+def find_locked(path):
+    with refused("mean shape is being released by another run"):
+        reserve(Ledger.open(path))
 
 
 def crash_while_writing(path):
@@ -539,6 +547,44 @@ def test_a_reservation_is_whole_or_not_there(ledger, path, crash):
         assert (found, path.read_bytes()) == ((first,), before)
     assert reserve(ledger, "next").number == len(found) + 1
     assert os.listdir(path.parent) == ["ledger"]
+
+
+def test_a_name_is_of_one_run_at_a_time(ledger, path):
+    """In this process and in others, by any link; until it ends or is killed."""
+    link = path.with_name("link")
+    link.hardlink_to(path)
+    with ledger.alone():
+        reserve(ledger)
+        for name in (path, link):
+            find_locked(name)
+            assert ended(find_locked, name) == 0
+        reserve(Ledger.open(link), description="another name")
+    assert ended(crash_after_reserving, link) == -signal.SIGKILL
+    assert len(os.listdir(path.parent)) == 3
+    reserve(ledger)
+    assert sorted(os.listdir(path.parent)) == ["ledger", "link"]
+
+
+def test_a_draw_that_is_kept_is_found_by_its_key(ledger, path):
+    entry = reserve(ledger)
+    assert ledger.resume("key", "0.1", "mean shape", unit="epsilon") is None
+    entry.draw.write_text(json.dumps({"key": "other"}))
+    assert (ledger.kept(entry), ledger.paid("key")) == (None, None)
+    for text in (json.dumps({"key": "key"}), "{"):
+        entry.draw.write_text(text)
+        assert (ledger.kept(entry), ledger.paid("key"), reserve(ledger)) == (
+            entry.draw,
+            entry,
+            entry,
+        )
+    # By another link, and where it was moved with its ledger.
+    folder = path.with_name("folder")
+    folder.mkdir()
+    (folder / "link").hardlink_to(path)
+    assert Ledger.open(folder / "link").kept(entry) == entry.draw
+    moved = entry.draw.rename(folder / entry.draw.name)
+    assert Ledger.open(folder / "link").kept(entry) == moved
+    assert ledger.kept(entry) is None
 
 
 def test_an_upgrade_is_whole_or_not_there(old):

@@ -159,13 +159,14 @@ def _usual(settings, plan):
 def _account(settings, plan):
     """What the ledger would have left, in a sentence; or why that cannot be said."""
     from geodp_release.ledger import Ledger
-    from geodp_release.publish import drawn, refuse_other
+    from geodp_release.publish import refuse_other
 
     if not Path(settings.ledger).exists():
         return f"The ledger {settings.ledger} is not there: the release on a terminal makes it."
     try:
         ledger, key = Ledger.open(settings.ledger), settings.key(plan)
-        if drawn(ledger, key) is not None:
+        entry = ledger.paid(key)
+        if entry is not None and not entry.finished:
             return f"{ledger.path} has paid for a draw of it, whose folder the release makes."
         after = ledger.after(settings.privacy_budget, key)
     except DataError as problem:
@@ -222,6 +223,8 @@ def _notes(settings, plan):
 
     def note(passed):
         try:
+            if fingerprint_of(settings, ledger) != fingerprint:
+                return "Nothing was noted, since the data changed during the check: run it again."
             for checked in settings.checked:
                 ledger.note_check(checked, fingerprint, passed)
         except DataError as problem:
@@ -266,7 +269,7 @@ def _release(given):
 def _agreed(settings, plan, despite_check):
     """Make the ledger, check and ask on a terminal; whether to release."""
     from geodp_release.ledger import Ledger
-    from geodp_release.publish import is_paid, verdict
+    from geodp_release.publish import verdict
 
     budget, path = settings.privacy_budget, settings.ledger
     _say(verdict(settings, plan))
@@ -284,7 +287,7 @@ def _agreed(settings, plan, despite_check):
             return False
         Ledger.create(path, total.strip(), budget.unit)
     ledger = Ledger.open(path)
-    if is_paid(ledger, settings.key(plan)):
+    if ledger.paid(settings.key(plan)) is not None:
         return True
     passed, _ = _checked(settings, plan)
     if not passed and not despite_check:

@@ -118,18 +118,19 @@ class ReleaseDocument(Section, **QUICK):
     reached: list[float]
     guarantee: dict
     plan: PlanDocument
+    key: str | None = None
 
 
-def write_release(release, path):
+def write_release(release, path, **more):
     """Write a release to a new file, which is complete or not there at all.
 
-    A `DataError` says that the file is there already or cannot be written, or that the manifold has
-    no name.
+    A draw that is kept has the ``key`` of its release besides.  A `DataError` says that the file is
+    there already or cannot be written, or that the manifold has no name.
     """
     path = Path(path)
     if not path.name or path.is_dir():
         raise DataError(f"{str(path)!r} is a folder: give the path of a file that is not there yet")
-    text = json.dumps(release_document(release), indent=1, allow_nan=False) + "\n"
+    text = json.dumps(release_document(release) | more, indent=1, allow_nan=False) + "\n"
     partial = None
     try:
         descriptor, partial = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)

@@ -1,23 +1,27 @@
 """Ledger of a privacy budget: every release from one holder's data, and what all of them spent.
 
 A ledger is one SQLite file beside the data.  Its total is set once.  A release reserves its part
-before it reads the data, and a part that is reserved stays spent, whatever happens to the release.
+before it draws, and a part that is reserved stays spent, whatever happens to the release.  A draw
+is kept beside the ledger until its folder is there, at a place that the ledger has: so it is found
+by whatever link the ledger is opened.
 
 The file holds keys, budgets, descriptions and folders, keyed fingerprints of data files and what
 checks said of them.  It is for the holder of the data alone: with its secret a fingerprint tells
 which file it is of.  It guards against mistakes, crashes and processes at the same time.  It does
 not guard against whoever can change the file or put an older copy in its place, nor on a file
-system without locks.
+system without locks; nor is a commit that a crash cut short undone by another hard link than its
+own.
 """
 
 import errno
 import hashlib
 import hmac
+import json
 import os
 import secrets
 import sqlite3
 import tempfile
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Decimal, localcontext
@@ -88,6 +92,8 @@ class Entry:
     description : str
     folder : Path or None
         Where a finished release went.
+    draw : Path or None
+        Where that of a started release is kept; None where an earlier version reserved.
     fingerprint : str or None
         Of the data file; not of simulated data, nor where an earlier version reserved.
     """
@@ -100,6 +106,7 @@ class Entry:
     description: str
     folder: Path | None = None
     fingerprint: str | None = field(default=None, repr=False)
+    draw: Path | None = field(default=None, repr=False, compare=False)
 
     @property
     def finished(self) -> bool:
@@ -119,8 +126,9 @@ class Ledger:
     """
 
     def __init__(self, path):
-        # Without links: draws are kept beside the file, and must be found by any of its names.
+        # Without symbolic links, since draws are kept beside the file.
         self.path = Path(os.path.realpath(path))
+        self._locks: ExitStack | None = None
 
     @classmethod
     def create(cls, path, allowed, unit):
@@ -188,10 +196,10 @@ class Ledger:
         return ledger
 
     def reserve(self, key, amount, description, *, unit, fingerprint=None):
-        """Spend a part of the budget on a release, before it reads the data.
+        """Spend a part of the budget on a release, before it draws.
 
         The part stays spent even if the process ends in the next moment, since the draw may have
-        been seen.  So a second attempt at a release that started and did not finish is a new
+        been seen.  So a second attempt at a release that started and left no draw is a new
         reservation, which spends again: nobody knows whether the first draw was seen.
 
         Parameters
@@ -210,14 +218,14 @@ class Ledger:
         Returns
         -------
         Entry
-            A new one with status "started"; or, if a release of that key has finished, its entry,
-            and nothing is spent.
+            A new one with status "started"; or, if a release of that key has finished or its draw
+            is kept, its entry, and nothing is spent.
 
         Raises
         ------
         DataError
-            Less than the amount is left, the ledger has another unit, an argument is wrong, or
-            the file cannot be used.
+            Less than the amount is left, a draw of that description is under way, the ledger has
+            another unit, an argument is wrong, or the file cannot be used.
         """
         amount = _budget(amount, "amount")
         for name, text in (("key", key), ("description", description)):
@@ -226,28 +234,98 @@ class Ledger:
                     f"{name}: {text!r} is not one line of printable text: give that", name
                 )
         with self._writing() as (connection, account):
-            if unit != account.unit:
-                raise DataError(
-                    f"{self.path} accounts in {account.unit} and the release in {unit}, which do "
-                    "not add up: give a ledger of the release's unit",
-                    "unit",
-                )
-            for entry in account.entries:
-                if entry.key == key and entry.finished:
-                    return entry
-            if _sum([account.spent, amount]) > account.allowed:
-                raise DataError(
-                    f"{self.path} allows {account.allowed:f} {unit}, of which {account.spent:f} is "
-                    f"spent, and the release asks for {amount:f} while {account.left:f} is left: "
-                    "ask for no more than that; nothing was spent",
-                    "amount",
-                )
+            found = self._found(account, key, amount, description, unit)
+            if found is not None:
+                return found
             number, now = len(account.entries) + 1, _now()
+            # By chance, since an older copy of the ledger would give the number again.
+            name = f"{self.path.name}-{number}-{secrets.randbelow(10**18):018}.json"
+            draw = self.path.with_name(name)
+            entry = Entry(number, now, STARTED, amount, key, description, None, fingerprint, draw)
+            self._hold(entry)
+            row = number, now, STARTED, str(amount), key, description
             connection.execute(
-                "INSERT INTO releases VALUES (?, ?, ?, ?, ?, ?, NULL, ?)",
-                (number, now, STARTED, str(amount), key, description, fingerprint),
+                "INSERT INTO releases VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (*row, os.fsencode(draw), fingerprint),
             )
-        return Entry(number, now, STARTED, amount, key, description, fingerprint=fingerprint)
+        return entry
+
+    def resume(self, key, amount, description, *, unit) -> Entry | None:
+        """As `reserve`, and with its refusals; ``None`` where that would make a new entry."""
+        # In a transaction that could write: of two processes at once one gets a draw that is kept.
+        with self._writing() as (_, account):
+            return self._found(account, key, _budget(amount, "amount"), description, unit)
+
+    @contextmanager
+    def alone(self):
+        """A context in which draws that are reserved or resumed are locked for other runs."""
+        try:
+            with ExitStack() as self._locks:
+                yield
+        finally:
+            self._locks = None
+
+    def paid(self, key, entries=None) -> Entry | None:
+        """Entry of a release that is finished or has its draw kept, if there is one."""
+        found = [each for each in entries or self.entries() if each.key == key]
+        drawn = (each for each in found if self.kept(each) is not None)
+        return next((each for each in found if each.finished), None) or next(drawn, None)
+
+    def place(self, entry) -> Path:
+        """Where the draw of a started release is kept."""
+        when = "".join(filter(str.isdigit, entry.when))
+        place = entry.draw or self.path.with_name(f"{self.path.name}-{entry.number}-{when}.json")
+        # The ledger may have been moved with what is beside it, or be mounted elsewhere.
+        beside = self.path.with_name(place.name)
+        return beside if beside.is_file() or not place.parent.is_dir() else place
+
+    def kept(self, entry) -> Path | None:
+        """The file with the draw of a started release, if it is there; of no other release."""
+        place = self.place(entry)
+        if entry.status != STARTED or not place.is_file():
+            return None
+        try:
+            key = json.loads(place.read_text(encoding="utf-8")).get("key")
+        except (OSError, ValueError, AttributeError, RecursionError):
+            # Who damaged it can mend it, which is told where it is loaded.
+            return place
+        # Earlier versions wrote no key.
+        return place if key == entry.key or (key is None and entry.draw is None) else None
+
+    def _found(self, account, key, amount, description, unit):
+        """The entry of `paid`, its draw locked; ``None`` if a new one may be reserved."""
+        if unit != account.unit:
+            raise DataError(
+                f"{self.path} accounts in {account.unit} and the release in {unit}, which do "
+                "not add up: give a ledger of the release's unit",
+                "unit",
+            )
+        paid = self.paid(key, account.entries)
+        if paid is not None and paid.finished:
+            return paid
+        for entry in account.entries:
+            lock, named = self._lock(entry), (entry.status, entry.description)
+            if named == (STARTED, description) and lock.exists():
+                # That of a process that was killed is free, and is removed.
+                with _locked(lock, description):
+                    pass
+        if paid is not None:
+            self._hold(paid)
+        elif _sum([account.spent, amount]) > account.allowed:
+            raise DataError(
+                f"{self.path} allows {account.allowed:f} {unit}, of which {account.spent:f} is "
+                f"spent, and the release asks for {amount:f} while {account.left:f} is left: "
+                "ask for no more than that; nothing was spent",
+                "amount",
+            )
+        return paid
+
+    def _lock(self, entry):
+        return self.place(entry).with_suffix(".lock")
+
+    def _hold(self, entry):
+        if self._locks is not None:
+            self._locks.enter_context(_locked(self._lock(entry), entry.description))
 
     def finish(self, entry, folder):
         """Mark a started release as finished.
@@ -273,7 +351,7 @@ class Ledger:
                     f"{self.path}: release {entry.number} is not a started one of this ledger: "
                     "give the entry that reserve returned, once"
                 )
-            ended = replace(entry, status=FINISHED, folder=Path(folder).absolute())
+            ended = replace(entry, status=FINISHED, folder=Path(folder).absolute(), draw=None)
             connection.execute(
                 "UPDATE releases SET status = ?, folder = ? WHERE number = ?",
                 # As bytes, since the name of a folder need not be text.
@@ -467,6 +545,27 @@ def _connection(path, begin):
 
 
 @contextmanager
+def _locked(path, description):
+    """A context in which a file is there and locked, also for other threads of this process."""
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=rwc", uri=True, timeout=0.0)) as lock:
+        try:
+            # There is no journal to leave behind.
+            lock.execute("PRAGMA journal_mode = MEMORY")
+            lock.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError:
+            raise DataError(
+                f"{description} is being released by another run, which holds {path}: wait until "
+                "that has ended; nothing was spent"
+            ) from None
+        try:
+            yield
+        finally:
+            # While it is locked, since whoever gets it next makes a file of the same name.
+            with suppress(OSError):
+                path.unlink()
+
+
+@contextmanager
 def _errors(path):
     """Give errors of the file at a path as a `DataError`."""
     try:
@@ -551,7 +650,8 @@ def _upgrade(connection):
 def _entry(number, when, status, amount, key, description, folder, fingerprint=None):
     """The entry of a row."""
     path = None if folder is None else Path(os.fsdecode(folder))
-    return Entry(number, when, status, Decimal(amount), key, description, path, fingerprint)
+    folder, draw = (None, path) if status == STARTED else (path, None)
+    return Entry(number, when, status, Decimal(amount), key, description, folder, fingerprint, draw)
 
 
 def _contents(connection):

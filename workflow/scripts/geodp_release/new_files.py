@@ -1,13 +1,18 @@
 """Files that are complete or not there at all, and that never take another's place."""
 
 import os
+from threading import Lock
+
+# Held while permissions are others: two threads at once would keep these.
+_UMASK = Lock()
 
 
 def umask():
     """Permissions that new files are denied."""
-    # Reading them sets them.
-    found = os.umask(0o077)
-    os.umask(found)
+    with _UMASK:
+        # Reading them sets them.
+        found = os.umask(0o077)
+        os.umask(found)
     return found
 
 

@@ -1,27 +1,33 @@
-"""A release from its settings to its folder: plan, reserve, read, draw, keep, write, finish.
+"""A release from its settings to its folder: plan, read, reserve, draw, keep, write, finish.
 
-A draw is kept beside the ledger until its folder is there, so that no error after it loses what was
-paid for: the same settings again make the folder.
+Data are read before anything is spent, so that a lack of memory or an interruption costs nothing;
+what else is wrong with them tells of records, and is told after it was paid for.  A draw is kept
+beside the ledger until its folder is there, so that no error after it loses what was paid for: the
+same settings again make the folder.  One release at a time is made in a process, and of a name.
 
 What is said and raised here is public.  What tells of records goes to a file that their holder
 names, or nowhere.
 """
 
 import logging
+import math
 import os
 import warnings
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
+from threading import Lock
 
 from geodp.errors import DataError
 from geodp.settings.reading import PlainLoader, check, load_keys
 from geodp_release.checking import check_data, words_of
+from geodp_release.files import write_release
 from geodp_release.folder import refuse_taken, write_folder
-from geodp_release.ledger import CANCELLED, STARTED, Ledger
+from geodp_release.ledger import CANCELLED, Ledger
 from geodp_release.needed import planned, subjects_needed
 from geodp_release.reading import check_data_settings, read_data, refuse_missing
 from geodp_release.release import Release, release_geodesic
 from geodp_release.settings import FRAME, ReleaseSettings
+from geodp_release.subjects import QUIET
 from geodp_release.templates import render
 
 # Said of every release that was made before, whether the data changed or not.
@@ -30,12 +36,38 @@ OF_THEN = (
     "whether the file is still the same."
 )
 
+# Arrays of all records at once: as they are read, taken to the space, and padded.  The first may be
+# of fewer records, and is there before anything is spent.
+ARRAYS = 2
+
+# Held by the release that is made in this process.
+_ALONE = Lock()
+
 
 def plan_of(settings):
     """The `ReleasePlan` of `ReleaseSettings`, without a look at its data."""
     budget, assumptions = settings.privacy_budget, settings.assumptions
     check_data_settings(settings)
+    _refuse_large(assumptions)
     return planned(assumptions, budget)
+
+
+def _refuse_large(assumptions):
+    """Refuse public numbers of records that this machine has no memory for."""
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # a system that does not say
+        return
+    subjects, limit = assumptions.subjects, assumptions.records_per_subject
+    point = math.prod(assumptions.manifold.point_shape) * assumptions.centre.itemsize
+    # Covariates, a point, whether they count; and of a subject a number of records.
+    needed = ARRAYS * subjects * (limit * (8 * assumptions.number_of_covariates + point + 1) + 8)
+    if needed > memory:
+        raise DataError(
+            f"keys public.subjects and public.records_per_subject: {subjects} subjects of up to "
+            f"{limit} records take {needed / 1e9:.0f} GB of memory and this machine has "
+            f"{memory / 1e9:.0f}: correct the numbers or take another machine; nothing was spent"
+        )
 
 
 def predicted(settings, plan):
@@ -76,29 +108,11 @@ def publish(settings, tell=lambda words: None, *, plan=None, despite_check=False
     # What is tabulated is public: whatever is wrong with it shows before anything is spent.
     _ = settings.covariates()
     ledger = Ledger.open(settings.ledger)
-    key, folder = settings.key(plan), Path(settings.folder)
-    before = ledger.entries()
-    fingerprint, kept = None, drawn(ledger, key)
-    if not is_finished(before, key):
-        refuse_taken(folder)
-        refuse_other(settings, ledger, key)
-        if kept is None:
-            refuse_missing(settings)
-            fingerprint = fingerprint_of(settings, ledger)
-            answers = [ledger.last_check(each, fingerprint) for each in settings.checked]
-            if False in answers and not despite_check:
-                raise DataError(
-                    "the last check of this file said no: run `geodp check`, mend the data, or "
-                    "give --despite-check; nothing was spent"
-                )
-    note = _holders_file(for_holder)
+    key, before = settings.key(plan), ledger.entries()
     is_interrupted = False
     try:
-        made, is_new = _spend(settings, plan, ledger, key, folder, fingerprint, note)
-        if kept is not None or not is_new:
-            tell(OF_THEN)
-            if note is not None:
-                note([since(settings, ledger, key)])
+        with _one_at_once(), ledger.alone():
+            made, is_new = _made(settings, plan, ledger, key, tell, despite_check, for_holder)
     except KeyboardInterrupt:
         is_interrupted = True
     # Outside the handler, so that no traceback can show what was being handled in turn.
@@ -107,16 +121,6 @@ def publish(settings, tell=lambda words: None, *, plan=None, despite_check=False
     # The ledger keeps absolute paths, and settings what was written.
     made, here = made.absolute(), Path.cwd()
     return made.relative_to(here) if made.is_relative_to(here) else made, is_new
-
-
-def is_paid(ledger, key):
-    """Whether a release needs no budget more: it was finished, or drawn."""
-    return is_finished(ledger.entries(), key) or drawn(ledger, key) is not None
-
-
-def is_finished(entries, key):
-    """Whether the release of a key was finished."""
-    return any(entry.key == key and entry.finished for entry in entries)
 
 
 def release(data, settings, *, tell=None, despite_check=False) -> Release:
@@ -175,13 +179,16 @@ def refuse_other(settings, ledger, key):
 
     Else a key of the settings that changed, or a new version of geodp, would pay again unseen.
     """
-    for entry in ledger.entries():
+    entries = ledger.entries()
+    if any(entry.key == key and entry.finished for entry in entries):
+        return
+    for entry in entries:
         if entry.description != settings.name or entry.key == key:
             continue
         if entry.finished:
             what = f"{settings.name} was released into {entry.folder}"
-        elif entry.status == STARTED and _place(ledger, entry).is_file():
-            what = f"{settings.name} was drawn, which {_place(ledger, entry)} keeps"
+        elif (kept := ledger.kept(entry)) is not None:
+            what = f"{settings.name} was drawn, which {kept} keeps"
         else:
             continue
         raise DataError(
@@ -244,75 +251,145 @@ def _holders_file(path):
 
 
 @contextmanager
-def _silence():
-    """A context that says nothing: warnings and logs of whatever is called may quote records."""
-    disabled = logging.root.manager.disable
-    with (
-        warnings.catch_warnings(),
-        open(os.devnull, "w") as nowhere,
-        redirect_stdout(nowhere),
-        redirect_stderr(nowhere),
-    ):
-        warnings.simplefilter("ignore")
-        logging.disable()
-        try:
-            yield
-        finally:
-            logging.disable(disabled)
-
-
-def _spend(settings, plan, ledger, key, folder, fingerprint, note):
-    """Reserve, draw and write; or return what an earlier call drew or wrote."""
-    budget = plan.budget
-    spent = f"{budget.amount} {budget.unit} of {ledger.path} stays spent"
-    entry = drawn(ledger, key)
-    if entry is not None:
-        return _written(Release.load(_place(ledger, entry)), settings, ledger, entry, folder, spent)
-    entry = ledger.reserve(
-        key, budget.amount, settings.name, unit=budget.unit, fingerprint=fingerprint
-    )
-    if entry.finished:
-        if not (entry.folder / "release.json").is_file():
-            raise DataError(
-                f"{settings.name} was released into {entry.folder}, which is not there: put a "
-                "copy back, or give another name for another draw, which spends again"
-            )
-        return entry.folder, False
-    release, data, fault = _drawn_from(settings, plan, _place(ledger, entry))
-    # Outside the handler, so that no traceback can show the exception.
-    kept = _kept_words(ledger, entry)
-    if fault is not None:
-        if note is not None:
-            note([f"{fault}; {spent}{kept}"])
-        what = "the folder is not written" if kept else "nothing is released"
+def _one_at_once():
+    """A context for one release in this process, since silence is of the process as a whole."""
+    if not _ALONE.acquire(blocking=False):
         raise DataError(
-            f"the data of {settings.name} cannot be used as its settings say, and {what}; "
-            f"`geodp check` tells the holder why; {spent}{kept}"
+            "another release is being made in this process: wait until it has ended, or make "
+            "this one in a process of its own; nothing was spent"
+        )
+    try:
+        yield
+    finally:
+        _ALONE.release()
+
+
+def _silently(function, *given):
+    """What a function returns, and in words what prevented it, and whether that was its size.
+
+    Nothing else is said: warnings and logs of whatever is called may quote records.
+    """
+    disabled = logging.root.manager.disable
+    try:
+        with (
+            QUIET,
+            warnings.catch_warnings(),
+            open(os.devnull, "w") as nowhere,
+            redirect_stdout(nowhere),
+            redirect_stderr(nowhere),
+        ):
+            warnings.simplefilter("ignore")
+            logging.disable()
+            return function(*given), None, False
+    except KeyboardInterrupt:
+        raise
+    except BaseException as problem:  # a panic of compiled code is no Exception
+        # Of a file that cannot be read readers say so, whatever the reason.
+        is_full = any(isinstance(each, MemoryError) for each in (problem, problem.__context__))
+        return None, words_of(problem), is_full
+    finally:
+        logging.disable(disabled)
+
+
+def _made(settings, plan, ledger, key, tell, despite_check, for_holder):
+    """Find or make the folder of a release; the folder, and whether it is new."""
+    name, budget, folder = settings.name, plan.budget, Path(settings.folder)
+    spent = f"{budget.amount} {budget.unit} of {ledger.path} stays spent"
+    refuse_other(settings, ledger, key)
+    entry = ledger.resume(key, budget.amount, name, unit=budget.unit)
+    _refuse_published(for_holder, folder, entry)
+    if entry is None or not entry.finished:
+        refuse_taken(folder)
+    fingerprint = data = fault = release = None
+    if entry is None:
+        fingerprint, data, fault = _read(settings, ledger, despite_check)
+        # Another run may have ended meanwhile.
+        refuse_other(settings, ledger, key)
+    note = _holders_file(for_holder)
+    if entry is None:
+        entry = ledger.reserve(key, budget.amount, name, unit=budget.unit, fingerprint=fingerprint)
+    kept = ledger.kept(entry)
+    if entry.finished or kept is not None:
+        made = entry.folder, False
+        if kept is not None:
+            release, fault, _ = _silently(Release.load, kept)
+            if fault is not None:
+                raise DataError(
+                    f"{kept} keeps a draw and is damaged: put a copy back, or remove it, after "
+                    "which the same settings draw anew and spend again; nothing was spent"
+                )
+            made = _written(release, settings, ledger, entry, folder, spent)
+        elif not (entry.folder / "release.json").is_file():
+            raise DataError(
+                f"{name} was released into {entry.folder}, which is not there: put a copy back, or "
+                "give another name for another draw, which spends again; nothing was spent"
+            )
+        tell(OF_THEN)
+        if note is not None:
+            note([since(settings, ledger, key)])
+        return made
+    if fault is None:
+        release, fault, _ = _silently(_drawn, plan, data, ledger.place(entry), key)
+    if fault is not None:
+        words = _kept_words(ledger, entry)
+        if note is not None:
+            note([f"{fault}; {spent}{words}"])
+        what = "the folder is not written" if words else "nothing is released"
+        raise DataError(
+            f"the data of {name} cannot be used as its settings say, and {what}; `geodp check` "
+            f"tells the holder why; {spent}{words}"
         )
     made = _written(release, settings, ledger, entry, folder, spent)
     if note is not None:
-        with _silence():
-            lines = check_data(settings, plan, data).words(released=True)
-        note(lines)
+        check, fault, _ = _silently(check_data, settings, plan, data)
+        note([fault] if check is None else check.words(released=True))
     return made
 
 
-def _drawn_from(settings, plan, place):
-    """A release that is also kept at a place, its data, and in words what prevented it."""
-    with _silence():
-        try:
-            data = read_data(settings)
-            # Whatever is found, the release is made: that it was not would tell of records.
-            release = release_geodesic(plan, *data)
-            # Without space for it here there may still be some for the folder.
-            with suppress(DataError):
-                release.save(place)
-                place.chmod(0o600)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as problem:  # a panic of compiled code is no Exception
-            return None, None, words_of(problem)
-    return release, data, None
+def _read(settings, ledger, despite_check):
+    """Fingerprint and records of a release, and in words what is wrong with these as a whole."""
+    refuse_missing(settings)
+    fingerprint = fingerprint_of(settings, ledger)
+    answers = [ledger.last_check(each, fingerprint) for each in settings.checked]
+    if False in answers and not despite_check:
+        raise DataError(
+            "the last check of this file said no: run `geodp check`, mend the data, or give "
+            "--despite-check; nothing was spent"
+        )
+    data, fault, is_full = _silently(read_data, settings)
+    if is_full:
+        raise DataError(
+            f"the data of {settings.name} do not fit into memory: end other programs or take a "
+            "machine with more; nothing was spent"
+        )
+    if fingerprint_of(settings, ledger) != fingerprint:
+        raise DataError(
+            f"{' or '.join(settings.data.paths)} changed while it was read: run it again when "
+            "nothing writes there; nothing was spent"
+        )
+    return fingerprint, data, fault
+
+
+def _refuse_published(path, folder, entry):
+    """Refuse a file for the holder in the folder of the release, which others will see."""
+    for place in () if path is None else (folder, entry and entry.folder):
+        found = Path(os.path.realpath(path))
+        if place is not None and Path(os.path.realpath(place)) in (found, *found.parents):
+            raise DataError(
+                f"the file for the holder {path} is in {place}, which is published: give a path "
+                "elsewhere; nothing was spent"
+            )
+
+
+def _drawn(plan, data, place, key):
+    """A release that is also kept at a place."""
+    # Whatever is found, the release is made: that it was not would tell of records.
+    release = release_geodesic(plan, *data)
+    # Without space for it here there may still be some for the folder.
+    with suppress(DataError):
+        write_release(release, place, key=key)
+        place.chmod(0o600)
+    return release
 
 
 def _written(release, settings, ledger, entry, folder, spent):
@@ -322,29 +399,14 @@ def _written(release, settings, ledger, entry, folder, spent):
     except Exception as problem:
         raise DataError(f"{words_of(problem)}; {spent}{_kept_words(ledger, entry)}") from None
     ledger.finish(entry, folder)
-    _place(ledger, entry).unlink(missing_ok=True)
+    if (kept := ledger.kept(entry)) is not None:
+        kept.unlink(missing_ok=True)
     return folder, True
-
-
-def _place(ledger, entry):
-    """Where the draw of an entry is kept: beside its ledger, whose folder can be written."""
-    # With the time, since an older copy of the ledger would give the number again.
-    when = "".join(filter(str.isdigit, entry.when))
-    return ledger.path.with_name(f"{ledger.path.name}-{entry.number}-{when}.json")
-
-
-def drawn(ledger, key):
-    """The entry of the release of a key that was drawn and has no folder yet, or ``None``."""
-    entries = [entry for entry in ledger.entries() if entry.key == key]
-    if is_finished(entries, key):
-        return None
-    started = (entry for entry in entries if entry.status == STARTED)
-    return next((entry for entry in started if _place(ledger, entry).is_file()), None)
 
 
 def _kept_words(ledger, entry):
     """What follows for a release that is not finished, where its draw was kept."""
-    place = _place(ledger, entry)
-    if not place.is_file():
+    kept = ledger.kept(entry)
+    if kept is None:
         return ""
-    return f", and {place} keeps the draw: the same settings again make the folder from it"
+    return f", and {kept} keeps the draw: the same settings again make the folder from it"
