@@ -8,7 +8,6 @@ import stat
 import subprocess
 import sys
 import threading
-import time
 import warnings
 from pathlib import Path
 
@@ -23,12 +22,11 @@ from geodp.manifolds.landmark_maps import fourier_harmonics
 from geodp.manifolds.registry import make_manifold
 from geodp_release import checking
 from geodp_release import folder as folder_module
-from geodp_release import ledger as ledger_module
 from geodp_release import publish as publish_module
 from geodp_release.cli import main
 from geodp_release.pictures import ellipse_factors, ellipse_radii, entry_limits, landmark_radii
 from geodp_release.publish import plan_of
-from geodp_release.settings import ReleaseSettings, read_settings
+from geodp_release.settings import read_settings
 from geodp_release.subjects import record_array
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -753,68 +751,12 @@ def test_a_draw_outlives_a_fault_in_its_picture(holder, capsys, monkeypatch, pro
     assert os.listdir("elsewhere") == ["link"]
 
 
-def test_a_draw_is_of_its_release_alone(holder, capsys, monkeypatch):
-    """By an older copy of the ledger another release has the number and the second of the first."""
-    monkeypatch.setattr(ledger_module, "_now", lambda: "2026-01-01T00:00:00+00:00")
-    older = Path("mine.ledger").read_bytes()
-    for name in ("first", "second"):
-        Path("mine.ledger").write_bytes(older)
-        write(changed(name=name, folder=f"out/{name}"))
-        with monkeypatch.context() as patch:
-            patch.setattr(folder_module, "picture", interrupt)
-            assert main(["release", "mine.yaml"]) == 130
-    draws = {path: path.read_text() for path in Path().glob("mine.ledger-*.json")}
-    first, second = sorted(draws, key=lambda path: path.stat().st_mtime_ns)
-    # That of another release is as if it were not there, and none is overwritten.
-    second.write_text(draws[first])
-    assert "while 1 is left" in refused(capsys)
-    assert second.read_text() == draws[first]
-    second.write_text(draws[second][:-20])
-    said = refused(capsys)
-    assert f"{second} keeps a draw and is damaged: put a copy back, or remove it, after" in said
-    assert said.endswith("draw anew and spend again; nothing was spent")
-    second.write_text(draws[second])
-    assert main(["release", "mine.yaml"]) == 0
-    made = json.loads(Path("out/second/release.json").read_text())
-    assert made["footpoint"] == json.loads(draws[second])["footpoint"]
-    assert (first.read_text(), second.exists(), spent()) == (draws[first], False, "2")
-
-
 # --- Threads ---
 
 
 def of_process():
     """What silence changes for a process as a whole."""
     return sys.stdout, sys.stderr, logging.root.manager.disable, [*warnings.filters]
-
-
-def test_of_releases_at_once_in_threads_one_is_made(holder, monkeypatch):
-    settings = [ReleaseSettings.model_validate(changed(name=each)) for each in "abcdef"]
-    plan, before, ends = plan_of(settings[0]), of_process(), []
-
-    def waiting(given):
-        deadline = time.monotonic() + 5.0
-        while len(ends) < 5 and time.monotonic() < deadline:
-            time.sleep(0.01)
-        return read(given)
-
-    def tries(given):
-        try:
-            publish_module.publish(given, plan=plan)
-            ends.append("made")
-        except DataError as problem:
-            ends.append(str(problem))
-
-    read = publish_module.read_data
-    monkeypatch.setattr(publish_module, "read_data", waiting)
-    threads = [threading.Thread(target=tries, args=(each,)) for each in settings]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    said = "another release is being made in this process: wait until it has ended, or make this"
-    assert [each.startswith(said) for each in ends] == [True] * 5 + [False]
-    assert (ends[5], spent(), of_process()) == ("made", "2", before)
 
 
 def test_records_that_are_converted_in_threads_leave_warnings_as_they_were():

@@ -10,6 +10,7 @@ from geodp_release.replay import Tape
 from reproduction.measurements.audit.mistakes import PLANTS
 from reproduction.measurements.audit.replay import SPACES, divided, first_seen, search, ways
 from reproduction.measurements.audit.runs import BY_COMMAND
+from reproduction.measurements.audit.scenarios import SCENARIOS, tried
 
 PAIRS = 300
 
@@ -35,8 +36,14 @@ def test_a_mistake_that_is_planted_is_seen(name):
     assert finding
 
 
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_fault_of_a_scenario_is_seen_where_it_is_planted_alone(name):
+    assert tried(name, is_mistaken=False) == ""
+    assert tried(name, is_mistaken=True)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("space", SPACES, ids=lambda space: space.name)
+@pytest.mark.parametrize("space", SPACES, ids=str)
 def test_pages_and_pictures_are_functions_of_the_release(space):
     rows = search(space, BY_COMMAND, 2, key=2, whole=1)
     assert [row["is_whole"] for row in rows] == [False, True]

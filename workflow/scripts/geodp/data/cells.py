@@ -521,7 +521,9 @@ class MatTable(ArrayTable):
             # SciPy makes integers of them where all happen to be whole.
             is_real = self._kinds[name] in ("double", "single") and array.dtype.kind != "c"
             array = array.astype(float) if is_real else array
-            arrays[name] = array.ravel() if array.size == max(array.shape, default=0) else array
+            # One without records may be of no rows and one column.
+            is_vector = max(array.shape, default=0) in (array.size, array.size + 1)
+            arrays[name] = array.ravel() if is_vector and array.ndim else array
         lengths = Counter(len(each) for each in arrays.values() if each.ndim == 1 < len(each))
         [(self._usual, _)] = lengths.most_common(1) or [(0, 0)]
         self._arrays = {name: self._by_record(array) for name, array in arrays.items()}

@@ -247,7 +247,7 @@ def written_elsewhere():
 
 
 @contextmanager
-def _patched(*parts):
+def patched(*parts):
     """A context with several attributes replaced: objects, names and values."""
     with ExitStack() as stack:
         for each in parts:
@@ -271,7 +271,7 @@ def ends_of_the_first_line():
 def any_break_ends_a_row():
     """Any line break that is not in quotes ends a row."""
     opened = TextTable._opened
-    return _patched(
+    return patched(
         (TextTable, "_opened", lambda table, newline: opened(table, "")),
         (cells, "marked", lambda line, end: line),
     )
@@ -301,7 +301,7 @@ def labels_that_shift():
 
 def numbers_by_their_text():
     """Values of a column are read by their texts unless all are of a type of real numbers."""
-    return _patched(
+    return patched(
         (cells, "_real", lambda value: value),
         (
             cells._ValueTable,
@@ -325,13 +325,13 @@ def a_formula_by_number():
         return np.linalg.solve(factor, matrix) if few else forward(factor, matrix)
 
     def unpadded(assumptions, given, arrays):
-        padding = np.flatnonzero(np.any(arrays != assumptions.centre, axis=(-2, -1)))
-        number = padding[-1] + 1 if len(padding) else len(arrays)
+        own = np.flatnonzero(np.any(arrays != assumptions.centre, axis=(-2, -1)))
+        number = own[-1] + 1 if len(own) else len(arrays)
         parts = mapped(assumptions, given[:number], arrays[:number])
         rest = mapped(assumptions, given[number:], arrays[number:]) if number < len(arrays) else ()
         return [np.concatenate(pair) for pair in zip(parts, rest, strict=True)] if rest else parts
 
-    return _patched(
+    return patched(
         (spd, "_forward", by_number),
         (spd, "SINGULAR", 0.0),
         (subjects, "_mapped", unpadded),
@@ -388,3 +388,6 @@ SHOWN_IN = {
     "labels that lost digits": [""],
     "one text a column of an array": ["joined"],
 }
+
+# And the space in which one does.
+SHOWN_ON = {"a formula by the number of matrices": ("spd", 3)}

@@ -73,13 +73,16 @@ COMMENTS = (
 UNCHANGED = ("nobody", "order", "format")
 
 
-def _near_singular(size):
+def _near_singular(size, number=24):
     """Matrices that rounding makes points or not, and one that was in single precision."""
-    turn = np.linalg.qr(np.vander(np.arange(1.0, size + 1.0)))[0]
-    ends = np.linspace(0.3, 1.5, size - 1)
-    found = [(turn * np.r_[ends, least]) @ turn.T for least in (1e-17, 1e-16, 1e-12, 2e-12)]
+    rng = np.random.default_rng(size)
+    noise = rng.normal(size=(number, size, 40))
+    # After an average reference they are of less rank but for rounding.
+    noise -= np.mean(noise, axis=1, keepdims=True)
+    found = noise @ noise.swapaxes(1, 2) / 40.0
+    found[: number // 4] += rng.choice([1e-12, 2e-12], size=(number // 4, 1, 1)) * np.eye(size)
     if size == 2:
-        found.append(np.array([[0.6, 0.7549834435270749], [0.7549834435270749, 0.95]]))
+        found[-1] = [[0.6, 0.7549834435270749], [0.7549834435270749, 0.95]]
     rounded = np.eye(size) + 0.1
     rounded[0, 1] = np.nextafter(np.float32(0.1), np.float32(1.0))
     return [*found, rounded]
@@ -127,7 +130,8 @@ class Space:
             "euclidean": [0.0] * self.size,
             "sphere": [0.0] * self.size + [1.0],
             "hyperbolic": [1.0] + [0.0] * self.size,
-            "spd": np.eye(self.size)[np.triu_indices(self.size)].tolist(),
+            # Not the identity, at which formulas agree.
+            "spd": (np.eye(self.size) + 0.3)[np.triu_indices(self.size)].tolist(),
             "kendall": [1.0, 0.1, 0.0, 1.0, -1.0, 0.0, 0.0, -1.0],
         }[self.name]
 

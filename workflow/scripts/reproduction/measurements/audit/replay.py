@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from geodp_release.assumptions import ADD_OR_REMOVE, REPLACE
 from geodp_release.replay import Tape, call_findings, output_findings
-from reproduction.measurements.audit import mistakes
+from reproduction.measurements.audit import mistakes, scenarios
 from reproduction.measurements.audit.neighbours import UNCHANGED, Space, pairs
 from reproduction.measurements.audit.runs import BY_COMMAND, BY_ESTIMATOR, BY_FUNCTION, Runner
 from reproduction.measurements.audit.writers import FRAME, fitting, may_be_refused
@@ -183,7 +183,12 @@ def first_seen(name, key):
     """How many pairs it takes until a planted mistake is seen, and by what; ``None`` if never."""
     seen = 0
     formats, mistake = mistakes.SHOWN_IN.get(name), mistakes.PLANTS[name]
-    spaces = [space for space in SPACES if formats is None or {*formats} & {*fitting(space)}]
+    spaces = [
+        space
+        for space in SPACES
+        if (formats is None or {*formats} & {*fitting(space)})
+        and mistakes.SHOWN_ON.get(name, (space.name, space.size)) == (space.name, space.size)
+    ]
     for turn, space in product(range(TURNS), spaces):
         number, own = PLANTED // len(spaces), key + 1000 * turn
         rows = search(space, BY_COMMAND, number, own, mistake, stop=True, formats=formats)
@@ -195,8 +200,11 @@ def first_seen(name, key):
 
 
 def planted(settings):
-    """A table of the mistakes that are planted, a row each; see `first_seen`."""
+    """A table of the mistakes that are planted, a row each; see `first_seen` and `scenarios`."""
     rows = []
+    for name in scenarios.SCENARIOS:
+        fault, finding = (scenarios.tried(name, is_mistaken) for is_mistaken in (False, True))
+        rows.append({"mistake": name, "is_seen": bool(finding) and not fault, "finding": finding})
     for name in mistakes.PLANTS:
         pairs, finding = first_seen(name, settings["seed"])
         rows.append(

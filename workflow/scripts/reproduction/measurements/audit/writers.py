@@ -37,7 +37,7 @@ SUFFIXES = {name: {JOINED: "npz", FRAME: "csv"}.get(name, name) for name in FORM
 _COUNTED = count()
 
 # Types of the numbers of a data frame, whatever is in its cells.
-TYPES = ("inferred", "single", "object", "float32", "complex", "nullable", "decimal")
+TYPES = (*("inferred", "single") * 3, "object", "float32", "complex", "nullable", "decimal")
 
 
 def fitting(space):
@@ -282,8 +282,8 @@ def _name(row, blank="_"):
     """A label as a word, or several if it has a blank in it; that of nobody is empty."""
     if row[LABEL] in NOBODY:
         return ""
-    first, *rest = (each.encode("unicode_escape").hex() for each in row[LABEL].split(","))
-    return blank.join([f"n{first}", *rest])
+    parts = re.split("[, ]", row[LABEL])
+    return blank.join(f"n{each.encode('unicode_escape').hex()}" for each in parts)
 
 
 def _tps(space, table, end):
