@@ -321,8 +321,8 @@ def a_formula_by_number():
     forward, mapped = spd._forward, subjects._mapped
 
     def by_number(factor, matrix):
-        few = matrix.size <= 4 * factor.shape[-1] ** 2
-        return np.linalg.solve(factor, matrix) if few else forward(factor, matrix)
+        is_odd = len(matrix) % 2
+        return np.linalg.solve(factor, matrix) if is_odd else forward(factor, matrix)
 
     def unpadded(assumptions, given, arrays):
         own = np.flatnonzero(np.any(arrays != assumptions.centre, axis=(-2, -1)))

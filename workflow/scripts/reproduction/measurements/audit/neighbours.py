@@ -73,7 +73,7 @@ COMMENTS = (
 UNCHANGED = ("nobody", "order", "format")
 
 
-def _near_singular(size, number=24):
+def _near_singular(size, number=60):
     """Matrices that rounding makes points or not, and one that was in single precision."""
     rng = np.random.default_rng(size)
     noise = rng.normal(size=(number, size, 40))
