@@ -1,7 +1,5 @@
 """The audit: its quadratures against known integrals, and the mutants that it must find."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from quadrature import CellLaw, PolarChart
@@ -21,18 +19,8 @@ from geodp.audit.published import (
     two_points,
 )
 from geodp.audit.search import Pair, climb, worst_neighbour
-from geodp_release.stages import points
-from geodp_release.subjects import ONE_EACH, subject_records
-from reproduction.configuration import load_settings
-from reproduction.measurements.audit.black_box import (
-    first_choice,
-    released_geodesics,
-    spd_case,
-    sphere_case,
-)
 from reproduction.measurements.audit.losses import (
     CENTRE,
-    found_in_draws,
     record_domain,
     search_published,
     sphere_data,
@@ -228,76 +216,7 @@ def test_the_published_loss_grows_as_residuals_vanish():
     assert found[1] > 5.0 * found[0]
 
 
-# From draws alone
-
-BUDGET = 1.0
-SETTINGS = load_settings(Path(__file__).parents[2] / "config" / "audit.yaml")["black_box"]
-
-
-def draws_of(draw, pair, number=4000, seeds=(1, 2)):
-    return [
-        draw(np.random.default_rng(seed), (x, y), number)
-        for seed, x, y in zip(seeds, pair.covariates, pair.points, strict=True)
-    ]
-
-
-CASES = {"sphere": sphere_case(SETTINGS["two_points"]), "spd": spd_case(SETTINGS["one_far"])}
-
-
-def test_draws_that_share_random_numbers_are_found():
-    _, assumptions, clip, pair = CASES["sphere"]
-    draw = released_geodesics(assumptions, first_choice(BUDGET, 10, clip))
-    rng = np.random.default_rng(4)
-    assert attack.dependence(rng, SPHERE, draws_of(draw, pair)) > 0.01
-    # The mutant has one seed for all.
-    assert attack.dependence(rng, SPHERE, draws_of(draw, pair, seeds=(1, 1))) <= 0.001
-
-
-def bound_of(case, budget):
-    _, assumptions, clip, pair = case
-    stage = first_choice(budget, SETTINGS["power"], clip)
-    draws = draws_of(released_geodesics(assumptions, stage), pair, 80000)
-    place = assumptions.manifold, assumptions.centre
-    columns = attack.as_columns([attack.features(*place, part, pair) for part in draws])
-    return max(row["lower_bound"] for row in found_in_draws(*columns, 1.0, 0.99))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
-def test_testers_keep_below_the_budget_and_see_twice_as_much(case):
-    """As many draws for both, with the pairs and the assumptions of the audit."""
-    assert 0.2 < bound_of(case, 1.0) <= 1.0
-    assert bound_of(case, 2.0) > 1.0
-
-
-@pytest.mark.slow
-def test_testers_find_losses_that_are_not_clipped(monkeypatch):
-    """On the sphere, where the record that moves is farther from half of it than the limit."""
-    right = points.loss_sums
-
-    def mutant(assumptions, records, states, clip):
-        # As large as the whole sphere makes them: 3.0 at the opposite point.
-        return 3 * right(assumptions, records, states, np.sqrt(3.0) * clip)
-
-    monkeypatch.setattr(points, "loss_sums", mutant)
-    assert bound_of(CASES["sphere"], 1.0) > 1.0
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_neighbours_differ_in_one_record_that_counts(name):
-    _, assumptions, _, pair = CASES[name]
-    np.testing.assert_array_equal(pair.points[0, :-1], pair.points[1, :-1])
-    np.testing.assert_array_equal(pair.covariates, 0.5)
-    place = 0.5 * SETTINGS["two_points"]["angle"]
-    place, far = {
-        "sphere": (place, place),
-        "spd": (SETTINGS["one_far"]["place"], SETTINGS["one_far"]["far"]),
-    }[name]
-    away = assumptions.manifold.dist(assumptions.centre, pair.points)
-    np.testing.assert_allclose(away[:, :-1], place, rtol=1e-9)
-    np.testing.assert_allclose(away[:, -1], far, rtol=1e-9)
-    for x, y in zip(pair.covariates, pair.points, strict=True):
-        assert np.all(subject_records(assumptions, x, y, ONE_EACH).valid)
+# From draws
 
 
 def test_limits_are_those_of_clopper_and_pearson():

@@ -121,11 +121,10 @@ def test_audit(run, monkeypatch, capsys):
     assert set(found["n"]) == {2, 6}
     assert found["pair"].is_unique
     assert (found.loc[found["mechanism"] == "as published", "verdict"] == "exceeded").all()
-    attacked = pd.read_csv(made["black_box.csv"])
-    assert "release, factor 2 left out" in set(attacked["mechanism"])
-    honest = (attacked["mechanism"] == "release by one choice") & (attacked["run_at"] == 1.0)
-    assert honest.any()
-    assert not attacked.loc[honest, "caught"].any()
+    tested = pd.read_csv(made["releases.csv"])
+    assert {"release", "release, factor 2 left out"} < set(tested["mechanism"])
+    right = tested[tested["mechanism"] == "release"]
+    assert (right["bound"] <= right["stated"]).all()
     page = made["audit.html"].read_text()
     assert "The stated budget of the published mechanism does not hold" in page
     assert "Of 8 pairs of neighbouring tables, 0 had a finding." in page

@@ -61,7 +61,7 @@ rule pages:
     input:
         **{key: f"{verdicts_file(key)}.csv" for key in PAPERS},
         losses="results/audit/audit.csv",
-        testers="results/audit/black_box.csv",
+        testers="results/audit/releases.csv",
         picture="results/default/sphere/figures/figure_1.png",
     log:
         "results/default/logs/pages.log",

@@ -1,4 +1,4 @@
-"""A bound of the privacy budget from below, from released draws alone, on any manifold.
+"""A bound of the privacy budget from below, from released geodesics alone, on any manifold.
 
 An attacker knows two neighbouring data sets and a release, and guesses which of the two it was
 made from, by an event that some of the draws choose and others count; see `testers`.  If the
@@ -47,29 +47,23 @@ def budget_bound(hits, other_hits, total, confidence):
 def features(manifold, centre, states, pair):
     """What the attacker looks at: coordinates of a geodesic, and distances from some records.
 
-    By name (count,), of states (count, k, *point_shape): footpoints, followed by shooting vectors
-    if they were released too.
+    By name (count,), of states (count, 2, *point_shape): footpoints and shooting vectors.
     """
-    inner = (slice(None),) * manifold.point_ndim
-    p = states[(slice(None), 0, *inner)]
+    p, v = np.moveaxis(states, 1, 0)
     start = np.broadcast_to(centre, p.shape)
     frame = manifold.frame(centre)
     place = manifold.coordinates(start, manifold.log(start, p), frame)
+    carried = manifold.coordinates(start, manifold.transport_to(p, start, v), frame)
     found = {f"footpoint {k + 1}": place[:, k] for k in range(manifold.dim)}
     found["distance from the centre"] = np.sqrt(np.sum(place**2, axis=-1))
-    released = states.shape[1] > 1
-    v = states[(slice(None), 1, *inner)] if released else np.zeros_like(p)
-    if released:
-        carried = manifold.coordinates(start, manifold.transport_to(p, start, v), frame)
-        found |= {f"shooting vector {k + 1}": carried[:, k] for k in range(manifold.dim)}
-        found["length"] = np.sqrt(np.sum(carried**2, axis=-1))
+    found |= {f"shooting vector {k + 1}": carried[:, k] for k in range(manifold.dim)}
+    found["length"] = np.sqrt(np.sum(carried**2, axis=-1))
     records = {"record": (0, pair.record), "replaced record": (1, pair.record)}
-    if pair.covariates.shape[1] > 1:
-        records["common record"] = 0, int(pair.record == 0)
+    records["common record"] = 0, int(pair.record == 0)
     for name, place in records.items():
-        x, y = pair.covariates[place], pair.points[place]
-        end = manifold.exp(p, x * v)
-        found[f"distance from the {name}"] = manifold.dist(end, np.broadcast_to(y, end.shape))
+        end = manifold.exp(p, pair.covariates[place] * v)
+        there = np.broadcast_to(pair.points[place], end.shape)
+        found[f"distance from the {name}"] = manifold.dist(end, there)
     return found
 
 
@@ -119,21 +113,3 @@ def best_event(train, test, names, confidence, thresholds=400):
         shares=(hits / half, others / half),
         statistic=f"{name} {sign} {cut:.4g}",
     )
-
-
-def dependence(rng, manifold, draws):
-    """p-value of a permutation test of whether draws for one data set depend on the other's.
-
-    If a mechanism uses the same random numbers for both, the k-th draw from one data set lies close
-    to the k-th from the other, and whoever sees two releases learns more than their budgets allow.
-    The test compares the mean distance of footpoints of equal number with that in random order.
-    """
-    inner = (slice(None),) * manifold.point_ndim
-    first, second = (part[(slice(0, 8000), 0, *inner)] for part in draws)
-    count = min(len(first), len(second))
-    first, second = first[:count], second[:count]
-    seen = float(np.mean(manifold.dist(first, second)))
-    among = [
-        float(np.mean(manifold.dist(first, second[rng.permutation(count)]))) for _ in range(999)
-    ]
-    return (1 + np.sum(np.asarray(among) <= seen)) / (len(among) + 1)

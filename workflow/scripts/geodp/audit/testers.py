@@ -73,3 +73,19 @@ def property_test(columns, names, learn, confidence=0.99):
     ]
     train, test = ([scores(part) for part in side] for side in (choosing, counting))
     return best_event(train, test, words, confidence)
+
+
+def bounds(columns, names, confidence):
+    """Rows of a table, one for each of `TESTERS`: what a `property_test` found by it."""
+    for tester, learn in TESTERS.items():
+        found = property_test(columns, names, learn, confidence)
+        yield {
+            "tester": tester,
+            "bound": found.bound,
+            "estimate": found.estimate,
+            "share": found.shares[0],
+            "other_share": found.shares[1],
+            "statistic": found.statistic,
+            "draws": len(columns[0]),
+            "confidence": confidence,
+        }

@@ -285,7 +285,7 @@ class _ColumnTable(Table):
     first_row = 1
 
     # Of its records, where some rows are none.
-    rows = None
+    rows: list | None = None
 
     @abstractmethod
     def _loaded(self, names):

@@ -42,42 +42,6 @@ class TwoPointSettings(Section):
     """Length at which residuals are clipped."""
 
 
-class OneFarSettings(Section):
-    """Neighbours on the line of multiples of the identity in SPD(2)."""
-
-    n: integer(ge=2)
-    """Number of records."""
-    footpoint_radius: Positive
-    """Radius of the ball of footpoints."""
-    place: Positive
-    """Distance of the n - 1 records from the centre."""
-    far: Positive
-    """Distance of the last one, on one side or on the other."""
-    tau: Positive
-    """Length at which residuals are clipped."""
-
-
-class BlackBoxSettings(Section):
-    """Attacks from draws alone."""
-
-    confidence: Share
-    """Of each lower bound, one at a time."""
-    stated: Positive
-    """Budget that is stated."""
-    times: number(gt=1)
-    """Mechanisms also run at this many times the stated budget, which the attack must detect."""
-    published_draws: integer(ge=16)
-    """Draws of the published footpoint from each data set."""
-    joint_draws: integer(ge=16)
-    """Draws of joint distributions on public points from each data set."""
-    power: Count
-    """Public points are 2 to this power."""
-    two_points: TwoPointSettings
-    """Neighbours on the sphere."""
-    one_far: OneFarSettings
-    """Neighbours in SPD(2)."""
-
-
 class ReleaseTestSettings(Section):
     """Property testers on whole releases, as they are and with mistakes."""
 
@@ -117,7 +81,6 @@ class AuditSettings(Section):
     seed: Seed
     sphere: SphereLossSettings
     two_points: TwoPointSettings
-    black_box: BlackBoxSettings
     releases: ReleaseTestSettings
     times: TimesSettings
     replay: ReplaySettings

@@ -5,7 +5,6 @@ import pandas as pd
 
 from geodp.audit import published
 from geodp.audit.search import Pair, RecordDomain, worst_neighbour
-from geodp.audit.testers import TESTERS, property_test
 from geodp.data.simulate import simulate_geodesic_data
 from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
@@ -57,27 +56,6 @@ def verdict(loss, error, stated):
     if loss - error > stated:
         return "exceeded"
     return "not exceeded" if loss + error <= stated else "undecided"
-
-
-def found_in_draws(names, columns, stated, confidence, **described):
-    """Rows of the table of bounds from draws alone, one for each property tester.
-
-    From columns of both data sets as for `property_test`, and other columns of the table.
-    """
-    for tester, learn in TESTERS.items():
-        found = property_test(columns, names, learn, confidence)
-        yield {
-            **described,
-            "stated": stated,
-            "confidence": confidence,
-            "tester": tester,
-            "lower_bound": found.bound,
-            "caught": bool(found.bound > stated),
-            "estimate": found.estimate,
-            "share": found.shares[0],
-            "other_share": found.shares[1],
-            "event": found.statistic,
-        }
 
 
 def audit_row(name, block, number, budget, found, tau):

@@ -11,6 +11,7 @@ import pandas as pd
 from geodp.audit.attack import as_columns, features
 from geodp.audit.published import SPHERE
 from geodp.audit.search import Pair
+from geodp.audit.testers import bounds
 from geodp.manifolds.registry import make_manifold
 from geodp.randomness import random_stream
 from geodp.samplers.integer_choice import generator_bits
@@ -24,7 +25,7 @@ from geodp_release.subjects import ONE_EACH, subject_records
 from geodp_release.timing import release_times, sampler_times
 from reproduction.manifolds import study_manifold
 from reproduction.measurements.audit import mistakes
-from reproduction.measurements.audit.losses import CENTRE, found_in_draws
+from reproduction.measurements.audit.losses import CENTRE
 
 RANGE = (-0.5, 0.5)
 
@@ -153,18 +154,9 @@ def measure(settings, space):
         names = settings["seed"], "audit", "releases", space, case.name, case.stages
         streams = [random_stream(*names, str(which)) for which in (0, 1)]
         names, columns = released_columns(case, streams, chosen["draws"])
-        rows += found_in_draws(
-            names,
-            columns,
-            chosen["stated"],
-            chosen["confidence"],
-            mechanism=case.name,
-            data=case.stages,
-            space=case.plan.assumptions.manifold.name,
-            n=NUMBER,
-            run_at=chosen["stated"],
-            draws=chosen["draws"],
-        )
+        described = {"mechanism": case.name, "stages": case.stages, "n": NUMBER}
+        described |= {"space": case.plan.assumptions.manifold.name, "stated": chosen["stated"]}
+        rows += [described | found for found in bounds(columns, names, chosen["confidence"])]
     return (pd.DataFrame(rows),)
 
 

@@ -38,7 +38,7 @@ def summarise(
     losses,
     neighbours,
     sensitivity,
-    black_box,
+    releases,
     template,
     made_by,
     **_,
@@ -47,7 +47,7 @@ def summarise(
 
     ``besides`` has the tables of record and replay, and their digests if they are there.
     """
-    table, all_neighbours, from_draws = map(joined, (losses, neighbours, black_box))
+    table, all_neighbours, tested = map(joined, (losses, neighbours, releases))
     budgets, number = settings["sphere"]["budgets"], settings["sphere"]["n"][0]
     middle = budgets[len(budgets) // 2]
     figure, picture = draw(table, number, middle), StringIO()
@@ -62,7 +62,7 @@ def summarise(
         budget=middle,
         settings=settings,
         sensitivity=pd.read_csv(sensitivity).to_dict("records"),
-        black_box=from_draws.to_dict("records"),
+        releases=tested.to_dict("records"),
         replay=_replayed(besides),
         draw_times=pd.read_csv(draw_times).to_dict("records"),
         release_times=_release_times(pd.read_csv(release_times)),
@@ -71,7 +71,7 @@ def summarise(
     return {
         "csv": table,
         "neighbours": all_neighbours,
-        "black_box": from_draws,
+        "releases": tested,
         "figure": figure,
         "page": page,
     }

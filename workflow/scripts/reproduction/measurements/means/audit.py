@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from geodp.audit.testers import TESTERS, property_test
+from geodp.audit.testers import TESTERS, bounds
 from geodp.manifolds.spd import SPD
 from geodp.means.ambient import embed
 from geodp.means.losses import losses_by_form, problems_of_neighbours
@@ -93,15 +93,5 @@ def _columns(manifold, drawn, means, name):
 def _tested(manifold, described, drawn, means, name):
     """A row for each tester."""
     columns = tuple(_columns(manifold, part, means, name) for part in drawn)
-    for tester, learn in TESTERS.items():
-        found = property_test(columns, list(NAMES), learn, CONFIDENCE)
-        yield described | {
-            "tester": tester,
-            "bound": found.bound,
-            "estimate": found.estimate,
-            "share": found.shares[0],
-            "other_share": found.shares[1],
-            "statistic": found.statistic,
-            "draws": len(drawn[0]),
-            "confidence": CONFIDENCE,
-        }
+    for found in bounds(columns, list(NAMES), CONFIDENCE):
+        yield described | found
