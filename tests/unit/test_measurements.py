@@ -26,7 +26,6 @@ from reproduction.configuration import validate
 from reproduction.measurements import plan
 from reproduction.measurements.audit import losses, mistakes
 from reproduction.measurements.audit.replay import compared
-from reproduction.measurements.benchmark import sizes
 from reproduction.measurements.benchmark import summary as benchmark
 from reproduction.measurements.coverage import releases as coverage
 from reproduction.measurements.coverage.data import UNLIKE, trend_p_value
@@ -141,17 +140,12 @@ def test_audit(run, monkeypatch, capsys):
 
 
 @pytest.mark.geomstats
-# Where nothing beyond the data was needed.
-@pytest.mark.filterwarnings("ignore:Data has no positive values")
 def test_benchmark(tmp_path, monkeypatch):
-    # In this process: how much memory it takes does not matter here.
-    monkeypatch.setattr(sizes, "measure_size_apart", sizes.measure_size)
     monkeypatch.setenv("GEOMSTATS_BACKEND", "numpy")
     common = {"settings": validate(BENCHMARK, "benchmark"), "rats": CHECKOUT / RATS}
     jobs = {
         "sampling": {"space": "S^2", "grid": BENCHMARK["spaces"]["S^2"]},
         "fits": {"backend": "numpy", "spaces": ["S^2"]},
-        "sizes": {"spaces": ["S^2"]},
     }
     for name, arguments in jobs.items():
         module = import_module(f"reproduction.measurements.benchmark.{name}")

@@ -303,6 +303,17 @@ class SPD(SymmetricSpace):
         safe = np.where(self.expand(numbers), arrays, np.eye(self.size))
         return numbers & _are_even(safe) & _are_regular(symmetric_eigenvalues(_symmetric(safe)))
 
+    def are_all_points(self, arrays):
+        if not (np.all(np.abs(arrays) < GREATEST) and np.all(_are_even(arrays))):
+            return False
+        # Faster: what is left is positive if eigenvalues are larger than this part of their sum.
+        least = SINGULAR * np.trace(arrays, axis1=-2, axis2=-1)
+        try:
+            np.linalg.cholesky(_symmetric(arrays) - self.expand(least) * np.eye(self.size))
+        except np.linalg.LinAlgError:
+            return super().are_all_points(arrays)
+        return True
+
     def are_told(self, point, others):
         return _are_regular(symmetric_eigenvalues(self._whiten(point, others)[0]))
 

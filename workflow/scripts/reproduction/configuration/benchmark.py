@@ -52,5 +52,3 @@ class BenchmarkSettings(Section):
     """Fits beside those of geomstats."""
     means: named(some(Count), Literal["S^2", "SPD(3)", "SPD(8)", "SPD(20)"])
     """Numbers of points of Frechet means beside those of geomstats, pyRiemann and Pymanopt."""
-    sizes: SizesSettings
-    """Time and memory of a fit and of a gradient."""

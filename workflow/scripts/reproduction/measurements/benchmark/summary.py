@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
 
-from reproduction.figures.style import CURVES, HOLLOW, Curve, new_figure
+from reproduction.figures.style import CURVES, HOLLOW, new_figure
 from reproduction.measurements.benchmark import sampling
 from reproduction.measurements.benchmark.fits import OUR_FIT, SAME_ENERGY
 from reproduction.measurements.benchmark.means import OUR_MEAN, PYRIEMANN, RATIO, TO_THE_END
@@ -17,15 +17,10 @@ from reproduction.pages import render_page
 
 CELL = ["space", "dimension", "n", "budget"]
 
-# In the figure: samplers, side by side at the same n; and spaces, which need a fifth style.
+# In the figure: samplers, side by side at the same n.
 SAMPLERS = {"ours": "default sampler", "walk": "random walk", "geomstats": "walk with geomstats"}
 STYLES = dict(zip(SAMPLERS, CURVES, strict=False))
 SHIFTS = {"ours": 0.8, "walk": 1.0, "geomstats": 1.25}
-SPACE_STYLES = (*CURVES, Curve("0.45", "v", ":"))
-
-# Slopes of log time against log n are measured from here on, where neither what every call costs
-# nor a processor's caches count any more.
-FEWEST_RECORDS = 100000
 
 
 def summarise(tables, template, **_):
@@ -82,24 +77,13 @@ def fits(table):
     return found[[*keys, "ours", "geomstats", "is_bound"]]
 
 
-def slopes(table, method):
-    """Slope of log time against log n, by space, where there are enough records to tell."""
-    part = table[(table["what"] == "time against n") & (table["method"] == method)]
-    part = part[part["n"] >= FEWEST_RECORDS]
-    return {
-        space: float(np.polyfit(np.log(some["n"]), np.log(some["value"]), 1)[0])
-        for space, some in part.groupby("space", sort=False)
-        if len(some) > 1
-    }
-
-
 def aims(table):
     """What is aimed at and what was reached, a row an aim that the table has numbers for.
 
     ``wanted`` is the least, or the most where ``at_most``; ``reached`` is the worst case, or the
     median where ``aim`` says so, and ``is_bound`` whether at least so much was reached.
     """
-    judged = [*_ratios(table), *_growth(table), *_means(table), *_speed(table)]
+    judged = [*_ratios(table), *_means(table), *_speed(table)]
     return pd.DataFrame([each for each in judged if each])
 
 
@@ -161,15 +145,6 @@ def _values(table, **chosen):
     """Values of the rows that have given entries of columns, by their space and n in words."""
     part = table[np.logical_and.reduce([table[key] == each for key, each in chosen.items()])]
     return part["value"].set_axis(_data_sets(part))
-
-
-def _growth(table):
-    """How time grows with n, and how much memory is needed."""
-    for method in ("fit", "gradient"):
-        aim = f"power of n that the time of a {method} grows as, from {FEWEST_RECORDS:,} records on"
-        yield _judged(aim, 1.15, slopes(table, method), at_most=True)
-    values = _values(table, what="memory beyond the data")
-    yield _judged("MB of working memory beyond the data", 1000, values, at_most=True)
 
 
 def _means(table):
@@ -236,33 +211,22 @@ def page(table, machine, template):
 
 
 def draw(table):
-    """Figure with a panel a space, and panels for fits, time and memory."""
+    """Figure with a panel a space, and one of fits."""
     sampled, fitted = cells(table), fits(table)
     names = list(dict.fromkeys(sampled["space"]))
-    figure, axes = new_figure(3, 3, width=7.2, height=7.4)
+    figure, axes = new_figure(2, 3, width=7.2, height=5.2)
     panels = list(axes.flat)
     for panel, name in zip(panels, names, strict=False):
         _draw_samplers(panel, name, sampled[sampled["space"] == name])
     for row in axes[: 1 + (len(names) - 1) // 3]:
         row[0].set_ylabel("effective draws per second (1/s)")
-    panels[5].axis("off")
-    _draw_fits(panels[6], fitted, names)
-    _draw_growth(panels[7], table, names, "time against n", "time of a fit (s)")
-    _draw_growth(panels[8], table, names, "memory beyond the data", "memory beyond the data (MB)")
+    _draw_fits(panels[5], fitted, names)
     handles = [
         Line2D([], [], label=label, **STYLES[sampler].keywords)
         for sampler, label in SAMPLERS.items()
     ]
     handles.append(Line2D([], [], **HOLLOW, label="hollow: a bound (draws at most, time at least)"))
     figure.legend(handles=handles, loc="outside upper center", ncols=4, fontsize=8)
-    panels[7].legend(
-        handles=[
-            Line2D([], [], label=space_title(name), **style.keywords)
-            for name, style in zip(names, SPACE_STYLES, strict=False)
-        ],
-        loc="upper left",
-        fontsize=6.5,
-    )
     return figure
 
 
@@ -306,12 +270,3 @@ def _draw_fits(panel, fitted, names):
     titles = [space_title(name) for name in names]
     panel.set_xticks(range(len(names)), titles, rotation=30, ha="right")
     panel.set_title("fits, n = " + ", ".join(f"{n:,}" for n in sorted(set(fitted["n"]))))
-
-
-def _draw_growth(panel, table, names, what, label):
-    """Something of a fit against the number of records."""
-    part = table[(table["what"] == what) & (table["method"] == "fit")]
-    for name, style in zip(names, SPACE_STYLES, strict=False):
-        some = part[part["space"] == name].sort_values("n")
-        panel.plot(some["n"], some["value"], **style.keywords)
-    panel.set(xscale="log", yscale="log", xlabel="number of records n", ylabel=label)
