@@ -597,12 +597,15 @@ def test_doubts_say_what_to_change_and_withhold_bands():
     assert made.share_far_away < 0.1
     assert "three quarters of the residuals are shorter than" in made.found()[0]
     grid = length_grid(plan.assumptions)
+    measured_last = replace(plan, stages=(*stages[1:], stages[0]))
+    assert replace(made, plan=measured_last).doubts() == []
     for key, parts in (
         ("another centre", {"reached": np.array([1.1, 0.5])}),
         ("a larger shooting_vector_length", {"reached": np.array([0.5, 1.1])}),
         ("a larger footpoint_radius", {"lengths": (grid[0],)}),
         ("a smaller footpoint_radius", {"lengths": (grid[-1],)}),
         ("far from the geodesic", {"far": 0.2 * made.number}),
+        ("covariate_spread at unknown", {"moments": np.array([-0.2, 0.07]), "plan": measured_last}),
     ):
         doubtful = replace(made, **parts)
         [said] = doubtful.doubts()

@@ -27,12 +27,14 @@ from geodp_release.stages import (
     CountStage,
     FarStage,
     MatrixStage,
+    MomentsStage,
     NoisyStep,
     PointsStage,
     ScaleStage,
     step,
 )
 from geodp_release.stages import points as points_module
+from geodp_release.stages.moments import TO_CONTRADICT
 from geodp_release.stages.scale import LAST_SHARE, SHARE, SOON_OUTWEIGHED
 from geodp_release.subjects import ONE_EACH, subject_records
 from reproduction.measurements.coverage.data import UNLIKE, Simulated
@@ -205,6 +207,7 @@ def test_an_unknown_spread_is_measured_before_steps():
         assumptions = assumed(("euclidean", 4), (2.0, 4.0), 1.0, 100, (spread,))
         plan = plan_release(assumptions, PrivacyBudget("4"))
         assert plan.stages[0].measures == (spread == UNKNOWN)
+        assert all(stages[-1].measures == (spread == EVENLY) for stages in plan.paths)
         rng = np.random.default_rng(4)
         start = replace(FlatReleases.start(assumptions, 2000, rng), covariates=covariates)
         found = plan.simulated(start, rng).errors
@@ -214,6 +217,18 @@ def test_an_unknown_spread_is_measured_before_steps():
     assert errors[UNKNOWN] < 0.1 * errors[EVENLY]
     # What it costs where covariates are even.
     assert planned[EVENLY] < planned[UNKNOWN] < 1.12 * planned[EVENLY]
+
+
+@pytest.mark.parametrize("budget", [PrivacyBudget("1"), rho("0.05")], ids=["epsilon", "rho"])
+@pytest.mark.parametrize("subjects", [600, 100_000])
+def test_moments_contradict_covariates_that_are_said_to_be_even(budget, subjects):
+    assumptions = assumed(("euclidean", 2), (1.0, 2.0), 0.1, subjects, (EVENLY,))
+    stage = MomentsStage.planned(assumptions, budget.unit, budget.exact, **TO_CONTRADICT)
+    start = FlatReleases.start(assumptions, 4000, np.random.default_rng(4))
+    for beta, least, most in (((1.0, 1.0), 0.0, 0.008), (CLUSTERED, 0.95, 1.0)):
+        some = replace(start, covariates=Covariates.beta(*beta))
+        found = stage.simulate(some, np.random.default_rng(5)).moments
+        assert least <= np.mean(~stage.agrees(found, assumptions)) <= most
 
 
 # Simulations
@@ -290,7 +305,7 @@ def drawn(plan, releases, data=UNLIKE["nothing"], places=None):
         some = UNLIKE["nothing"].draw(few, assumptions.residual_scale, rng)[1]
         missed = manifold.dist(manifold.ends(*state, some), manifold.ends(*true, some))
         squares.append(np.mean(missed**2))
-        if bands.moments_stage(plan) is not None:
+        if bands.moments_stage(plan, found.moments) is not None:
             errors = bands.simulated_errors(plan, found.moments)
         band = bands.band_radii(manifold, errors, found.state, places, LEVELS)
         away = manifold.dist(manifold.ends(*state, places), manifold.ends(*true, places))

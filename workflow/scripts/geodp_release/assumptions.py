@@ -63,8 +63,8 @@ class Assumptions:
         no logarithm is one without a covariate.
     covariate_spread : {"evenly", "two groups", "unknown"}, or tuple of these
         How the covariate, or each, is spread over its range: two groups are at its ends.  Steps and
-        bands of one that is said to be spread evenly rest on it; where that is wrong bands are too
-        narrow, and a release is as private.  Otherwise noisy moments are released first, for a
+        bands of one that is said to be spread evenly rest on it; a release whose noisy moments
+        contradict it has a doubt and no band.  Otherwise noisy moments are released first, for a
         part of the budget, and bands follow them.
     residual_scale : float, optional
         Guess of the standard deviation of a residual in each direction of the tangent space, for

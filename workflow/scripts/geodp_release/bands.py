@@ -90,9 +90,20 @@ def explained_variances(vectors, errors, moments):
     return np.maximum(2.0 * released - again, 0.0)
 
 
-def moments_stage(plan):
-    """The stage whose moments bands follow; ``None`` where moments are assumed."""
-    return next((each for each in plan.stages if each.measures), None)
+def moments_stage(plan, moments=None):
+    """The stage whose moments bands follow; ``None`` where moments are assumed.
+
+    That is also where steps rested on them and moments, if given, agree with them.
+    """
+    stage: Any = next((each for each in plan.stages if each.measures), None)
+    if moments is None or not rests_on_spread(plan) or not stage.agrees(moments, plan.assumptions):
+        return stage
+    return None
+
+
+def rests_on_spread(plan):
+    """Whether moments are measured after all steps, and can but contradict what is assumed."""
+    return any(isinstance(each, MomentsStage) for each in plan.stages[-1:])
 
 
 def has_subjects(plan, moments, places):
@@ -100,7 +111,7 @@ def has_subjects(plan, moments, places):
 
     Where moments are assumed there are everywhere.
     """
-    stage = moments_stage(plan)
+    stage = moments_stage(plan, moments)
     if stage is None:
         return np.ones(len(places), dtype=bool)
     each = agreeing_moments(plan.assumptions, stage, moments, LEAST)
@@ -147,27 +158,26 @@ def agreeing_releases(plan, moments=None, lengths=(), without=None, scales=None)
     rng = np.random.default_rng(SEED)
     if lengths:
         plan = plan.path(lengths)
-    stage, stages = moments_stage(plan), plan.stages
+    stage, stages = moments_stage(plan, moments), plan.stages
     repeats = SIMULATED // DISTRIBUTIONS * (BEFORE if lengths else 1)
     number = repeats * DISTRIBUTIONS
     sizes = _agreeing_sizes(plan, lengths, number)
     start = FlatReleases.start(plan.assumptions, number, rng, size=sizes, doublings=DOUBLINGS)
     if without is not None:
         start.truth[:, without] = 0.0
+    if moments is not None:
+        # Of releases with these moments, whatever the covariates are.
+        stages = tuple(each for each in stages if not isinstance(each, MomentsStage))
     if moments is not None and stage is not None:
         each = agreeing_moments(plan.assumptions, stage, moments)
         found = [start.covariates.first(NODES).with_moments(some) for some in each]
         moments = np.broadcast_to(moments, start.moments.shape)
         # What is believed of moments is of the sample's own.
-        start = replace(
-            start,
-            covariates=Covariates.by_turns(found, repeats),
-            moments=moments,
-            deviates=np.zeros_like(start.deviates),
-            uncertainty=stage.uncertainty(plan.assumptions),
-        )
-        # Of releases with these moments, whatever the covariates are.
-        stages = tuple(each for each in stages if not isinstance(each, MomentsStage))
+        deviates = np.zeros_like(start.deviates)
+        start = replace(start, covariates=Covariates.by_turns(found, repeats), deviates=deviates)
+        if not rests_on_spread(plan):
+            uncertainty = stage.uncertainty(plan.assumptions)
+            start = replace(start, moments=moments, uncertainty=uncertainty)
     if not lengths:
         return replace(plan, stages=stages).simulated(start, rng), rng
     return _with_lengths(start, stages, lengths, rng, scales), rng

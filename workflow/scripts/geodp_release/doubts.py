@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from geodp_release.bands import agreeing_releases
+from geodp_release.bands import agreeing_releases, moments_stage, rests_on_spread
 from geodp_release.contributions import LOSS_LATTICE
 from geodp_release.stages import FarStage
 
@@ -59,6 +59,11 @@ def doubts(release, simulated, typical, far):
         found.append(
             f"The shooting vector{which} is as long as it may be: give a larger "
             "shooting_vector_length next time."
+        )
+    if rests_on_spread(release.plan) and moments_stage(release.plan, release.moments):
+        found.append(
+            "The covariate is not spread evenly over its range: leave covariate_spread at unknown, "
+            "which measures it, next time."
         )
     if release.lengths:
         # Where no scale is assumed, which is what a support is for.

@@ -25,6 +25,7 @@ from geodp_release.stages import (
     PointsStage,
     ScaleStage,
 )
+from geodp_release.stages.moments import MOST_TO_CONTRADICT, TO_CONTRADICT
 from geodp_release.stages.scale import LAST_SHARE, SOON_OUTWEIGHED
 from geodp_release.stages.step import stretch
 
@@ -329,15 +330,21 @@ def plan_release(
     """
     counted: tuple = ()
     measured: tuple = ()
+    contradicts: tuple = ()
     total = budget.exact
     if assumptions.neighbours != REPLACE:
         # Neighbours differ in how many subjects they have, so that is released first.
         counted = (CountStage.planned(assumptions, budget.unit, total),)
         total -= counted[0].budget
-    if assumptions.spreads not in ((), (EVENLY,)):
+    if assumptions.spreads == (EVENLY,):
+        # Steps rest on it: following moments of so much noise makes them worse where it is true.
+        last = MomentsStage.planned(assumptions, budget.unit, total, **TO_CONTRADICT)
+        if last.budget <= MOST_TO_CONTRADICT * total:
+            contradicts, total = (last,), total - last.budget
+    elif assumptions.spreads:
         # Groups of other sizes, clusters, or covariates that go together make steps overshoot.
         measured = (MomentsStage.planned(assumptions, budget.unit, total),)
-    search = _Search(assumptions, budget.unit, total, work, measured)
+    search = _Search(assumptions, budget.unit, total, work, measured, contradicts)
     plans = [
         _with_errors(ReleasePlan(assumptions, budget, counted + stages, 1.0, 1.0, 1.0, ways=ways))
         for stages, ways in search.found()
@@ -376,7 +383,7 @@ class _Search:
     Releases are simulated with covariates as assumed and clustered, side by side: `cases`.
     """
 
-    def __init__(self, assumptions, unit, total, work, measured):
+    def __init__(self, assumptions, unit, total, work, measured, contradicts):
         self.assumptions, self.unit, self.measured = assumptions, unit, measured
         self.whole = total
         self.total = total - sum(each.budget for each in measured)
@@ -393,6 +400,7 @@ class _Search:
             # Of few subjects too few are longer for a choice to rest on them.
             self.last_look = ScaleStage(self.look_cost, unit)
         self.far = replace(self.far, share=self.last_look.share)
+        self.ends = (self.far, *contradicts)
         # Of any of many lengths the wrong ones together are this improbable.
         sure = 4.0 * np.log(len(length_grid(assumptions)) / SEARCH.mistaken)
         self.first_look = ScaleStage(self._cost_of_look(sure), unit)
@@ -555,7 +563,7 @@ class _Search:
         """Score and stages that spend what is left."""
         left = self._left(stages)
         if left <= 0:
-            return self._score(cases, 0), (self.last_look, self.far)
+            return self._score(cases, 0), (self.last_look, *self.ends)
         growths, most = SEARCH.growths, SEARCH.steps
         if quick:
             growths, most = growths[1:2], min(most, 3)
@@ -575,7 +583,7 @@ class _Search:
         if not quick:
             # It is to find what nobody expects.
             last = last.fitted(after[0], SOON_OUTWEIGHED)
-        return score, (*more, last, self.far)
+        return score, (*more, last, *self.ends)
 
     def _left(self, stages):
         """The budget of steps after these stages, before a last look and a count of far records."""

@@ -140,7 +140,7 @@ class Release:
     def has_subjects(self, covariates: ArrayLike | None = None) -> np.ndarray:
         """Whether there are subjects at covariates as in `predict`, by released moments; (m,).
 
-        Where they are assumed to be spread evenly there are everywhere.
+        Where they are assumed to be spread evenly there are everywhere, unless these contradict it.
         """
         return bands.has_subjects(self.plan, self.moments, self._places(covariates))
 
@@ -148,6 +148,8 @@ class Release:
     def usual(self) -> np.ndarray:
         """Covariates (k,) where subjects are: noisy means, or the first of two groups."""
         assumptions = self.plan.assumptions
+        if bands.moments_stage(self.plan, self.moments) is None:
+            return assumptions.usual
         grid = np.linspace(assumptions.ranges[:, 0], assumptions.ranges[:, 1], 101)
         away = np.abs(assumptions.places(grid) - self.moments[: grid.shape[1]])
         means = np.diagonal(grid[np.argmin(away, axis=0)])

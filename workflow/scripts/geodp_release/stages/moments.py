@@ -36,6 +36,20 @@ EXPECTED = {"mean": 0.12, "square": 0.04, "product": 0.03}
 # Bands use a prior this many times wider than steps, so that they also cover unusual covariates.
 WIDER = 2.0
 
+# Of one covariate that is said to be spread evenly: probabilities that noise and the sample lead
+# its mean, or its mean square, so far that they contradict it; and what does not, however little
+# noise there is: either makes sampling errors at an end of the range 1.15 times as large at most.
+RARELY, LITTLE = (0.004, 0.001), (0.06, 0.025)
+
+# Arguments of `MomentsStage.planned` then.  The mean has Laplace noise of scale 0.024 and a limit
+# of 0.14, and with 200 subjects the mean of a Beta(2, 5), 0.21, is beyond that 97 times in 100: of
+# fewer subjects times epsilon than 375 that is not to be had for an eighth of the budget.
+TO_CONTRADICT = {"error": 0.017, "least": Fraction(1, 64), "most": Fraction(1)}
+MOST_TO_CONTRADICT = Fraction(1, 8)
+
+# Simulated moments that limits are quantiles of, and their seed.
+SIMULATED, SEED = 1 << 14, 20261124
+
 
 class MeasuresMoments:
     """What follows from noisy moments of covariates; subclasses define `deviations`."""
@@ -66,10 +80,15 @@ class MeasuresMoments:
         expected = Covariates.independent(assumptions.spreads).moments
         spread, noise = self._deviations_of_means(assumptions.subjects, assumptions)
         wide = WIDER * spread
-        # The noisy moments, where they were possible.
-        noisy = expected + (spread**2 + noise**2) / spread**2 * (moments - expected)
         part = wide**2 / (wide**2 + noise**2)
+        noisy = self._noisy(moments, assumptions)
         return expected + part * (noisy - expected), noise * np.sqrt(part)
+
+    def _noisy(self, moments, assumptions):
+        """What `moments` was given, where that was possible."""
+        expected = Covariates.independent(assumptions.spreads).moments
+        spread, noise = self._deviations_of_means(assumptions.subjects, assumptions)
+        return expected + (spread**2 + noise**2) / spread**2 * (moments - expected)
 
     def _deviations_of_means(self, number, assumptions):
         """Prior standard deviations of means and products, and those of their noise."""
@@ -154,6 +173,16 @@ class MomentsStage(MeasuresMoments, Stage):
             moments=self.moments(noisy, releases.number, releases.assumptions),
             uncertainty=self.uncertainty(releases.assumptions),
         )
+
+    def agrees(self, moments, assumptions):
+        """Whether released moments (*batch, 2) may well be of a covariate spread as assumed."""
+        assumed = Covariates.independent(assumptions.spreads)
+        rng = np.random.default_rng(SEED)
+        away = self.simulated_noise(rng, SIMULATED, assumptions) / assumptions.subjects
+        away += rng.normal(size=away.shape) @ assumed.root[0] / np.sqrt(assumptions.subjects)
+        limits = np.diagonal(np.quantile(np.abs(away), np.subtract(1.0, RARELY), axis=0))
+        found = self._noisy(moments, assumptions) - assumed.moments
+        return np.all(np.abs(found) <= np.maximum(limits, LITTLE), axis=-1)
 
     def check(self, blocks):
         if blocks == 1:

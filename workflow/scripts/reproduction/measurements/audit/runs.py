@@ -135,7 +135,7 @@ class Runner:
             released = partial(publish.release, data, self.given[name], tell=print)
             make = lambda: released() and 0  # noqa: E731
         else:
-            write(self.space, table, pair.columns, how, folder / f"mine.{SUFFIXES[name]}")
+            write(self.space, table, pair.columns, how, folder / f"mine.{SUFFIXES.get(name, name)}")
             make = partial(cli.main, ["release", f"{name}.yaml"])
         shutil.copy(self.ledger, folder / "mine.ledger")
         private = {path.name for path in folder.iterdir()}

@@ -23,16 +23,10 @@ LABEL, COMMENT, POINTS = "who", "comment", "points"
 # Labels of nobody.
 NOBODY = ("", " ", "\t")
 
-# Suffixes of files with any cells, of landmarks, and of a table whose covariates are in another; a
-# data frame has none.  Points of "joined" are one array.
-ANY, LANDMARKS, JOINED, FRAME = (
-    ("csv", "parquet", "npz", "xlsx"),
-    ("tps", "nts", "txt"),
-    "joined",
-    "",
-)
-FORMATS = (*ANY, "mat", *LANDMARKS, JOINED, FRAME)
-SUFFIXES = {name: {JOINED: "npz", FRAME: "csv"}.get(name, name) for name in FORMATS}
+# Suffixes of landmarks; names of a table whose points are one array and whose covariates are joined,
+# and of a data frame.
+LANDMARKS, JOINED, FRAME = ("tps", "nts", "txt"), "joined", ""
+SUFFIXES = {JOINED: "npz", FRAME: "csv"}
 
 _COUNTED = count()
 
@@ -45,7 +39,7 @@ def fitting(space):
     shapes = space.name == "kendall"
     others = [JOINED] if space.covariates and not space.is_one_each else []
     landmarks = LANDMARKS if shapes and space.covariates == 1 and not space.is_one_each else ()
-    return (*ANY, "mat", FRAME, *landmarks, *others)
+    return ("csv", "parquet", "npz", "xlsx", "mat", FRAME, *landmarks, *others)
 
 
 def written(name):
@@ -334,7 +328,7 @@ def settings_of(space, name):
         "name": "trial",
         "data": {
             "source": "table",
-            "path": f"mine.{SUFFIXES[name]}",
+            "path": f"mine.{SUFFIXES.get(name, name)}",
             "subject": ONE_EACH if space.is_one_each else "ID" if is_shape else LABEL,
             "columns": None if is_shape else [POINTS] if name == JOINED else space.point_columns,
         },
