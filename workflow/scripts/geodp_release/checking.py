@@ -9,6 +9,7 @@ import traceback
 from dataclasses import dataclass
 from pathlib import Path
 
+from geodp.data.cells import TextTable
 from geodp.errors import DataError
 from geodp_release.faults import faults as faults_of
 from geodp_release.holder import spread_otherwise, suspicious_inputs
@@ -99,7 +100,9 @@ def _of_table(settings, covariates, points, subjects):
     data = settings.data
     numbers, _ = table.read([*data.covariates, *columns])
     rows = tuple(row for row, _ in table.records(columns[:1]))
-    lines, joined = faults_of(settings, covariates, points, subjects), table.joined_rows()
+    lines = faults_of(settings, covariates, points, subjects)
+    texts = (each for each in getattr(table, "parts", [table]) if isinstance(each, TextTable))
+    joined = [sentence for each in texts for sentence in each.joined_rows()]
     # Another program may be writing the file.
     if not len(rows) == len(points) == len(numbers):
         return None, lines, joined, []

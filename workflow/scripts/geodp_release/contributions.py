@@ -116,23 +116,29 @@ def gradient_sums(assumptions, records, state, clip, coordinates):
     return total.tolist()
 
 
-def covariate_sums(records):
+def covariate_sums(records, at_once=1 << 12):
     """Sums over subjects of their mean covariates and mean products of two.
 
     Lists of whole numbers: k in steps of ``1 / COVARIATE_LATTICE``; and k (k + 1) / 2, in the order
-    of `geodp_release.moments`, in steps of its square.
+    of `geodp_release.moments`, in steps of its square.  So many subjects are taken ``at_once``.
     """
-    valid = records.valid[..., None]
-    whole = np.where(valid, np.trunc(records.covariates * COVARIATE_LATTICE), 0.0)
-    # As integers, whatever scaling them did.
     half = COVARIATE_LATTICE // 2
-    whole = np.clip(whole.astype(np.int64), -half, half)
-    one, other = product_indices(whole.shape[-1])
-    sums = whole, whole[..., one] * whole[..., other]
-    first, second = (_mean_towards_zero(np.sum(each, axis=1), records.counts) for each in sums)
-    # Each below 2^38; sums of 2^30 subjects would not fit.
-    parts = [np.sum(part, axis=0).tolist() for part in np.array_split(second, 64)]
-    return np.sum(first, axis=0).tolist(), [sum(each) for each in zip(*parts, strict=True)]
+    one, other = product_indices(records.covariates.shape[-1])
+    first, second = [0] * records.covariates.shape[-1], [0] * len(one)
+    for start in range(0, len(records), at_once):
+        some = slice(start, start + at_once)
+        valid = records.valid[some, :, None]
+        whole = np.where(valid, np.trunc(records.covariates[some] * COVARIATE_LATTICE), 0.0)
+        # As integers, whatever scaling them did.
+        whole = np.clip(whole.astype(np.int64), -half, half)
+        for total, each in ((first, whole), (second, whole[..., one] * whole[..., other])):
+            # Each below 2^38, so that sums of 2^12 are below 2^50.
+            means = _mean_towards_zero(np.sum(each, axis=1), records.counts[some])
+            total[:] = [
+                before + more
+                for before, more in zip(total, np.sum(means, axis=0).tolist(), strict=True)
+            ]
+    return first, second
 
 
 def matrix_sums(assumptions, records, state, clip, coordinates):

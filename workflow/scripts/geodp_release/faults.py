@@ -152,7 +152,9 @@ def _reason(settings, table, row, names, texts, point):
     else:
         fault = manifold.invalid_reason(point)
         fault = fault and f"not a point of {manifold.name}, since {fault}"
-    return str(source.refusal(row, fault or "it is too far from public.centre to be computed with"))
+    is_told = fault or np.all(manifold.are_told(settings.assumptions.centre, point[None]))
+    away = "too far from public.centre" if is_told else "nearly singular as seen from public.centre"
+    return str(source.refusal(row, fault or f"it is {away} to be computed with"))
 
 
 def _number(text, table, row, name, data):

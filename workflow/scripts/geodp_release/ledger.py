@@ -300,15 +300,16 @@ class Ledger:
                 "not add up: give a ledger of the release's unit",
                 "unit",
             )
-        paid = self.paid(key, account.entries)
-        if paid is not None and paid.finished:
-            return paid
         for entry in account.entries:
             lock, named = self._lock(entry), (entry.status, entry.description)
             if named == (STARTED, description) and lock.exists():
                 # That of a process that was killed is free, and is removed.
                 with _locked(lock, description):
                     pass
+        # After that, since a run that ends may leave its draw.
+        paid = self.paid(key, account.entries)
+        if paid is not None and paid.finished:
+            return paid
         if paid is not None:
             self._hold(paid)
         elif _sum([account.spent, amount]) > account.allowed:

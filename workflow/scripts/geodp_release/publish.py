@@ -27,7 +27,7 @@ from geodp_release.needed import planned, subjects_needed
 from geodp_release.reading import check_data_settings, read_data, refuse_missing
 from geodp_release.release import Release, release_geodesic
 from geodp_release.settings import FRAME, ReleaseSettings
-from geodp_release.subjects import QUIET
+from geodp_release.subjects import QUIET, subject_records
 from geodp_release.templates import render
 
 # Said of every release that was made before, whether the data changed or not.
@@ -302,7 +302,7 @@ def _made(settings, plan, ledger, key, tell, despite_check, for_holder):
         refuse_taken(folder)
     fingerprint = data = fault = release = None
     if entry is None:
-        fingerprint, data, fault = _read(settings, ledger, despite_check)
+        fingerprint, data, fault = _read(settings, plan, ledger, despite_check)
         # Another run may have ended meanwhile.
         refuse_other(settings, ledger, key)
     note = _holders_file(for_holder)
@@ -346,7 +346,7 @@ def _made(settings, plan, ledger, key, tell, despite_check, for_holder):
     return made
 
 
-def _read(settings, ledger, despite_check):
+def _read(settings, plan, ledger, despite_check):
     """Fingerprint and records of a release, and in words what is wrong with these as a whole."""
     refuse_missing(settings)
     fingerprint = fingerprint_of(settings, ledger)
@@ -357,6 +357,9 @@ def _read(settings, ledger, despite_check):
             "--despite-check; nothing was spent"
         )
     data, fault, is_full = _silently(read_data, settings)
+    if fault is None:
+        # As the draw will have them, which is then too late for want of memory.
+        _, _, is_full = _silently(subject_records, plan.assumptions, *data)
     if is_full:
         raise DataError(
             f"the data of {settings.name} do not fit into memory: end other programs or take a "

@@ -85,8 +85,21 @@ def refuse_missing(settings, is_shown=False):
     """
     if settings.data.source == "table":
         table, _ = table_of(settings, is_shown)
-        if not settings.data.is_one_each:
-            table.refuse_lost(settings.data.subject)
+        label = settings.data.subject
+        if not settings.data.is_one_each and _has_lost(table, label):
+            raise DataError(
+                f"{table.path}, {table.source.field_word} {label}: labels are floating-point "
+                "numbers so large that different whole numbers become the same one (programs make "
+                "them of whole numbers where one is missing or has decimals, and databases of "
+                "those of 128 bits): save or read the labels as text"
+            )
+
+
+def _has_lost(table, label):
+    try:
+        return table.has_lost(label)
+    except Exception:  # whatever is wrong with the file is told where its records are read
+        return False
 
 
 def table_of(settings, is_shown=False):

@@ -31,6 +31,9 @@ from geodp.errors import DataError
 # Numbers of more characters are not tried: reading them takes time, and no program writes them.
 LONGEST_NUMBER = 400
 
+# The beginning of a header whose last cell is in quotes that are open.
+OPEN_QUOTE = re.compile(r'(?:^|[,;\t])"(?:[^"]|"")*$')
+
 # Behind the last line: a character that no text has.
 END = "\udc01"
 
@@ -79,24 +82,13 @@ class Table(ABC):
                     f"are wanted: save it as {kind}, or name another {word}"
                 )
 
-    def refuse_lost(self, label):
-        """Refuse labels that are numbers too large for their type; see `are_lost`."""
-        if are_lost(self._types_of(label)):
-            word = self.source.field_word
-            raise DataError(
-                f"{self.path}, {word} {label}: labels are floating-point numbers so large that "
-                "different whole numbers become the same one (programs make them of whole numbers "
-                "where one is missing or has decimals, and databases of those of 128 bits): save "
-                "or read the labels as text"
-            )
-
-    def joined_rows(self):
-        """A sentence in a list on lines that are no rows, as they end otherwise than the header."""
-        return []
+    def has_lost(self, label):
+        """Whether labels are numbers too large for their type; see `are_lost`."""
+        return are_lost(self._types_of(label))
 
     def _types_of(self, label):
-        """Labels in a type of their own, as an array, where the file has one."""
-        return np.empty(0, dtype=object)
+        """Labels in a type of their own, as an array, or a list of values of any types."""
+        return []
 
     @abstractmethod
     def records(self, names):
@@ -158,7 +150,7 @@ class TextTable(Table):
             before, first = _header_line(text)
             header = [first]
             # A quoted name may hold line breaks.
-            while "".join(header).count('"') % 2 and (line := text.readline()):
+            while OPEN_QUOTE.search("".join(header)) and (line := text.readline()):
                 header.append(line)
             unquoted = re.sub('"[^"]*"', "", "".join(header))
             # Commas before others, where there are as many.
@@ -212,9 +204,10 @@ class TextTable(Table):
             yield line, [cells[at] if at < number else "" for at in places]
 
     def joined_rows(self):
-        """See `Table.joined_rows`."""
+        """A sentence in a list on lines that are no rows, as they end otherwise than the header."""
         for first, last, cells in self.lines():
-            if len(cells) > len(self.names) and any(map(number_of_breaks, cells)):
+            beyond = "".join(cells[len(self.names) :]).strip()
+            if beyond and any(map(number_of_breaks, cells)):
                 return [
                     f"{self.path}, lines {first} to {last} are one row, since they end otherwise "
                     "than the header: save the file with line ends of one kind"
@@ -340,8 +333,8 @@ class ParquetTable(_ColumnTable):
         return None if holds == "number" or (is_label and holds) else str(kind)
 
     def _types_of(self, label):
-        is_float = _is_floating(_stored(self._schema.field(label).type))
-        return self._loaded([label])[label].to_numpy() if is_float else super()._types_of(label)
+        is_float = str(_stored(self._schema.field(label).type)) in ("halffloat", "float", "double")
+        return self._loaded([label])[label].to_numpy() if is_float else []
 
     def _loaded(self, names):
         with self._opened() as file:
@@ -495,7 +488,7 @@ class ArrayTable(_ColumnTable):
 class MatTable(ArrayTable):
     """Arrays of a MATLAB file (not of version 7.3), as those of `ArrayTable`.
 
-    Records may be along the last axis, too, if it has as many entries as most vectors in the file.
+    Records of studies may be along the last axis, too, if it has as many entries as most vectors.
     A cell array has a text, a number, or landmarks of each record: k x 2 or k complex numbers.
     Releases read neither cells nor texts, since one that SciPy cannot decode is an error of all.
     """
@@ -520,12 +513,16 @@ class MatTable(ArrayTable):
         for name, array in arrays.items():
             # SciPy makes integers of them where all happen to be whole.
             is_real = self._kinds[name] in ("double", "single") and array.dtype.kind != "c"
-            array = array.astype(float) if is_real else array
+            array = (
+                array.astype("f4" if self._kinds[name] == "single" else float) if is_real else array
+            )
             # One without records may be of no rows and one column.
             is_vector = max(array.shape, default=0) in (array.size, array.size + 1)
             arrays[name] = array.ravel() if is_vector and array.ndim else array
         lengths = Counter(len(each) for each in arrays.values() if each.ndim == 1 < len(each))
-        [(self._usual, _)] = lengths.most_common(1) or [(0, 0)]
+        # How many records there are may be private: those of releases are along the first axis.
+        usual = lengths.most_common(1) if self._is_checked else []
+        [(self._usual, _)] = usual or [(0, 0)]
         self._arrays = {name: self._by_record(array) for name, array in arrays.items()}
         self._shapes = {name: array.shape for name, array in self._arrays.items()}
         self._types = {name: array.dtype for name, array in self._arrays.items()}
@@ -545,9 +542,15 @@ class MatTable(ArrayTable):
             return super()._unfit(name, is_label)
         return f"an array of {axes} axes" if is_label and axes > 1 else None
 
-    def _types_of(self, label):
-        is_single = self._kinds[label] == "single"
-        return super()._types_of(label).astype(np.float32 if is_single else self._types[label])
+    def refuse_unfit(self, numbers, labels):
+        """See `ArrayTable.refuse_unfit`."""
+        named = [*numbers, *labels]
+        if any(self._shapes[name] == (1,) for name in named):
+            # An array of one record is no vector of several.
+            for name in (each for each in named if len(self._arrays[each]) > 1):
+                self._arrays[name] = self._arrays[name].reshape(1, -1)
+                self._shapes[name] = self._arrays[name].shape
+        super().refuse_unfit(numbers, labels)
 
     def _is_unclear(self, name):
         shape = self._shapes[name]
@@ -586,7 +589,7 @@ class _ValueTable(_ColumnTable):
         return [[self._shown(each) for each in column]]
 
     def _types_of(self, label):
-        return np.array([*self._loaded([label])[label], None], dtype=object)[:-1]
+        return list(self._loaded([label])[label])
 
 
 class FrameTable(_ValueTable):
@@ -674,7 +677,8 @@ class ExcelTable(_ValueTable):
     def _loaded(self, names):
         if self._rows is None:
             with self._sheet() as (sheet, _):
-                found = enumerate(sheet.iter_rows(min_row=self.first_row, values_only=True))
+                own = {"min_row": self.first_row, "max_col": len(self.names)}
+                found = enumerate(sheet.iter_rows(**own, values_only=True))
                 filled = [each for each in found if any(map(_text, each[1]))]
             self._rows = [cells for _, cells in filled]
             self.rows = [self.first_row + place for place, _ in filled]
@@ -686,16 +690,16 @@ class ExcelTable(_ValueTable):
 class _JoinedFile(RecordFile):
     """Names of the parts of two joined tables, for messages."""
 
-    _parts: tuple[Table, Table]
+    parts: tuple[Table, Table]
 
     def __init__(self, first, second):
         super().__init__(*vars(first.source).values())
         # A frozen class.
-        object.__setattr__(self, "_parts", (first, second))
+        object.__setattr__(self, "parts", (first, second))
 
     def cell(self, number, field):
         """Name of a column of a record: of the second table the one that is joined to it."""
-        first, second = self._parts
+        first, second = self.parts
         where = "" if field in first.names else f" (joined from {second.path})"
         return f"{super().cell(number, field)}{where}"
 
@@ -708,31 +712,31 @@ class JoinedTable(Table):
 
     def __init__(self, first, label, second, second_label):
         super().__init__(first.path, first.reading)
-        self._parts, self._labels = (first, second), (label, second_label)
+        self.parts, self._labels = (first, second), (label, second_label)
         self.source, self.place = _JoinedFile(first, second), first.place
         self.names = [*first.names, *(each for each in second.names if each not in first.names)]
 
     def numbered(self, columns):
         """See `Table.numbered`."""
-        first, second = self._parts
+        first, second = self.parts
         tables = ((first if name in first.names else second, name) for name in columns)
         return [each for table, name in tables for each in table.numbered([name])]
 
     def refuse_unfit(self, numbers, labels):
         """Refuse columns of either table; see `Table.refuse_unfit`."""
-        for table, label in zip(self._parts, self._labels, strict=True):
+        for table, label in zip(self.parts, self._labels, strict=True):
             own = [name for name in numbers if name in table.names]
             table.refuse_unfit(own, [label])
             numbers = [name for name in numbers if name not in own]
 
-    def refuse_lost(self, label):
-        """See `Table.refuse_lost`; of the labels of both tables."""
-        for table, own in zip(self._parts, self._labels, strict=True):
-            table.refuse_lost(own)
+    def has_lost(self, label):
+        """See `Table.has_lost`; of the labels of both tables."""
+        both = zip(self.parts, self._labels, strict=True)
+        return any(table.has_lost(own) for table, own in both)
 
     def records(self, names):
         """Number of each record of the first table, and the texts in columns of both."""
-        (first, second), (label, _) = self._parts, self._labels
+        (first, second), (label, _) = self.parts, self._labels
         own = [name for name in names if name in first.names]
         others = [name for name in names if name not in first.names]
         rows, empty = self._joined(others), [""] * len(second.numbered(others))
@@ -745,13 +749,9 @@ class JoinedTable(Table):
                 [next(here if mine else there) for mine, count in sources for _ in range(count)],
             )
 
-    def joined_rows(self):
-        """See `Table.joined_rows`; of both tables."""
-        return [each for table in self._parts for each in table.joined_rows()]
-
     def unmatched(self):
         """Labels of the first table that the second lacks, each with one that is alike or None."""
-        (first, _), (label, _) = self._parts, self._labels
+        (first, _), (label, _) = self.parts, self._labels
         rows = self._joined([])
         alike = {simple_label(key): key for key in rows}
         keys = (key for _, (key,) in first.records([label]))
@@ -760,7 +760,7 @@ class JoinedTable(Table):
     def _joined(self, names):
         """Texts in columns of the second table, by label."""
         rows: dict = {}
-        for _, (key, *texts) in self._parts[1].records([self._labels[1], *names]):
+        for _, (key, *texts) in self.parts[1].records([self._labels[1], *names]):
             if key.strip():
                 rows.setdefault(key, texts)
         return rows
@@ -876,12 +876,6 @@ def _stored(kind):
     return kind.value_type if types.is_dictionary(kind) else kind
 
 
-def _is_floating(kind):
-    from pyarrow import types
-
-    return types.is_floating(kind)
-
-
 def _arrow_kind(kind):
     """What a type of Arrow holds: ``number``, ``text``, ``time``, ``bytes``, or ``None``."""
     from pyarrow import types
@@ -952,19 +946,18 @@ def _of_values(kind):
 
 
 def are_lost(labels):
-    """Whether labels, an array, are floating-point numbers too large to tell whole ones apart.
+    """Whether labels are floating-point numbers too large to tell whole ones apart.
 
-    Where all are of one such type, if any of them is: whatever made that type of whole numbers has
-    made several the same.  Where each has a type of its own, if most are, so that none decides.
+    Of an array if one of its type is: whatever made that of whole numbers has made several the
+    same.  Of a list, whose values have types of their own, if most are, so that none decides.
     """
-    if labels.dtype.kind in "fc":
-        labels = labels[np.isfinite(labels)]
-        return bool(np.any(np.abs(labels) >= 2.0 ** (np.finfo(labels.dtype).nmant + 1)))
-    if labels.dtype.kind != "O":
+    if isinstance(labels, list):
+        large = sum(type(each) is float and 2.0**53 <= abs(each) < np.inf for each in labels)
+        return 2 * large > sum(bool(_text(each)) for each in labels)
+    if labels.dtype.kind not in "fc":
         return False
-    there = [each for each in labels.ravel().tolist() if _text(each)]
-    large = sum(isinstance(each, float) and 2.0**53 <= abs(each) < np.inf for each in there)
-    return 2 * large > len(there)
+    labels = labels[np.isfinite(labels)]
+    return bool(np.any(np.abs(labels) >= 2.0 ** (np.finfo(labels.dtype).nmant + 1)))
 
 
 def _label(value):

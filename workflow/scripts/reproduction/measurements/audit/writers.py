@@ -23,7 +23,7 @@ LABEL, COMMENT, POINTS = "who", "comment", "points"
 # Labels of nobody.
 NOBODY = ("", " ", "\t")
 
-# Suffixes of landmarks; names of a table whose points are one array and whose covariates are joined,
+# Suffixes of landmarks; names of a table whose points are one array and covariates are joined,
 # and of a data frame.
 LANDMARKS, JOINED, FRAME = ("tps", "nts", "txt"), "joined", ""
 SUFFIXES = {JOINED: "npz", FRAME: "csv"}
