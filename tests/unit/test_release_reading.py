@@ -417,26 +417,6 @@ def test_files_of_landmarks(folder, save, scale):
         assert "(label b)" in said[0]
 
 
-CHANGES = [
-    (as_nts, "b c", "b,x c"),
-    (as_nts, lines_of(SHAPES[1])[:6], ""),
-    (as_morphologika, "\nb\n", "\n[labels]\n"),
-    (as_morphologika, "\n2\n3", "\n\n3"),
-    (as_morphologika, "'b\n", "'b\n[wireframe]\n"),
-]
-
-
-@pytest.mark.parametrize(("save", "old", "new"), CHANGES)
-def test_what_a_specimen_holds_changes_no_other(folder, save, old, new):
-    path, others = save(SHAPES), [0, 2, 3]
-    settings = settings_of(path, **LANDMARKS | {"covariate": "centroid_size"})
-    _, expected, subjects = read_data(settings)
-    Path(path).write_text(Path(path).read_text().replace(old, new, 1))
-    _, points, found = read_data(settings)
-    np.testing.assert_array_equal(points[others], expected[others])
-    assert [found[index] for index in others] == [subjects[index] for index in others]
-
-
 def test_an_nts_file_of_another_header_is_refused(folder):
     settings = settings_of(as_nts(SHAPES), **LANDMARKS | {"covariate": "centroid_size"})
     for header, says in (("1 4L 8 0", "have 8 numbers, and 3 landmarks 6"), ("1 4L", "like 1 20L")):

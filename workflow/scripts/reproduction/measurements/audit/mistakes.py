@@ -255,19 +255,6 @@ def patched(*parts):
         yield
 
 
-def ends_of_the_first_line():
-    """Rows end as the first line does, though a quoted name of a column may hold another end."""
-    made = TextTable.__init__
-
-    def making(table, path, reading):
-        made(table, path, reading)
-        with table._opened("") as text:
-            line = next((each for each in text if each.strip() and each[0] != "#"), "")
-        table._end = cells.end_of(line, path)
-
-    return patch.object(TextTable, "__init__", making)
-
-
 def any_break_ends_a_row():
     """Any line break that is not in quotes ends a row."""
     opened = TextTable._opened
@@ -367,7 +354,6 @@ PLANTS = {
     "widths from the data": widths_from_the_data,
     "bad records counted past Python": written_past_python,
     "a file elsewhere": written_elsewhere,
-    "ends of the first line": ends_of_the_first_line,
     "any break ends a row": any_break_ends_a_row,
     "any break ends a line of landmarks": any_break_ends_a_line_of_landmarks,
     "labels of .nts that shift": labels_that_shift,
@@ -380,7 +366,6 @@ PLANTS = {
 # Formats in which a mistake shows, where these are few.
 SHOWN_IN = {
     "a line for a row": ["csv"],
-    "ends of the first line": ["csv"],
     "any break ends a row": ["csv"],
     "any break ends a line of landmarks": ["tps", "txt"],
     "labels of .nts that shift": ["nts"],
