@@ -516,7 +516,7 @@ def test_outputs_that_differ_are_findings(monkeypatch):
         run=lambda pair, index, **_: ({"status": "2", "words": f"row {index}"}, 1.0)
     )
     findings, *_ = compared(runner, SimpleNamespace(kind="replaced"), "by command")
-    assert findings == ["words differs: 'row 0' and 'row 1'"]
+    assert findings == ["words differs: 'row 0' and 'row 1'", "neither was released: 2"]
 
 
 def test_planned_errors_of_blocks_are_those_of_noise_and_estimate_together(monkeypatch):

@@ -295,11 +295,12 @@ def _made(settings, plan, ledger, key, tell, despite_check, for_holder):
     """Find or make the folder of a release; the folder, and whether it is new."""
     name, budget, folder = settings.name, plan.budget, Path(settings.folder)
     spent = f"{budget.amount} {budget.unit} of {ledger.path} stays spent"
+    paid = ledger.paid(key)
+    if paid is None or not paid.finished:
+        refuse_taken(folder)
     refuse_other(settings, ledger, key)
     entry = ledger.resume(key, budget.amount, name, unit=budget.unit)
     _refuse_published(for_holder, folder, entry)
-    if entry is None or not entry.finished:
-        refuse_taken(folder)
     fingerprint = data = fault = release = None
     if entry is None:
         fingerprint, data, fault = _read(settings, plan, ledger, despite_check)

@@ -371,8 +371,12 @@ SHOWN_IN = {
     "labels of .nts that shift": ["nts"],
     "numbers by their text": [""],
     "labels that lost digits": [""],
+    "a formula by the number of matrices": ["npz"],
     "one text a column of an array": ["joined"],
 }
 
 # And the space in which one does.
-SHOWN_ON = {"a formula by the number of matrices": ("spd", 3)}
+SHOWN_ON = {
+    "a formula by the number of matrices": ("spd", 3),
+    "numbers by their text": ("euclidean", 8),
+}

@@ -206,7 +206,10 @@ SCENARIOS = {
         releases_in_threads,
         [(publish, "_one_at_once", nullcontext), (publish, "QUIET", nullcontext())],
     ),
-    "memory after paying": (very_many_subjects, [(publish, "_refuse_large", lambda *_: None)]),
+    "memory after paying": (
+        very_many_subjects,
+        [(publish, name, lambda *_: None) for name in ("_refuse_large", "subject_records")],
+    ),
     "texts for numbers": (a_column_of_texts, [(cells, "no_numbers", lambda _: None)]),
 }
 
