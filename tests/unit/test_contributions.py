@@ -435,7 +435,6 @@ def rotated(condition):
 
 FAR = {
     "SPD2 at 9e10": (SPD(2), rotated(9e10), 0.5),
-    "SPD2 at 1e11": (SPD(2), rotated(1e11), 0.5),
     "H5 at 20": (Hyperbolic(5), np.eye(6)[0], 20.0),
     "H2 at 60": (Hyperbolic(2), np.eye(3)[0], 60.0),
     "H2 60 away": (Hyperbolic(2), np.array([np.cosh(60.0), np.sinh(60.0), 0.0]), 0.5),

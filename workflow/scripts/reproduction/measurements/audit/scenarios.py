@@ -7,6 +7,7 @@ import os
 import sys
 import tempfile
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import chdir, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -143,11 +144,8 @@ def releases_in_threads(made):
         started.wait()
         made.publish(changes={"name": f"t{number}", "folder": f"t{number}"})
 
-    threads = [threading.Thread(target=run, args=(each,)) for each in range(6)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(run, range(6)))
     changed = before != (sys.stdout, sys.stderr) or publish.logging.root.manager.disable
     sys.stdout, sys.stderr = before
     publish.logging.disable(0)
