@@ -1,13 +1,10 @@
-"""Private Frechet means of many data sets: draws, budgets, walks, and tables of one's own."""
+"""Private Frechet means of many data sets: draws, budgets and walks."""
 
 from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 from scipy import stats
-from scipy.integrate import quad
 
 from geodp import DataError, Distance, GeodesicModel
 from geodp.manifolds.registry import make_manifold
@@ -22,20 +19,14 @@ from geodp.means.gaussian import (
 from geodp.means.losses import losses_by_form, problems_of_neighbours
 from geodp.means.problem import fitted, mean_of_logs, noisy_mean_of_logs, repeated
 from geodp.means.samples import contaminated, polar_in_ball, pole, wishart_in_ball
-from geodp.means.sensitivity import empirical_sensitivity, largest_change_of_logs
 from geodp.mechanisms import means
 from geodp.mechanisms.base import PROVED, PublicSettings
 from geodp.mechanisms.means import DELTA
 from geodp.mechanisms.registry import mechanism_class, named_in
 from geodp.samplers.base import by_rejection
 from geodp.samplers.riemannian_laplace import draw_laplace
-from reproduction.configuration import validate
-from reproduction.measurements.means import audit, own
-from reproduction.measurements.means.neighbours import iterations
-from reproduction.measurements.means.shapes import _laplace_within
 
 FALSE_ALARM = 6e-5
-CONFIG = Path(__file__).parents[2] / "config"
 SPD, SPHERE = make_manifold("spd", 2), make_manifold("sphere", 2)
 SPACES = {"SPD(2)": (SPD, 1.5, wishart_in_ball), "S^2": (SPHERE, np.pi / 8, polar_in_ball)}
 
@@ -57,10 +48,6 @@ def private(name, rng, given, budget):
     return mechanism_class(name).of(given).private_means(rng, budget)
 
 
-def settings_of_means():
-    return yaml.safe_load((CONFIG / "means.yaml").read_text())
-
-
 @pytest.mark.parametrize("name", SPACES)
 def test_simulated_data_lie_in_the_ball(name, rng):
     manifold, radius, sample = SPACES[name]
@@ -75,10 +62,21 @@ def test_simulated_data_lie_in_the_ball(name, rng):
 # Noise and its budgets
 
 
-@pytest.mark.parametrize(("name", "number", "scale"), [("S^2", 12, 0.15), ("SPD(2)", 8, 0.2)])
-def test_the_gradient_density_agrees_with_weighted_draws(name, number, scale, rng):
+@pytest.mark.parametrize(
+    ("name", "number", "scale", "published", "support"),
+    # The second is proved, whatever the base measure is; the first is that of the paper.
+    [
+        ("S^2", 12, 0.15, np.pi / 4 * (2.0 - np.pi / 4), np.pi / 4),
+        ("SPD(2)", 8, 0.2, 4.0 * 1.5, np.inf),
+    ],
+)
+def test_the_gradient_density_agrees_with_weighted_draws(
+    name, number, scale, published, support, rng
+):
     one = problem(rng, name, number, data_sets=1)
     manifold, kng = one.manifold, mechanism_class("kng").of(repeated(one, 6000))
+    assert kng.scale(0.5) == pytest.approx(published / (number * 0.5))
+    assert kng.support_radius == support
     drawn = kng.private_means(rng, kng.scale(1.0) / scale)
     # The same means over the distribution, by weighted draws of a wider one.
     wide = 1.5 * scale
@@ -210,43 +208,6 @@ def test_only_draws_about_the_mean_pay_for_the_distortion_of_volume(name, rng):
     assert np.all(SPD.are_points(private(f"{name}_at_centre", rng, one, 0.7)))
 
 
-def test_wrapping_about_a_public_centre_keeps_within_its_budget(rng):
-    # Densities for extreme neighbours on the hyperbolic plane, in polar coordinates.
-    manifold, budget, radius, number = make_manifold("hyperbolic", 2), 1.5, 1.0, 6
-    centre, scale = np.array([1.0, 0.0, 0.0]), 2.0 * radius / (number * budget)
-    r, angle = np.meshgrid(0.01 * (np.arange(800) + 0.5), 2.0 * np.pi * np.arange(200) / 200)
-    area = 0.01 * 2.0 * np.pi / 200 * np.sinh(r)
-    circle = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
-    base = np.broadcast_to(centre, (*r.shape, 3))
-    places = manifold.exp(base, manifold.tangent(base, r[..., None] * circle))
-    vectors = manifold.log(base, places)
-
-    def density(mean):
-        length = manifold.norm(base, vectors - manifold.log(centre, mean))
-        volume = manifold.exp_volume(base, vectors)
-        return np.exp(-length / scale) / (2.0 * np.pi * scale**2 * volume)
-
-    pair, losses = problems_of_neighbours(manifold, centre, radius, number), []
-    for means_of_form in zip(*(one.mean for one in pair), strict=True):
-        densities = [density(mean) for mean in means_of_form]
-        assert np.sum(densities[0] * area) == pytest.approx(1.0, abs=2e-3)
-        losses.append(np.max(np.abs(np.log(densities[0] / densities[1]))))
-    # All of the budget is spent along a diameter, and less across it.
-    assert 0.99 * budget < np.max(losses) <= budget * (1.0 + 1e-9)
-    assert np.min(losses) < 0.9 * budget
-    # Draws have that density.
-    form = int(np.argmin(losses))
-    first, second = (one.mean[form] for one in pair)
-    # Places on the line between both halves count half.
-    apart = manifold.dist(second, places) - manifold.dist(first, places)
-    nearer = np.heaviside(np.where(np.abs(apart) < 1e-9, 0.0, apart), 0.5)
-    share = np.sum(density(first) * area * nearer)
-    drawn = private("wrapped_laplace_at_centre", rng, repeated(pair[0], 20_000, form), budget)
-    near = int(np.sum(manifold.dist(first, drawn) < manifold.dist(second, drawn)))
-    assert 0.55 < share < 0.95
-    assert stats.binomtest(near, 20_000, share).pvalue > FALSE_ALARM
-
-
 def test_rejection_keeps_imaginary_parts(rng):
     def propose(left):
         return rng.random(len(left)) < 0.5, np.full((len(left), 2), 1.0 + 2.0j)
@@ -256,7 +217,7 @@ def test_rejection_keeps_imaginary_parts(rng):
     assert np.all(drawn == 1.0 + 2.0j)
 
 
-@pytest.mark.parametrize("name", named_in("means") | named_in("own"))
+@pytest.mark.parametrize("name", named_in("means"))
 def test_several_draws_of_each_data_set_are_about_its_own_mean(name, rng):
     """By the protocol of studies, and each data set with its own budget's scale."""
     others = {"landmarkwise_laplace": make_manifold("kendall", 5), "laplace_as_published": SPHERE}
@@ -317,14 +278,6 @@ def test_a_step_moves_by_its_sensitivity_whatever_the_data(rng):
     assert np.max(moved) <= 2.0 * one.radius / 30 + 1e-6
 
 
-def test_logarithms_change_most_between_the_chord_and_the_bound():
-    found = largest_change_of_logs(SPHERE, np.pi / 8)
-    assert np.pi / 4 < found < np.pi / 4 * (2.0 - np.pi / 4)
-    assert empirical_sensitivity(SPHERE, 10, np.pi / 8) == pytest.approx(found / (10 * np.pi / 4))
-    with pytest.raises(DataError, match="not of SPD"):
-        largest_change_of_logs(SPD, 0.3)
-
-
 def test_losses_on_matrices_have_a_closed_form():
     n, r, budget = 40, 1.5, 0.7
     found = losses_by_form(problems_of_neighbours(SPD, np.eye(2), r, n), budget)
@@ -344,27 +297,6 @@ def test_mean_distances_with_a_formula_are_those_of_draws(name):
     away = np.linalg.norm(drawn - embed(SPHERE, mechanism.mean)[:, None], axis=-1)
     error = np.std(away) / np.sqrt(away.size)
     assert abs(np.mean(away) - mechanism.expected_distance(1.0)) < 4.0 * error
-
-
-def test_losses_on_the_sphere_keep_within_proved_budgets():
-    found = losses_by_form(problems_of_neighbours(SPHERE, pole(SPHERE), np.pi / 8, 20), 1.0)
-    assert np.max(found["laplace"]) < 1.0
-    assert 0.5 < np.max(found["kng"]) < 2.0
-    # The others by halves at both ends of the other diameter.
-    r = np.pi / 8
-    limit = 2.0 * r / (r / np.tan(r) * 4.0 * np.sin(r / 2))
-    assert np.max(found["ambient_laplace"]) == pytest.approx(limit, rel=0.01)
-
-
-@pytest.mark.parametrize(
-    ("name", "scale"),
-    # The first is proved, whatever the base measure is; the second is that of the paper.
-    [("SPD(2)", 4.0 * 1.5), ("S^2", np.pi / 4 * (2.0 - np.pi / 4))],
-)
-def test_scales_of_the_gradient_mechanism(name, scale, rng):
-    one = mechanism_class("kng").of(problem(rng, name, data_sets=2))
-    assert one.scale(0.5) == pytest.approx(scale / (30 * 0.5))
-    assert one.support_radius == (np.inf if name == "SPD(2)" else np.pi / 4)
 
 
 @pytest.mark.parametrize(
@@ -441,15 +373,13 @@ def test_private_steps_lead_to_the_median_among_outliers(kind, size, rng):
 
 def test_walks_reach_what_they_aim_at_and_mistakes_do_not(rng):
     footpoint, scale = pole(SPHERE), 0.5
-    lengths = walks.WalkLengths(chains=1500, burn_in=100, jump=20, draws=20)
+    aimed = (SPHERE, footpoint, np.array([[scale]]))
     exact = SPHERE.dist(
         footpoint, draw_laplace(rng, SPHERE, np.tile(footpoint, (200_000, 1)), scale)
     )
     z, lowest = {}, {}
     for variant in walks.variants(SPHERE):
-        drawn = walks.walk_draws(rng, SPHERE, footpoint, np.array([[scale]]), variant, lengths)[
-            :, 0
-        ]
+        [drawn] = walks.walk_draws(rng, *aimed, variant, 1500, 100, 20, 20).swapaxes(0, 1)
         each = np.mean(SPHERE.dist(footpoint, drawn), axis=0)
         error = np.hypot(*(np.std(a) / np.sqrt(len(a)) for a in (exact, each)))
         z[variant] = (np.mean(each) - np.mean(exact)) / error
@@ -484,8 +414,8 @@ def test_steps_on_matrices_follow_geodesics(rng):
 
 def test_walks_by_entries_drift(rng):
     scale = 0.05
-    lengths = walks.WalkLengths(chains=2000, burn_in=400, jump=80, draws=4)
-    drawn = walks.walk_draws(rng, SPD, np.eye(2), np.array([[scale]]), walks.FIXED_ENTRIES, lengths)
+    aimed = (SPD, np.eye(2), np.array([[scale]]), walks.FIXED_ENTRIES)
+    drawn = walks.walk_draws(rng, *aimed, chains=2000, burn_in=400, jump=80, draws=4)
     # To first order: the slope that makes the loss, times the variance in its direction.
     slope = (walks.loss_of_walk(rng, SPD, scale, walks.FIXED_ENTRIES) - 1.0) / scale
     drift = np.sqrt(2.0) * slope * 4.0 * scale**2
@@ -493,141 +423,8 @@ def test_walks_by_entries_drift(rng):
     assert np.isnan(walks.loss_of_walk(rng, SPD, 0.25, walks.FIXED_ENTRIES))
 
 
-def test_bounds_from_draws_keep_below_the_losses_that_are_known():
-    settings = settings_of_means()
-    settings["audit"] |= {"draws": 8000, "walks": 4000, "steps": 100}
-    settings["spaces"]["S^2"]["mechanisms"] = ["laplace", "kng", "ambient_laplace"]
-    [table] = audit.measure(settings, "S^2")
-    table = table.set_index("mechanism")
-    known = table["known_loss"].fillna(1.0)
-    assert np.all(table["bound"] <= known)
-    # Draws far from one of the means are next to impossible from the other.
-    assert table.loc[walks.FIXED_AXIS, "bound"].max() > 1.0
-    assert table.loc["kng", "bound"].max() > 0.4
-    losses = table.loc[[walks.CORRECT, "ambient_laplace", "kng"], "known_loss"]
-    assert set(losses.round(2)) == {1.0, 1.04, 0.96}
-
-
 def test_counting_accepted_steps_costs_accuracy_and_no_budget():
     # Far away the rate of acceptance levels off and the density falls as it should, nearer more
     # slowly.
     found = walks.loss_of_counting_accepted(np.random.default_rng(0), SPHERE, 0.1)
     assert found == pytest.approx(1.0, abs=0.01)
-
-
-# Tables of one's own, and measurements
-
-
-OWN = {
-    "manifold": {"name": "spd", "size": 2, "landmark_map": None},
-    "data": {
-        "source": "table",
-        "path": "mine.csv",
-        "subject": "subject",
-        "columns": ["a", "b", "c"],
-    },
-    "centre": "identity",
-    "radius": 1.5,
-    "draws": 50,
-}
-
-
-def settings_with(own):
-    return validate(settings_of_means() | {"own": own}, "means")
-
-
-@pytest.mark.parametrize("outside", [False, True])
-def test_a_table_of_ones_own_has_what_its_space_allows(outside, tmp_path, rng):
-    points = wishart_in_ball(rng, SPD, 1.5, (40,))
-    points[0] *= 30.0 if outside else 1.0
-    rows = [
-        f"s{index},{50 + index},{p[0, 0]:.17g},{p[0, 1]:.17g},{p[1, 1]:.17g}"
-        for index, p in enumerate(points)
-        # Two records of each subject count once.
-        for _ in range(2)
-    ]
-    path = tmp_path / "mine.csv"
-    path.write_text("\n".join(["subject,age,a,b,c", *rows]))
-    estimates, draws = own.measure(settings_with(OWN), str(path))
-    estimates = estimates.set_index("estimate")
-    assert set(estimates["n"]) == {40}
-    names = named_in("own").keys() - {"landmarkwise_laplace"}
-    needing = {name for name in names if not mechanism_class(name).anywhere}
-    refused = set(estimates.index[estimates["refused"] != ""])
-    assert refused == (needing if outside else set())
-    assert "ambient_laplace" not in estimates.index
-    if outside:
-        assert estimates.loc["kng", "refused"].startswith("1 of 40 subjects are outside")
-    mean = GeodesicModel(SPD, 0).fit(None, points).footpoint
-    places = draws.set_index("estimate")[[f"coordinate_{k}" for k in range(1, 5)]]
-    assert np.allclose(places.loc["mean"].to_numpy(float).reshape(2, 2), mean)
-    # The second distance is that of draws from the mean.
-    drawn = places.loc["tangent_laplace"].to_numpy().reshape(-1, 2, 2)
-    away = np.mean(SPD.dist(mean, drawn))
-    assert estimates.loc["tangent_laplace", "distance"] == pytest.approx(away)
-
-
-def test_a_table_of_ones_own_is_named_in_errors(tmp_path):
-    one, many = "s1,50,1,0,1\n", "s1,50,1,0,1\ns1,51,2,0,1\n" * 2
-    for columns, rows, said in (
-        (["a", "b"], one, r"configuration key own\.data\.columns"),
-        (["a", "b", "d"], many, r"there is no column d .*configuration key own\.data"),
-        (
-            OWN["data"]["columns"],
-            many,
-            r"at least 3 subjects and there are 1: .*configuration key own\.data\.subject",
-        ),
-    ):
-        path = tmp_path / "mine.csv"
-        path.write_text("subject,age,a,b,c\n" + rows)
-        given = OWN | {"data": OWN["data"] | {"columns": columns}}
-        with pytest.raises(DataError, match=said):
-            own.measure(settings_with(given), str(path))
-
-
-def test_a_radius_of_ones_own_is_named_with_its_largest_value(tmp_path, rng):
-    points = polar_in_ball(rng, SPHERE, 0.5, (20,))
-    path = tmp_path / "mine.csv"
-    path.write_text("\n".join(["a,b,c", *(",".join(f"{x:.17g}" for x in p) for p in points)]))
-    given = OWN | {"radius": 0.6, "centre": [0.0, 0.0, 1.0], "draws": 5}
-    given["manifold"] = {"name": "sphere", "size": 2, "landmark_map": None}
-    given["data"] = OWN["data"] | {"subject": None}
-    estimates, _ = own.measure(settings_with(given), str(path))
-    estimates = estimates.set_index("estimate")
-    # Data and draws are convex together up to a sixth of pi, and data alone up to a quarter.
-    said = estimates.loc["kng", "refused"]
-    assert "from 0.5236 on" in said
-    assert "own.radius" in said
-    assert estimates.loc["laplace", "refused"] == ""
-    refused = (estimates["refused"] != "").to_numpy()
-    assert estimates["guarantee"].isna()[refused].all()
-    assert estimates.loc["laplace", "guarantee"] == PROVED
-
-
-@pytest.mark.parametrize("name", SPACES)
-def test_the_algorithm_for_the_mean_counts_its_steps(name, rng):
-    one = problem(rng, name, data_sets=20)
-    model, manifold = one.model, one.manifold
-    alike = np.broadcast_to(one.points[:, :1], one.points.shape)
-    assert not np.any(iterations(model, alike))
-    # A step of a half halves the distance to the mean, about, from the first record's.
-    away = manifold.dist(one.points[:, 0], one.mean)
-    assert np.all(np.abs(iterations(model, one.points) - np.log2(away / 1e-5)) < 3)
-    assert np.all(iterations(model, one.points, most=4) == 4)
-
-
-def test_laplace_draws_within_a_radius_of_the_mean(rng):
-    one = repeated(problem(rng, "S^2", data_sets=1), 1)
-    scale, radius, draws = means.Laplace.of(one).scale(0.5), 0.3, 4000
-
-    def mass(end):
-        return quad(lambda r: np.sin(r) * np.exp(-r / scale), 0.0, end)[0]
-
-    share = mass(0.5 * radius) / mass(radius)
-    away = SPHERE.dist(one.mean[0], _laplace_within(rng, one, 0.5, radius, draws))
-    assert len(away) == draws
-    assert np.max(away) <= radius
-    near = int(np.sum(away <= 0.5 * radius))
-    assert stats.binomtest(near, draws, share).pvalue > FALSE_ALARM
-    with pytest.raises(DataError, match="take a larger budget"):
-        _laplace_within(rng, one, 0.5, 1e-9, 2)

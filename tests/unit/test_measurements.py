@@ -440,36 +440,6 @@ def sentences(verdicts):
     return verdicts.index.str.partition(".").get_level_values(0).nunique()
 
 
-def test_means(run):
-    settings = few_records("means")
-    first = pd.read_csv(CHECKOUT / RATS).iloc[0]
-    settings["own"]["centre"] = [float(first[f"{axis}{k}"]) for k in range(1, 9) for axis in "xy"]
-    made = run("means", settings)
-    for space, mechanisms in (("spd2", 11), ("s2", 8)):
-        table = pd.read_csv(made[f"{space}/errors.csv"])
-        assert len(table) == mechanisms * 5 * 6
-        assert np.all(np.isfinite(table["distance"]) & (table["distance"] > 0.0))
-        assert table["bias"].notna().equals(table["mechanism"].str.startswith("tangent"))
-        bounds = pd.read_csv(made[f"{space}/audit.csv"])
-        assert len(bounds) == 2 * (mechanisms + 3)
-        assert np.all(np.isfinite(bounds["bound"]) & (bounds["bound"] >= 0.0))
-    # Outlines of a file take the place of simulated ones.
-    drawn = pd.read_csv(made["outlines/draws.csv"])
-    assert set(drawn["n"]) == {18}
-    assert not drawn["simulated"].any()
-    estimates = pd.read_csv(made["own/estimates.csv"]).set_index("estimate")
-    assert set(estimates["n"]) == {18}
-    ran = set(estimates.index[estimates["refused"].isna()])
-    expected = ("mean", "median", "tangent_laplace", "private_median", "landmarkwise_laplace")
-    assert ran.issuperset(expected)
-    assert "positive curvature" in estimates.loc["wrapped_laplace", "refused"]
-    for paper, number in {"reimherr_bharath_soto": 8, "soto": 4}.items():
-        found = judged(paper)
-        assert sentences(found) == number
-        assert (found != "").all()
-        assert {f"figures/{name}.csv" for name in PAPERS[paper].figures} <= set(made)
-
-
 def test_linear(run):
     made = run("linear", few_records("linear"))
     for study, rows in (

@@ -21,7 +21,8 @@ FIGURE = {
     "paper": "",
     "order": 0,
     "study": "rats",
-    "of_study": True,
+    "studies": ["rats"],
+    "caption": "",
     "number": "",
     "title": "Of a new kind",
     "kind": "new_kind",
@@ -35,9 +36,8 @@ def text(files=None, **params):
     names = ("claims", "errors", "diagnostics", "losses", "svg", "png", "csv")
     tables = {name: [] for name in names}
     template = CHECKOUT / "workflow" / "report" / "report.html.j2"
-    nothing = {"own_questions": [], "figures": [], "besides": [], "folder": "results/small"}
-    nothing |= {"audit": {"digests": [], "command": ""}, "name": "small", "note": None}
-    nothing |= {"again": "", "times": ""}
+    nothing = {"own_questions": [], "figures": [], "folder": "results/small", "times": ""}
+    nothing |= {"name": "small", "note": None}
     return report(
         SimpleNamespace(
             template=template, statements=PUBLISHED / "statements.csv", **tables | (files or {})
@@ -49,18 +49,14 @@ def text(files=None, **params):
 
 def test_a_figure_of_a_kind_without_a_caption(tmp_path):
     (picture := tmp_path / "new.svg").write_text("<svg/>")
-    files = {"svg": [str(picture)], "png": [str(picture)]}
+    (numbers := tmp_path / "new.csv").write_text("value\n1\n")
+    files = {"svg": [str(picture)], "png": [str(picture)], "csv": [str(numbers)]}
     found = text(files, figures=[FIGURE])
     assert 'alt="Of a new kind">' in found
     assert "<strong>Of a new kind.</strong>" in found
     noted = text(files, figures=[FIGURE | {"notes": ["Simulated data. And more."]}])
     assert 'alt="Of a new kind. Simulated data">' in noted
-
-
-def test_an_empty_page_of_another_target(tmp_path):
-    (page := tmp_path / "coverage.md").touch()
-    made = {"title": "Coverage", "command": "snakemake coverage", "page": str(page)}
-    assert f"All of it: <code>{page}</code>" in text(besides=[made | {"digests": ["0"]}])
+    assert 'alt="Of a new kind. Bars">' in text(files, figures=[FIGURE | {"caption": "Bars"}])
 
 
 @pytest.mark.parametrize(

@@ -185,7 +185,7 @@ def same_arrays(first, second):
 
 
 def test_every_file_is_made_and_no_other(finished):
-    expected = {"claims.csv", "claims.html", "report.html"}
+    expected = {"claims/kulkarni_soto.csv", "claims/kulkarni_soto.html", "report.html"}
     expected |= {f"sphere/tables/{table}.csv" for table in ("losses", "neighbours")}
     for name, study in STUDIES.items():
         files = ("data.npz", "fit.json", "sensitivity.npz")
@@ -539,7 +539,7 @@ def lock_of(run):
 
 
 def claims_of(run):
-    return pd.read_csv(run.files()["claims.csv"], dtype=str, keep_default_na=False)
+    return pd.read_csv(run.files()["claims/kulkarni_soto.csv"], dtype=str, keep_default_na=False)
 
 
 def test_every_claim_about_a_study_has_a_row_and_a_verdict_or_a_reason(finished):
@@ -646,12 +646,10 @@ def test_block_by_file_name_with_another_seed(finished, checkout, small):
     assert not np.any(one == other)
 
 
-def test_figure_by_rule_name(finished_copy):
+def test_one_figure_is_drawn_alone(finished_copy):
     for path in finished_copy.files("*/figures/*").values():
         path.unlink()
-    # One job draws it with what else shows errors and diagnostics of the study.
-    planned = {"figures_sphere": 1, "figure_sphere_figure_1": 1}
-    assert finished_copy.planned("figure_sphere_figure_1") == planned
+    assert finished_copy.planned("results/small/sphere/figures/figure_1.pdf") == {"figure": 1}
 
 
 # --- What is printed ---

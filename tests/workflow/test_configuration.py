@@ -17,19 +17,18 @@ from geodp.mechanisms.registry import MECHANISMS
 from geodp.samplers.choice import plan
 from geodp.settings.reading import load
 from reproduction import places
-from reproduction.configuration import ConfigurationError, load_settings, validate
-from reproduction.configuration.figures import KINDS
+from reproduction.configuration import ConfigurationError, validate
 from reproduction.configuration.reference import files
+from reproduction.configuration.study import FIGURES, TABLES
 from reproduction.expansion import expand
+from reproduction.papers import paper_key
 
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = {
     path.stem: yaml.safe_load(path.read_text())
     for path in (ROOT / "config").glob("*.yaml")
-    # Settings of stages that are no configuration of studies, and studies of data not kept here.
-    if not path.stem.startswith(
-        ("audit", "benchmark", "linear", "means", "tools", "utility", "release.", "real.")
-    )
+    # Settings of releases, and studies of data not kept here.
+    if not path.stem.startswith(("release.", "real."))
 }
 REMOVED = "REMOVED"
 
@@ -119,28 +118,31 @@ STUDIES = ["sphere", "spd", "corpus_callosum", "corpus_callosum_reduced", "rats"
 @pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_configurations_are_valid(name):
     studies = studies_of(copy.deepcopy(SHIPPED[name]))
-    assert list(studies) == STUDIES
-    for study in studies.values():
+    drawn = [study for study in studies.values() if not study.computed]
+    assert [study.name for study in drawn] == STUDIES
+    for study in drawn:
         inspect.signature(plan).bind(None, None, 1, **study.sampler_settings("default")["plan"])
 
 
-def test_default_configuration_has_every_figure_and_judges_the_claims_of_the_paper():
-    configuration = copy.deepcopy(SHIPPED["config"])
-    studies = studies_of(configuration)
-    figures = {name: study.settings["figures"] for name, study in studies.items()}
-    names = [name for part in figures.values() for name in part]
-    numbered = sorted(int(name[7:]) for name in names if re.fullmatch(r"figure_\d+", name))
-    assert numbered == list(range(1, 11))
-    claims = []
-    for paper in configuration["papers"]:
+def test_default_configuration_has_the_figures_that_claims_are_about():
+    configuration = validate(copy.deepcopy(SHIPPED["config"]))
+    studies = expand(configuration)
+    shown = {}
+    for study in studies.values():
+        for figure in study.settings["figures"].values():
+            numbers = re.findall(r"\d+", figure.get("number", ""))
+            shown.setdefault(study.paper, Counter()).update(numbers)
+    assert shown["kulkarni_soto"] == Counter(map(str, range(1, 11)))
+    papers = [paper for paper in configuration["papers"] if not paper["own_questions"]]
+    assert len(papers) == 5
+    for paper in papers:
         with open(paper["claims"], encoding="utf-8", newline="") as text:
-            claims += csv.DictReader(text)
-    assert len(claims) > 30 + 4
-    # Each has its study there, and the figure it is about.
-    of_others = {"corpus_callosum_reduced": "figure_3_reduced"}
-    for claim in claims:
-        about = of_others.get(claim["study"], f"figure_{claim['figure']}")
-        assert not claim["figure"] or about in figures[claim["study"]], claim
+            claims = list(csv.DictReader(text))
+        assert len(claims) > 8
+        for claim in claims:
+            assert claim["study"] in studies, claim
+            numbers = re.findall(r"\d+", claim["figure"])
+            assert set(numbers) <= set(shown[paper_key(paper["claims"])]), claim
 
 
 def test_defaults_are_filled_in(small):
@@ -209,42 +211,8 @@ def test_forms_of_a_section_are_all_in_the_page():
     links = set(re.findall(r"\]\(#([\w-]+)\)", page))
     headings = {line[4:].replace(" ", "-") for line in page.splitlines() if line.startswith("###")}
     assert links == headings
-    for kind in KINDS:
-        assert kind.model_fields["kind"].annotation.__args__[0] in page
-
-
-# --- Settings of measurements ---
-
-
-@pytest.mark.parametrize("name", ["audit", "benchmark", "linear", "means", "utility"])
-def test_settings_of_a_measurement_are_refused_in_one_sentence(tmp_path, name):
-    text = (ROOT / "config" / f"{name}.yaml").read_text()
-    path = tmp_path / f"{name}.yaml"
-    path.write_text(text)
-    assert load_settings(path) == yaml.safe_load(text) | load_settings(path)
-    for changed, message in (
-        (f"{text}\nsed: 1\n", ": configuration key sed is unknown: did you mean seed?"),
-        (re.sub("(?m)^seed: .*$", "seed: -1", text), ": configuration key seed: -1 is too small"),
-        (re.sub("(?m)^seed: .*$", "seed: [", text), ", line "),
-        ("", ": it has no keys: see docs/configuration.md"),
-    ):
-        path.write_text(changed)
-        with pytest.raises(ConfigurationError) as refusal:
-            load_settings(path)
-        assert str(refusal.value).startswith(f"config/{name}.yaml{message}")
-        assert "\n" not in str(refusal.value)
-
-
-@pytest.mark.parametrize(("name", "changes", "sentence"), TABLE["measurements"])
-def test_settings_of_a_measurement_that_cannot_be_are_refused(name, changes, sentence):
-    settings = yaml.safe_load((ROOT / "config" / f"{name}.yaml").read_text())
-    for place, value in changes.items():
-        change(settings, place, value)
-    with pytest.raises(ConfigurationError) as refusal:
-        validate(settings, name)
-    start, _, remedy = sentence.partition(" ... ")
-    assert str(refusal.value).startswith(f"configuration key {start}")
-    assert remedy in str(refusal.value)
+    for kind in (*FIGURES, *TABLES):
+        assert f"`{kind}`" in page
 
 
 # --- What a configuration means ---

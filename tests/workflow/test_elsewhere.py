@@ -61,12 +61,12 @@ def test_all_targets_from_another_folder(checkout, folder):
     checkout.run("-s", snakefile, "--configfile", "mine.yaml", folder=folder)
     page = html.unescape((folder / "results" / "tiny" / "report.html").read_text())
     call_here = f"{checkout.root}/run snakemake -s {checkout.root}/{SNAKEFILE}"
-    assert f"<code>{call_here} audit --cores 8 --configfile mine.yaml</code>" in page
+    assert f"<code>{call_here} --report times.html --configfile mine.yaml</code>" in page
     files = made_in(folder)
-    assert {TABLE, "results/tiny/claims.html", "results/tiny/rats/figures/shapes.svg"} <= files
+    assert {TABLE, "results/tiny/claims/own.html", "results/tiny/rats/figures/shapes.svg"} <= files
     assert made_in(checkout.root) == before
     # Configurations, data and templates come with the project.
-    others = ("all", "plan", "audit", "utility", "coverage", "held_out", *PAPERS, "report")
+    others = ("all", "plan", *PAPERS, "report")
     checkout.run("-s", snakefile, "--dry-run", "--quiet", "--", *others, folder=folder)
 
 
@@ -100,9 +100,6 @@ def test_module_of_another_workflow(checkout, folder):
     (folder / "parent.yaml").write_text(yaml.safe_dump(parent))
     snakefile = PARENT.format(snakefile=checkout.root / SNAKEFILE, table=TABLE)
     (folder / "Snakefile").write_text(snakefile)
-    utility = folder / "first" / "results" / "utility"
-    utility.mkdir(parents=True)
-    (utility / "coverage.md").write_text("# Coverage\n\nMade before.\n")
     printed = checkout.run(folder=folder)
     # The target is the other workflow's, and so is what is printed.
     assert (folder / "copy.csv").is_file()
@@ -110,9 +107,8 @@ def test_module_of_another_workflow(checkout, folder):
     assert "Finished jobid" in printed
     assert "fit with 1234 MB" in printed
     page = (folder / "first" / "results" / "tiny" / "report.html").read_text()
-    assert "<p>Made before.</p>" in page
     assert "<code>first/results/tiny</code>" in page
-    checkout.run("--dry-run", "--quiet", "rules", "--", "geodp_all", "geodp_audit", folder=folder)
+    checkout.run("--dry-run", "--quiet", "rules", "--", "geodp_all", "geodp_plan", folder=folder)
     # What is wrong in the part that it was given is said as ever.
     parent["geodp"]["sead"] = parent["geodp"].pop("seed")
     (folder / "parent.yaml").write_text(yaml.safe_dump(parent))

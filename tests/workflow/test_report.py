@@ -110,7 +110,7 @@ def test_captions_tell_of_what_is_there(tmp_path, kind, numbers, expected):
 
 def test_the_answer_is_that_of_the_verdicts(finished):
     text = text_of(finished)
-    found = pd.read_csv(finished.files()["claims.csv"], keep_default_na=False)
+    found = pd.read_csv(finished.files()["claims/kulkarni_soto.csv"], keep_default_na=False)
     sentences = found.groupby(found["claim"].str.partition(".")[0])["sentence_verdict"].first()
     counts = sentences.value_counts()
     assert f"Of {len(sentences)} sentences that a computation can decide" in text
@@ -132,7 +132,7 @@ def test_the_answer_is_that_of_the_verdicts(finished):
 
 
 def test_claims_stand_beside_the_figure_they_are_about(finished):
-    found = pd.read_csv(finished.files()["claims.csv"], keep_default_na=False, dtype=str)
+    found = pd.read_csv(finished.files()["claims/kulkarni_soto.csv"], keep_default_na=False, dtype=str)
     beside = text_of(finished).split("figure_9.csv</code>")[1].split("<figure>")[0]
     about = found[(found["figure"] == "9") & (found["study"] == "sphere")]
     assert len(about)
@@ -147,55 +147,19 @@ def test_archive_of_snakemake_has_figures_tables_and_pages(finished_copy):
     assert names.count("errors.csv") == len(finished_copy.files("errors.csv"))
     pictures = [path.name for path in finished_copy.files("*.svg").values()]
     assert sorted(name for name in names if name.endswith(".svg")) == sorted(pictures)
-    assert {"report.html", "claims.html"} <= set(names)
-
-
-def test_what_is_not_made_is_named_with_its_command(finished):
-    text = text_of(finished)
-    for target in ("audit", "utility", "coverage", "held_out", "linear_tools"):
-        command = rf"<code>./run [^<]*snakemake {target} --cores 8 --configfile small.yaml</code>"
-        assert re.search(command, text), target
-    # With another configuration it would be another report.
-    shown = text.count("<code>./run snakemake report --configfile small.yaml</code>")
-    assert shown == text.count("Not made yet") == 5
-
-
-def test_results_of_other_targets_are_shown_once_they_are_there(finished_copy):
-    root = finished_copy.root / "results"
-    (root / "utility").mkdir()
-    (root / "utility" / "coverage.md").write_text(
-        "# Coverage\n\nOf **two** releases.\n\n"
-        "| space | n |\n| --- | --- |\n| S^2 | 7 |\n\nLater.\n"
-    )
-    assert finished_copy.planned() == {"report": 1}
-    finished_copy.run()
-    text = text_of(finished_copy)
-    assert "<p>Of two releases.</p>" in text
-    assert "<td>S^2</td><td>7</td>" in text
-    assert "Later." not in text
-    assert "snakemake coverage" not in text
+    assert {"report.html", "kulkarni_soto.html"} <= set(names)
 
 
 def test_papers_are_targets_that_make_their_own_figures_alone(checkout):
-    shutil.copy(checkout.root / "config" / "smoke.yaml", checkout.configuration)
-    # The other one is run by test_measurement_chains.py.
-    papers = PAPERS.keys() - {"kulkarni_soto_first_version"}
-    rules = {paper: checkout.planned("--", paper).keys() - {paper} for paper in papers}
-    for stage in ("means", "linear"):
-        stages = {name for name, rule in PAPERS.items() if rule.stage == stage}
-        for paper, jobs in rules.items():
-            assert any(job.startswith(stage) for job in jobs) == (paper in stages)
-    assert "linear_geodesics" not in rules["reimherr_awan"]
-    assert not {"means_shapes", "means_walks", "means_medians"} & rules["reimherr_bharath_soto"]
-    # A configuration makes the papers it asks for, and the report shows them.
-    small = yaml.safe_load(checkout.configuration.read_text())
-    assert not any(job.startswith(("means", "linear")) for job in checkout.planned())
-    checkout.configure(small | {"other_papers": ["reimherr_awan"]})
-    planned = checkout.planned()
-    assert {"linear_regression", "paper_claims", "report"} <= set(planned)
-    assert not any(job.startswith("means") for job in planned)
-    planned = checkout.planned("--", "report")
-    assert sum(job.startswith("linear_figure_") for job in planned) == 3
+    shutil.copy(checkout.root / "config" / "config.yaml", checkout.configuration)
+    studies = yaml.safe_load(checkout.configuration.read_text())["studies"]
+    for paper in PAPERS:
+        planned = checkout.planned("--", paper)
+        own = [study for study in studies.values() if study.get("paper") == paper]
+        assert planned["figure"] == sum(len(study["figures"]) for study in own) > 0
+        assert planned["evaluate_claims"] == 1
+        assert ("sample" in planned) == (paper == "kulkarni_soto")
+
 
 
 # --- In a browser ---
@@ -215,7 +179,7 @@ PICTURES = "[...document.images].map(image => [image.complete, image.naturalWidt
 
 
 @pytest.mark.parametrize("width", [375, 1280])
-@pytest.mark.parametrize("page", ["report.html", "claims.html"])
+@pytest.mark.parametrize("page", ["report.html", "claims/kulkarni_soto.html"])
 def test_page_in_a_browser(browser, finished, page, width):
     path = finished.files()[page]
     browser.open(path, width)

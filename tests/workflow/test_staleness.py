@@ -35,7 +35,6 @@ class Rule:
 
 
 MECHANISM = "geodp.mechanisms.kng_as_published"
-CONVERGE = "figure_corpus_callosum_figure_3_convergence"
 
 # Where the data of each study come from, its number of groups, and its blocks of cells. These are
 # of one rule and go by what is sampled besides.
@@ -48,10 +47,20 @@ SOURCES = {
 }
 
 
-def figures(kinds, *reads, others=(), chosen=()):
-    """Figures of some kinds that one job draws."""
-    modules = (f"reproduction.{kind}" for kind in kinds)
-    return Rule("figures.py", 1, reads, others, (*modules, *chosen))
+def figure(kind, table="", *reads, shown="", others=(), chosen=()):
+    """Jobs of a figure: its own table, if it has one, and its picture.
+
+    ``shown`` is a rule of the study that makes the table it reads otherwise.
+    """
+    own = Rule("table.py", 1, reads, others, (f"reproduction.tables.{table}", *chosen))
+    picture = Rule(
+        "figures.py",
+        1,
+        (f"figure_table {kind}{table}",) if table else (shown,) if shown else (),
+        chosen=(f"reproduction.figures.{kind}",),
+    )
+    made = {f"figure {kind}": picture}
+    return made | {f"figure_table {kind}{table}": own} if table else made
 
 
 # Jobs of the small configuration, written down by hand: what every study has, ...
@@ -68,6 +77,33 @@ for study, (source_of_data, groups, blocks) in SOURCES.items():
         (study, "evaluate"): Rule("evaluate.py", 1, ("fit", *blocks)),
     }
 
+OF_STUDIES = {
+    "sphere": (
+        figure("error", shown="evaluate"),
+        figure("samplers", shown="evaluate"),
+        figure("transport", "transport"),
+        figure("curves", "curves", "fit", "sample n5"),
+        figure("ratios", shown="neighbour_ratios"),
+    ),
+    "spd": (figure("ellipses", "predictions", "fit", "sample"),),
+    "corpus_callosum": (
+        figure("shapes", "predictions", "fit", "sample", "sample walk"),
+        figure(
+            *("convergence", "convergence", "fit"),
+            others=(("reduced", "fit"),),
+            chosen=(MECHANISM,),
+        ),
+    ),
+    "rats": (figure("shapes", "predictions", "fit", "sample"),),
+}
+RULES |= {
+    (study, name): rule
+    for study, several in OF_STUDIES.items()
+    for each in several
+    for name, rule in each.items()
+}
+CONVERGE = "figure_table convergenceconvergence"
+
 # ... and what one of them has, or all together.
 RULES |= {
     ("sphere", "neighbour_ratios"): Rule("neighbour_ratios.py", 1, chosen=(MECHANISM,)),
@@ -78,7 +114,8 @@ RULES |= {
         "claims.py",
         1,
         others=(
-            *((study, "evaluate") for study in SOURCES),
+            # Those that claims name.
+            *((study, "evaluate") for study in ("sphere", "spd", "corpus_callosum")),
             ("sphere", "privacy_losses"),
             ("corpus_callosum", CONVERGE),
             ("sphere", "neighbour_ratios"),
@@ -86,31 +123,7 @@ RULES |= {
     ),
 }
 
-
-PREDICTED = ("tables.predictions", "figures.shapes")
-RULES |= {
-    ("sphere", "figures_sphere"): figures(("figures.error", "figures.samplers"), "evaluate"),
-    ("sphere", "figure_sphere_figure_4"): figures(("tables.transport", "figures.transport")),
-    ("sphere", "figure_sphere_figure_5"): figures(
-        ("tables.curves", "figures.curves"), "fit", "sample n5"
-    ),
-    ("sphere", "figure_sphere_figure_9"): figures(("figures.ratios",), "neighbour_ratios"),
-    ("spd", "figure_spd_figure_8"): figures(
-        ("tables.predictions", "figures.ellipses"), "fit", "sample"
-    ),
-    ("corpus_callosum", "figure_corpus_callosum_figure_3"): figures(
-        PREDICTED, "fit", "sample", "sample walk"
-    ),
-    ("corpus_callosum", CONVERGE): figures(
-        ("tables.convergence", "figures.convergence"),
-        "fit",
-        others=(("reduced", "fit"),),
-        chosen=(MECHANISM,),
-    ),
-    ("rats", "figure_rats_shapes"): figures(PREDICTED, "fit", "sample"),
-}
-
-FIGURES = {place for place in RULES if place[1].startswith("figure")}
+FIGURES = {place for place in RULES if place[1].startswith("figure ")}
 
 RULES["report", "report"] = Rule(
     "report.py",
@@ -151,12 +164,16 @@ def append(path, line):
 
 
 def test_fingerprints_cover_what_jobs_load(finished):
-    # Blocks of cells are of one rule.
-    rules = {(study, name.split()[0]): rule for (study, name), rule in RULES.items()}
-    assert {(job["study"], job["rule"]) for job in finished.jobs} == set(rules)
+    places = {(study, name.split()[0]) for study, name in RULES}
+    assert {(job["study"], job["rule"]) for job in finished.jobs} == places
     for job in finished.jobs:
-        rule = rules[job["study"], job["rule"]]
-        assert job["code"] == rule.code(finished.root), job
+        # Blocks of cells are of one rule, and so are figures.
+        alike = [
+            rule
+            for (study, name), rule in RULES.items()
+            if (study, name.split()[0]) == (job["study"], job["rule"])
+        ]
+        rule = next(each for each in alike if each.code(finished.root) == job["code"])
         # Snakemake runs a copy of the script itself, which loads the project's modules.
         assert {"reproduction/__init__.py", "reproduction/jobs.py"} <= set(job["loaded"])
         assert set(job["loaded"]) <= rule.needed(finished.root), job
@@ -207,7 +224,7 @@ CHANGES = {
         },
         [
             *(place for place in SAMPLED if place[0] == "sphere"),
-            ("rats", "figure_rats_shapes"),
+            ("rats", "figure_table shapespredictions"),
             ("corpus_callosum", "fit"),
         ],
     ),
@@ -227,7 +244,7 @@ CHANGES = {
     "setting of a figure, note of a study": (
         {"sphere.figures.figure_1.curves": "noise_variance", "corpus_callosum.note": "Of no use."},
         [
-            ("sphere", "figures_sphere"),
+            ("sphere", "figure error"),
             *(place for place in FIGURES if place[0] == "corpus_callosum"),
         ],
     ),

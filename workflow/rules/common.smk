@@ -1,6 +1,7 @@
 # What the other rules files share and no rules: the expanded configuration, paths of files, and
 # functions of inputs.  A study has groups, the data sets of one size; a group has cells, one for
 # each way of spending a budget, and each block of cells has a file of draws.
+import csv
 import hashlib
 import os
 import re
@@ -13,11 +14,11 @@ from geodp.errors import DataError
 from geodp.settings.reading import load
 from reproduction.configuration import validate
 from reproduction.configuration.release import describes_release, without_studies
+from reproduction.configuration.study import FIGURES, TABLES
 from reproduction.dependencies import code
 from reproduction.expansion import expand
-from reproduction.papers import OTHERS, PAPERS, figure_title, verdicts_file
+from reproduction.papers import PAPERS, figure_title, paper_key
 from reproduction.places import CHECKOUT, digest_of, find, shipped
-from reproduction.targets import JOBS, WILDCARDS, claimed, digests_of, paper_files, settings_of
 
 if " " in sys.executable and Path(sys.executable).is_file():
     # Snakemake starts scripts through a shell and does not quote their interpreter.
@@ -48,7 +49,6 @@ RELEASE = FILES[-1] if describes_release(config) else None
 
 config = or_exit(configuration, config, FILES)
 STUDIES = or_exit(expand, config)
-OTHER_PAPERS = config["other_papers"]
 RESULTS = f"results/{config['name']}"
 GROUPS = f"{RESULTS}/{{study}}/groups/{{group}}"
 # Digest of the lock of this environment; a change runs everything again.  That with the plugin for
@@ -56,12 +56,7 @@ GROUPS = f"{RESULTS}/{{study}}/groups/{{group}}"
 LOCK_FILE = "geomstats" if Path(sys.prefix).name == ".venv-geomstats" else "requirements"
 
 
-def lock_of(name):
-    """Digest of the lock of an environment."""
-    return hashlib.sha256((CHECKOUT / "envs" / f"{name}.txt").read_bytes()).hexdigest()[:16]
-
-
-LOCK_DIGEST = lock_of(LOCK_FILE)
+LOCK_DIGEST = hashlib.sha256((CHECKOUT / "envs" / f"{LOCK_FILE}.txt").read_bytes()).hexdigest()[:16]
 PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 PICTURES = ("pdf", "svg", "png")
 PLAN_FILES = {
@@ -71,9 +66,16 @@ PLAN_FILES = {
 }
 
 
+# Studies of records and draws, and those of tables that are computed.
+OF_DRAWS = "|".join(name for name, study in STUDIES.items() if not study.computed) or "no_such_study"
+OF_TABLES = "|".join(name for name, study in STUDIES.items() if study.computed) or "no_such_study"
+
+
 wildcard_constraints:
-    study="|".join(STUDIES) or "no_such_study",
+    study=OF_DRAWS,
     group="[A-Za-z0-9_.+-]+",
+    figure=r"\w+",
+    paper=r"[\w-]+",
 
 
 def share(wildcards):
@@ -105,26 +107,22 @@ def block_file(study, group, sampler, number):
     return f"{RESULTS}/{study}/cells/{group}/{sampler}_{number}.npz"
 
 
-# Tables of a whole study; others are made for one figure.
-STUDY_TABLES = ("data", "errors", "diagnostics", "neighbours", "losses")
-
-
 def table_file(study, name):
     return f"{RESULTS}/{study}/tables/{name}.csv"
 
 
-def table_names(study):
-    wanted = {
-        "neighbours": study.settings["neighbours"]["n"],
-        "losses": study.settings["losses"] is not None,
-        "errors": study.grids,
-        "diagnostics": study.grids,
-    }
-    return [name for name in STUDY_TABLES if wanted.get(name, True)]
+def seed_of(study):
+    """Seed of a study."""
+    return study.settings.get("seed", config["seed"])
 
 
-# Files of claims by paper.
-CLAIM_FILES = {paper["name"]: find([paper["claims"]])[0] for paper in config["papers"]}
+def study_seed(wildcards):
+    return seed_of(STUDIES[wildcards.study])
+
+
+# Files of claims by paper, and names of papers.
+CLAIM_FILES = {paper_key(each["claims"]): find([each["claims"]])[0] for each in config["papers"]}
+PAPER_NAMES = {paper_key(each["claims"]): each["name"] for each in config["papers"]}
 
 
 def plan_files():
@@ -132,13 +130,13 @@ def plan_files():
     return [] if STUDIES or RELEASE else list(PLAN_FILES.values())
 
 
-def claims_files():
-    return [f"{RESULTS}/claims.{suffix}" for suffix in ("csv", "html")] if CLAIM_FILES else []
+def claims_files(paper):
+    return [f"{RESULTS}/claims/{paper}.{suffix}" for suffix in ("csv", "html")]
 
 
 def report_files():
     """The report, if there is anything to report."""
-    return [f"{RESULTS}/report.html"] if STUDIES or OTHER_PAPERS else []
+    return [f"{RESULTS}/report.html"] if STUDIES else []
 
 
 def study_files():
@@ -148,14 +146,14 @@ def study_files():
         *(
             table_file(study.name, name)
             for study in STUDIES.values()
-            for name in table_names(study)
+            for name in study.table_names
         ),
         *(
             group_file(study.name, group, "sensitivity.npz")
             for study in STUDIES.values()
             for group in study.groups
         ),
-        *claims_files(),
+        *(file for paper in CLAIM_FILES for file in claims_files(paper)),
     ]
 
 
@@ -197,45 +195,6 @@ def shown_table(name):
     return shown(f"{RESULTS}/{{study}}/tables/{name}.csv", "Tables", name, "{study}")
 
 
-def shown_picture(path, part):
-    """A file of a figure, which is shown as SVG."""
-    is_shown = path.endswith(".svg")
-    return shown(path, "Figures", figure_title(Path(path).stem), part) if is_shown else path
-
-
-def kind_of_figure(study, figure):
-    """The module that draws a figure."""
-    return import_module(f"reproduction.figures.{study.settings['figures'][figure]['kind']}")
-
-
-def figure_table(study, figure):
-    """The table a figure reads, and its kind if it is made for this figure alone."""
-    name = kind_of_figure(study, figure).TABLE
-    if name in STUDY_TABLES:
-        return table_file(study.name, name), None
-    return table_file(study.name, f"{figure}_{name}"), name
-
-
-def placed(path, output):
-    """Path of a result that a job reads if it is there, with the prefix of a module if it has one.
-
-    Snakemake puts that before inputs and outputs alone.
-    """
-    return f"{output[0].partition('results/')[0]}{path}"
-
-
-def with_digests(files, output):
-    """Places of files by name, with their digests if all were made."""
-    files = {name: placed(path, output) for name, path in files.items()}
-    digests = digests_of(files.values())
-    return {**files, "digests": digests if len(digests) == len(files) else []}
-
-
-def figure_notes(study, figure):
-    """What a figure says of the data, if it shows any."""
-    return [study.note] if study.note and kind_of_figure(study, figure).OF_MECHANISM else []
-
-
 def cells_of_block(wildcards):
     """Budgets of the cells of a block, by cell."""
     blocks = STUDIES[wildcards.study].cell_blocks
@@ -254,37 +213,3 @@ def cells_of_block(wildcards):
 def of_sampler(name):
     """A params function that calls a method of the study with the sampler of a block."""
     return lambda wildcards: getattr(STUDIES[wildcards.study], name)(wildcards.sampler)
-
-
-def claims_parameters(papers, tables, seed):
-    """Parameters of the script that judges claims, from papers by name and names of tables."""
-    return {
-        "study": "claims",
-        "papers": papers,
-        "tables": tables,
-        "seed": seed,
-        "code": code_of("claims.py"),
-        "lock": LOCK_DIGEST,
-    }
-
-
-# Of the pages of verdicts.
-CLAIMS_TEMPLATES = {
-    "template": shipped("workflow/report/claims.html.j2"),
-    "parts": shipped("workflow/report/parts.html.j2"),
-}
-
-
-def claimed_tables():
-    """Tables that claims may be about: from (study, table) to its file."""
-    found = {
-        (study.name, table): table_file(study.name, table)
-        for study in STUDIES.values()
-        for table in table_names(study)
-        if table not in ("data", "diagnostics")
-    }
-    for study in STUDIES.values():
-        for figure, chosen in study.settings["figures"].items():
-            if chosen["kind"] == "convergence":
-                found.setdefault((study.name, "convergence"), figure_table(study, figure)[0])
-    return found

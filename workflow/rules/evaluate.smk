@@ -1,6 +1,8 @@
-# Tidy tables of a study, from all its cells; and verdicts on the claims of papers.
-# In: all groups and cells of a study. Out: tables/data.csv, tables/errors.csv,
-# tables/diagnostics.csv; claims.csv, claims.html.
+# Tidy tables: of a study from all its cells, and tables that are computed.
+# In: all groups and cells of a study, or the configuration. Out: tables/data.csv, tables/errors.csv,
+# tables/diagnostics.csv; or tables/<table>.csv.
+
+
 rule evaluate:
     input:
         data=group_files("data.npz"),
@@ -21,7 +23,7 @@ rule evaluate:
         groups=lambda wildcards: STUDIES[wildcards.study].groups,
         transformation=lambda wildcards: STUDIES[wildcards.study].transformation,
         blocks=lambda wildcards: list(STUDIES[wildcards.study].cell_blocks.items()),
-        seed=config["seed"],
+        seed=study_seed,
         code=code_of("evaluate.py"),
         lock=LOCK_DIGEST,
     message:
@@ -30,24 +32,41 @@ rule evaluate:
         "../scripts/evaluate.py"
 
 
-rule evaluate_claims:
+def inputs_of_table(wildcards):
+    """Records of the user's file, if it is there, other files, and tables that this one is made of."""
+    study = STUDIES[wildcards.study]
+    reads = TABLES[study.computed[wildcards.table]["kind"]].reads
+    files = [find([path])[0] for path in study.computed[wildcards.table].get("files", [])]
+    found = {name: table_file(study.name, name) for name in reads}
+    return found | {"table": study.files.get(wildcards.table) or [], "files": files}
+
+
+rule table:
     input:
-        **CLAIMS_TEMPLATES,
-        claims=list(CLAIM_FILES.values()),
-        tables=list(claimed_tables().values()),
+        unpack(inputs_of_table),
     output:
-        csv=f"{RESULTS}/claims.csv",
-        page=shown(f"{RESULTS}/claims.html", "Pages", "Verdicts on claims"),
+        shown_table("{table}"),
     log:
-        f"{RESULTS}/logs/evaluate_claims.log",
-    localrule: True
+        f"{RESULTS}/{{study}}/logs/{{table}}.log",
+    wildcard_constraints:
+        study=OF_TABLES,
+        table=r"\w+",
     conda:
         "../../envs/environment.yaml"
+    # The longest are begun first.
+    priority: 1
     threads: share
     params:
-        **claims_parameters(list(CLAIM_FILES), list(claimed_tables()), config["seed"]),
-        note=config["note"],
+        kind=lambda wildcards: STUDIES[wildcards.study].computed[wildcards.table]["kind"],
+        settings=lambda wildcards: STUDIES[wildcards.study].computed[wildcards.table],
+        seed=study_seed,
+        digest=lambda wildcards: digest_of(STUDIES[wildcards.study].files.get(wildcards.table)),
+        code=lambda wildcards: code(
+            "table.py",
+            f"reproduction.tables.{STUDIES[wildcards.study].computed[wildcards.table]['kind']}",
+        ),
+        lock=LOCK_DIGEST,
     message:
-        "judge the claims of papers"
+        "{wildcards.study}: compute {wildcards.table}"
     script:
-        "../scripts/claims.py"
+        "../scripts/table.py"

@@ -1,109 +1,112 @@
-# Figures, each as PDF, SVG and PNG with its numbers as CSV. Each has a rule of its name, such as
-# `figure_sphere_figure_1`. It reads a table of the study, or one that is made for it alone; those that
-# read what `evaluate` writes are drawn by one job.
-# In: tables, groups and cells. Out: tables/<figure>_<kind>.csv;
-# figures/<figure>.pdf, .svg, .png, .csv.
+# Figures, each as PDF, SVG and PNG with its numbers as CSV, from tables of studies or from one that is
+# made for it alone.
+# In: tables; groups and cells. Out: figures/<figure>.pdf, .svg, .png, .csv; tables/<figure>_<kind>.csv.
 
 
-def table_needs(study, figure, kind):
-    """Inputs of a figure's own table, parameters of its job, and modules that it loads by name."""
-    needs = import_module(f"reproduction.tables.{kind}").needs(study, figure, STUDIES)
-    inputs = {
-        name.split(".")[0]: [group_file(*group, name) for group in needs.groups]
-        for name in needs.files
-    }
-    inputs["cells"] = [
+def needs_of(wildcards):
+    """What the table of a figure alone needs."""
+    kind = import_module(f"reproduction.tables.{wildcards.kind}")
+    return kind.needs(STUDIES[wildcards.study], wildcards.figure, STUDIES)
+
+
+def inputs_of_figure_table(wildcards):
+    """Files of groups, and of draws of cells."""
+    needs, study = needs_of(wildcards), STUDIES[wildcards.study]
+    cells = [
         block_file(study.name, group, sampler, study.block_of[group, cell, sampler])
         for group, cell, sampler in needs.cells
     ]
-    # A table that reads no group has neither data nor a model.
-    common = {
-        "manifold": study.settings["manifold"],
-        "model": study.settings["model"],
-        "seed": config["seed"],
+    files = {
+        name.split(".")[0]: [group_file(*group, name) for group in needs.groups]
+        for name in needs.files
     }
-    modules = f"reproduction.tables.{kind}", *needs.modules
-    return inputs, needs.params | (common if needs.groups else {}), modules
+    return files | {"cells": cells}
 
 
-def drawn_together(study):
-    """Figures of a study by the rule that draws them; those of the tables of `evaluate` share one."""
-    rules = {}
-    for figure in study.settings["figures"]:
-        evaluated = kind_of_figure(study, figure).TABLE in ("errors", "diagnostics")
-        name = f"figures_{study.name}" if evaluated else f"figure_{study.name}_{figure}"
-        rules.setdefault(name, []).append(figure)
-    return rules
+def needed_params(wildcards):
+    """Parameters that a table of a figure needs; one that reads no group has no data and no model."""
+    needs, study = needs_of(wildcards), STUDIES[wildcards.study]
+    if not needs.groups:
+        return needs.params
+    common = {key: study.settings[key] for key in ("manifold", "model")}
+    return needs.params | common | {"seed": seed_of(study)}
 
 
-def told(study, figure):
+rule figure_table:
+    input:
+        unpack(inputs_of_figure_table),
+    output:
+        f"{RESULTS}/{{study}}/tables/{{figure}}_{{kind}}.csv",
+    log:
+        f"{RESULTS}/{{study}}/logs/{{figure}}_{{kind}}.log",
+    wildcard_constraints:
+        kind="convergence|curves|predictions|regression|transport",
+    conda:
+        "../../envs/environment.yaml"
+    threads: share
+    params:
+        study="{study}",
+        kind="{kind}",
+        figure=lambda wildcards: STUDIES[wildcards.study].settings["figures"][wildcards.figure],
+        needs=needed_params,
+        code=lambda wildcards: code(
+            "table.py", f"reproduction.tables.{wildcards.kind}", *needs_of(wildcards).modules
+        ),
+        lock=LOCK_DIGEST,
+    message:
+        "{wildcards.study}: {wildcards.kind} of {wildcards.figure}"
+    script:
+        "../scripts/table.py"
+
+
+def told(wildcards):
     """What a figure's module is told of it."""
-    chosen = study.settings["figures"][figure]
+    study = STUDIES[wildcards.study]
+    chosen = study.settings["figures"][wildcards.figure]
+    is_drawn = not study.computed
     return {
         "figure": chosen,
         "grids": study.grids if chosen["kind"] == "error" else None,
-        "splits": study.splits,
-        "budgets": study.budgets,
-        "mechanism": study.shown_mechanism(figure),
-        "length_unit": study.length_unit,
+        "splits": study.splits if is_drawn else None,
+        "budgets": study.budgets if is_drawn else None,
+        "mechanism": study.shown_mechanism(wildcards.figure),
+        "length_unit": study.length_unit if is_drawn else None,
         "covariate_label": study.settings["covariate_label"],
-        "notes": figure_notes(study, figure),
+        "notes": [study.note],
     }
 
 
-for study in STUDIES.values():
-    for name, figures in drawn_together(study).items():
-        tables = [figure_table(study, figure)[0] for figure in figures]
-        kind = figure_table(study, figures[0])[1]
-        inputs, depends, modules = {"tables": tables}, {}, ()
-        if kind:
-            inputs, depends, modules = table_needs(study, figures[0], kind)
-
-        rule:
-            name:
-                name
-            input:
-                **inputs,
-            output:
-                **{
-                    suffix: [
-                        shown_picture(figure_path(study.name, figure, suffix), study.name)
-                        for figure in figures
-                    ]
-                    for suffix in (*PICTURES, "csv")
-                },
-                **({"tables": tables} if kind else {}),
-            log:
-                f"{RESULTS}/{study.name}/logs/{name}.log",
-            # Walks take long, and other figures seconds.
-            localrule: kind != "convergence"
-            conda:
-                "../../envs/environment.yaml"
-            threads: share
-            params:
-                **depends,
-                study=study.name,
-                kind=kind,
-                figure=study.settings["figures"][figures[0]],
-                figures=[told(study, figure) for figure in figures],
-                code=code(
-                    "figures.py",
-                    *(kind_of_figure(study, figure).__name__ for figure in figures),
-                    *modules,
-                ),
-                lock=LOCK_DIGEST,
-            message:
-                f"{study.name}: plot {', '.join(figures)}"
-            script:
-                "../scripts/figures.py"
-
-        if name == f"figures_{study.name}":
-            for figure in figures:
-
-                rule:
-                    name:
-                        f"figure_{study.name}_{figure}"
-                    input:
-                        [figure_path(study.name, figure, suffix) for suffix in (*PICTURES, "csv")],
-                    message:
-                        f"{study.name}: {figure} is there"
+rule figure:
+    input:
+        tables=lambda wildcards: [
+            table_file(*table) for table in STUDIES[wildcards.study].tables_of(wildcards.figure)
+        ],
+    output:
+        pdf=f"{RESULTS}/{{study}}/figures/{{figure}}.pdf",
+        png=f"{RESULTS}/{{study}}/figures/{{figure}}.png",
+        svg=shown(f"{RESULTS}/{{study}}/figures/{{figure}}.svg", "Figures", "{figure}", "{study}"),
+        csv=f"{RESULTS}/{{study}}/figures/{{figure}}.csv",
+    log:
+        f"{RESULTS}/{{study}}/logs/{{figure}}.log",
+    wildcard_constraints:
+        study="|".join(STUDIES) or "no_such_study",
+    localrule: True
+    conda:
+        "../../envs/environment.yaml"
+    threads: share
+    params:
+        study="{study}",
+        told=told,
+        names=lambda wildcards: [
+            name for _, name in STUDIES[wildcards.study].tables_of(wildcards.figure)
+        ],
+        code=lambda wildcards: code(
+            "figures.py",
+            "reproduction.figures."
+            + STUDIES[wildcards.study].settings["figures"][wildcards.figure]["kind"],
+        ),
+        lock=LOCK_DIGEST,
+    message:
+        "{wildcards.study}: draw {wildcards.figure}"
+    script:
+        "../scripts/figures.py"

@@ -31,7 +31,7 @@ rule fit:
         group=lambda wildcards: STUDIES[wildcards.study].groups[wildcards.group],
         # No seed where a file is read. The digest is a parameter since a replaced file may be older
         # than the results of the last one.
-        seed=lambda wildcards: None if STUDIES[wildcards.study].table else config["seed"],
+        seed=lambda wildcards: None if STUDIES[wildcards.study].table else study_seed(wildcards),
         digest=lambda wildcards: STUDIES[wildcards.study].table_digest,
         code=lambda wildcards: code(
             "fit.py",

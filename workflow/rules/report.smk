@@ -1,15 +1,72 @@
-# The report: one page of all results of the configuration, and of what other targets have made.
-# In: figures, tables and verdicts. Out: results/<name>/report.html, and pages of docs.
+# The report: one page of all results of the configuration; and pages of docs.
+# In: figures, tables and verdicts. Out: results/<name>/report.html.
+
+
+def command_of_times():
+    """The command, for the folder of this run and its configuration, that shows times of jobs."""
+    here = Path.cwd()
+
+    def seen(path):
+        path = Path(path).absolute()
+        return shlex.quote(str(path.relative_to(here) if path.is_relative_to(here) else path))
+
+    run, where = "./run", ""
+    if here != CHECKOUT:
+        run, where = seen(CHECKOUT / "run"), f" -s {seen(CHECKOUT / 'workflow' / 'Snakefile')}"
+    own = "".join(f" {seen(path)}" for path in GIVEN)
+    return f"{run} snakemake{where} --report times.html" + (own and f" --configfile{own}")
+
+
+def report_figures():
+    """Figures of the report, by their paths without suffix: what it says of each."""
+    return {
+        figure_path(study.name, figure, ""): {
+            "paper": PAPER_NAMES.get(study.paper, ""),
+            "order": order,
+            "study": study.name,
+            "studies": sorted({owner for owner, _ in study.tables_of(figure)}),
+            "number": chosen.get("number", ""),
+            "title": figure_title(figure, chosen.get("number", "")),
+            "kind": chosen["kind"],
+            # Where no macro of captions.html.j2 is called like the kind.
+            "caption": FIGURES[chosen["kind"]].__doc__.partition("\n\n")[0],
+            "mechanism": study.shown_mechanism(figure),
+            "notes": [study.note],
+        }
+        for order, study in enumerate(STUDIES.values())
+        for figure, chosen in study.settings["figures"].items()
+    }
+
+
+def report_pictures(suffix):
+    """An input function: files of the figures of the report."""
+
+    def files(wildcards):
+        if not STUDIES:
+            sys.exit(
+                "Error: there is nothing to report, as the configuration has no studies: give one "
+                "that has, with --configfile"
+            )
+        return [f"{path}{suffix}" for path in report_figures()]
+
+    return files
+
+
+def report_tables(name):
+    """A table of every study of draws that has it."""
+    return [
+        table_file(study.name, name)
+        for study in STUDIES.values()
+        if name in study.table_names and not study.computed
+    ]
 
 
 rule report:
     input:
         svg=report_pictures("svg"),
         png=report_pictures("png"),
-        csv=lambda wildcards: [
-            f"{path}csv" for path, figure in report_figures().items() if figure["of_study"]
-        ],
-        claims=report_claims(),
+        csv=report_pictures("csv"),
+        claims=[claims_files(paper)[0] for paper in CLAIM_FILES],
         errors=report_tables("errors"),
         diagnostics=report_tables("diagnostics"),
         losses=report_tables("losses"),
@@ -32,21 +89,7 @@ rule report:
         own_questions=[paper["name"] for paper in config["papers"] if paper["own_questions"]],
         figures=lambda wildcards: list(report_figures().values()),
         folder=lambda wildcards, output: str(Path(output[0]).parent),
-        audit=lambda wildcards, output: {
-            "command": command_here("snakemake audit --cores 8"),
-            **with_digests(AUDIT_SHOWN, output),
-        },
-        again=command_here("snakemake report"),
-        times=command_here("snakemake --report times.html"),
-        besides=lambda wildcards, output: [
-            {"title": title, "command": command_here(command), **with_digests(files, output)}
-            for title, (command, files) in BESIDES.items()
-        ],
-        seen=lambda wildcards: digests_of(
-            path
-            for files in (AUDIT_SHOWN, *(files for _, files in BESIDES.values()))
-            for path in files.values()
-        ),
+        times=command_of_times(),
         seed=config["seed"],
         code=code_of("report.py"),
         lock=LOCK_DIGEST,
@@ -59,9 +102,7 @@ rule report:
 # Pages of the checkout, whose other parts are written by hand, are no outputs.
 rule pages:
     input:
-        **{key: f"{verdicts_file(key)}.csv" for key in PAPERS},
-        losses="results/audit/audit.csv",
-        testers="results/audit/releases.csv",
+        **{key: f"results/default/claims/{key}.csv" for key in PAPERS},
         picture="results/default/sphere/figures/figure_1.png",
     log:
         "results/default/logs/pages.log",
@@ -75,10 +116,3 @@ rule pages:
         "pages: write what the documentation says of results"
     script:
         "../scripts/pages.py"
-
-
-rule kulkarni_soto:
-    input:
-        study_files(),
-    message:
-        "the studies of the configuration: all results are there"

@@ -12,7 +12,7 @@ rule sample:
     log:
         f"{RESULTS}/{{study}}/logs/{{group}}/sample_{{sampler}}_{{block}}.log",
     wildcard_constraints:
-        sampler="default|random_walk|release",
+        sampler=r"[a-z]\w*?",
         block=r"\d+",
     conda:
         "../../envs/environment.yaml"
@@ -24,7 +24,7 @@ rule sample:
         cells=cells_of_block,
         draws=of_sampler("draws_of"),
         settings=of_sampler("sampler_settings"),
-        seed=config["seed"],
+        seed=study_seed,
         code=lambda wildcards: code(
             "sample.py", STUDIES[wildcards.study].sampling_module(wildcards.sampler)
         ),

@@ -12,7 +12,7 @@ rule privacy_losses:
     params:
         kind="losses",
         settings=settings("losses"),
-        seed=config["seed"],
+        seed=study_seed,
         code=code_of("table.py", "reproduction.tables.losses", "geodp.mechanisms.kng_as_published"),
         lock=LOCK_DIGEST,
     message:
@@ -43,7 +43,7 @@ rule neighbour_ratios:
         ),
         data_radius=settings("data_radius"),
         settings=settings("neighbours"),
-        seed=config["seed"],
+        seed=study_seed,
         code=code_of("neighbour_ratios.py", "geodp.mechanisms.kng_as_published"),
         lock=LOCK_DIGEST,
     message:

@@ -13,15 +13,11 @@ with job() as snakemake:
     from reproduction.claims.verdicts import judge
 
     params, output = snakemake.params, snakemake.output
-    papers = [
-        read_paper(name, path, path)
-        for name, path in zip(params.papers, snakemake.input.claims, strict=True)
-    ]
+    papers = [read_paper(params.paper, snakemake.input.claims, snakemake.input.claims)]
     tables = {
         tuple(named): pd.read_csv(path, dtype={"group": str, "cell": str})
         for named, path in zip(params.tables, snakemake.input.tables, strict=True)
     }
-    # Claims of the same name in two papers share random numbers, which does not affect an interval.
     found = judge(papers, tables, lambda claim: random_stream(params.seed, "claims", claim))
     # Also for claims whose study is not part of this run.
     found["seed"], found["lock"] = params.seed, params.lock
@@ -31,7 +27,7 @@ with job() as snakemake:
         found,
         tables,
         table=Path(output.csv).name,
-        note=params.get("note", ""),
+        note=params.note,
         made_by=made_by(snakemake),
     )
     with replacing(output.page) as partial:

@@ -1,7 +1,4 @@
-"""Figures in every format with the numbers they show, drawn by the modules of their kinds.
-
-A table that is for one figure alone is made first, by the module of the table's kind.
-"""
+"""A figure in every format with the numbers it shows, drawn by the module of its kind."""
 
 from reproduction.jobs import job, save_table
 
@@ -14,19 +11,19 @@ with job() as snakemake:
     from reproduction.figures.files import annotate, save_figure
 
     params, output = snakemake.params, snakemake.output
-    if params.kind:
-        made = import_module(f"reproduction.tables.{params.kind}").tabulate(snakemake)
-        save_table(output.tables[0], made)
-    tables = output.tables if params.kind else snakemake.input.tables
-    for index, (path, shown) in enumerate(zip(tables, params.figures, strict=True)):
-        kind = import_module(f"reproduction.figures.{shown['figure']['kind']}")
+    kind = import_module(f"reproduction.figures.{params.told['figure']['kind']}")
+    tables = {}
+    for name, path in zip(params.names, snakemake.input.tables, strict=True):
         # Budgets and variances keep their digits as text.
-        table = pd.read_csv(path, dtype={"noise_variance": str, "cell": str})
-        figure, numbers = kind.draw(table, SimpleNamespace(**shown))
-        # The guarantee is part of the picture.
-        lines = table["guarantee"].dropna().unique() if "guarantee" in table else []
-        own = kind.notes(numbers) if hasattr(kind, "notes") else []
-        annotate(figure, [*lines, *own, *shown["notes"]])
-        files = {suffix: paths[index] for suffix, paths in output.items() if suffix != "tables"}
-        save_figure(figure, files)
-        save_table(files["csv"], numbers)
+        tables.setdefault(name, []).append(
+            pd.read_csv(path, dtype={"noise_variance": str, "cell": str})
+        )
+    joined = (pd.concat(parts, ignore_index=True) for parts in tables.values())
+    figure, numbers = kind.draw(*joined, SimpleNamespace(**params.told))
+    # The guarantee of what is shown is part of the picture.
+    is_stated = getattr(kind, "OF_MECHANISM", False) and "guarantee" in numbers
+    lines = numbers["guarantee"].dropna().unique() if is_stated else []
+    own = kind.notes(numbers) if hasattr(kind, "notes") else []
+    annotate(figure, [*lines, *own, *params.told["notes"]])
+    save_figure(figure, output)
+    save_table(output.csv, numbers)

@@ -24,7 +24,7 @@ with job() as snakemake:
         "support": mechanism.support_description,
     }
     lengths = {key: settings.get(key, 0) for key in ("chains", "states")}
-    if of.sampler == "default":
+    if "plan" in settings:
         plan_sampler = partial(plan, **settings["plan"])
     elif of.sampler == "release":
         # Releases have no chains.

@@ -4,6 +4,13 @@ from reproduction.jobs import job, save_table
 
 with job() as snakemake:
     from importlib import import_module
+    from types import SimpleNamespace
 
     kind = import_module(f"reproduction.tables.{snakemake.params.kind}")
-    save_table(snakemake.output[0], kind.tabulate(snakemake))
+    params = dict(snakemake.params.items())
+    # What a table for one figure needs stands among the others.
+    params = SimpleNamespace(**params | params.pop("needs", {}))
+    made_for = SimpleNamespace(
+        params=params, input=snakemake.input, wildcards=snakemake.wildcards, threads=snakemake.threads
+    )
+    save_table(snakemake.output[0], kind.tabulate(made_for))

@@ -7,6 +7,7 @@ from geodp.errors import DataError
 from geodp.mechanisms.budgets import cell_name, divided_budgets
 from geodp.models.blocks import ALL
 from reproduction.configuration import ConfigurationError
+from reproduction.configuration.study import TABLES
 from reproduction.figures.style import CURVES
 from reproduction.places import digest_of, find, folders
 from reproduction.studies import RANDOM_WALK, RELEASE, STAND_IN, Study
@@ -59,6 +60,8 @@ def _missing(paths, key):
 
 def _expand_study(name, settings, cells_per_job):
     key = f"studies.{name}"
+    if "tables" in settings:
+        return _expand_tables(name, settings, key)
     table = find_table(settings["data"], f"{key}.data.path")
     settings = settings | {"manifold": _with_digest(settings["manifold"], f"{key}.manifold")}
     study = Study(name, settings, cells_per_job, table, groups={}, cells={}, grids=[])
@@ -98,6 +101,22 @@ def _expand_study(name, settings, cells_per_job):
     _check_sections(study, key)
     _check_figures(study, key)
     return study
+
+
+def _expand_tables(name, settings, key):
+    """A study of tables that are computed."""
+    files = {
+        table: find_table(chosen["data"], f"{key}.tables.{table}.data.path")
+        for table, chosen in settings["tables"].items()
+        if chosen.get("data")
+    }
+    for table, chosen in settings["tables"].items():
+        for index, path in enumerate(chosen.get("files", [])):
+            _check_file(path, f"{key}.tables.{table}.files[{index}]")
+        for read in TABLES[chosen["kind"]].reads:
+            if read not in settings["tables"]:
+                raise _refused(f"{key}.tables.{table}: it reads a table {read} of the study: add it")
+    return Study(name, settings, None, None, groups={}, cells={}, grids=[], files=files)
 
 
 def _check_sections(study, key):
@@ -333,21 +352,22 @@ def _check_predicted(study, name, place):
 
 
 def _check_across(studies):
-    """Check figures that name another study, and names of figures' rules that would coincide."""
-    owners = {}
+    """Check tables that figures read, and figures that name another study."""
     for study in studies.values():
         for name, figure in study.settings["figures"].items():
-            # Part of the name of the figure's rule.
-            owner = owners.setdefault(f"{study.name}_{name}", study.name)
-            if owner != study.name:
-                raise _refused(
-                    f"studies.{study.name}.figures.{name}: with its study's name "
-                    f"it reads like a figure of the study {owner}: rename either"
-                )
+            place = f"studies.{study.name}.figures.{name}"
+            for owner, table in () if study.own_table(name) else study.tables_of(name):
+                if owner not in studies:
+                    raise _refused(
+                        f"{place}.studies: there is no study {owner} (there are: "
+                        f"{', '.join(studies)})"
+                    )
+                if table not in studies[owner].table_names:
+                    raise _refused(f"{place}: the study {owner} has no table {table}: add it")
             other = figure.get("reduced")
             if other is None:
                 continue
-            place = f"studies.{study.name}.figures.{name}.reduced"
+            place += ".reduced"
             if other not in studies:
                 raise _refused(
                     f"{place}: there is no study {other} (there are: {', '.join(studies)})"

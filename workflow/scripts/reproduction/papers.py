@@ -1,7 +1,8 @@
-"""Papers that this project reruns, each a target named like its file of claims."""
+"""Papers that this project reruns, by the name of their file of claims, and titles of figures."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -12,9 +13,6 @@ class Paper:
     authors: str
     title: str
     where: str = ""
-    stage: str = ""  # Folder of its results and settings; empty for the studies of a configuration.
-    # Of that stage, with their numbers in the paper, empty for our own.
-    figures: dict[str, str] = field(default_factory=dict)
 
 
 PAPERS = {
@@ -26,43 +24,31 @@ PAPERS = {
         "A. Kulkarni and C. Soto",
         "Differentially Private Geodesic and Linear Regression",
         "the first version of the paper on geodesic regression",
-        "linear",
-        {"notebook_data": "1", "notebook": "2, 3 and 5", "wine": "4", "notebook_sizes": "6"},
     ),
     "reimherr_awan": Paper(
         "Reimherr and Awan",
         "M. Reimherr and J. Awan",
         "KNG: The K-Norm Gradient Mechanism",
         "NeurIPS 2019",
-        "linear",
-        {"kng_linear": "1", "kng_quantile": "2", "kng_location": ""},
     ),
     "reimherr_bharath_soto": Paper(
         "Reimherr, Bharath and Soto",
         "M. Reimherr, K. Bharath and C. Soto",
         "Differential Privacy over Riemannian Manifolds",
         "NeurIPS 2021",
-        "means",
-        {"laplace_means": "1", "sensitivities": "2"},
     ),
     "soto": Paper(
         "Soto et al.",
         "C. Soto, K. Bharath, M. Reimherr and A. Slavković",
         "Shape and Structure Preserving Differential Privacy",
         "NeurIPS 2022",
-        "means",
-        {"kng_means": "", "mean_shapes": "", "audit": "", "walks": "", "medians": ""},
     ),
 }
 
-# Those with settings of their own.
-OTHERS = [key for key, paper in PAPERS.items() if paper.stage]
 
-
-def verdicts_file(key):
-    """Path of a paper's verdicts, without its suffix."""
-    stage = PAPERS[key].stage
-    return f"results/{stage}/{key}_claims" if stage else "results/default/claims"
+def paper_key(claims):
+    """What results and studies call a paper, from the path of its file of claims."""
+    return Path(claims).stem.removesuffix("_claims")
 
 
 def figure_title(name, numbers=""):

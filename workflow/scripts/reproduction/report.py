@@ -25,10 +25,9 @@ def report(files, params, made_by):
 
     ``files`` has ``template``; ``statements`` of papers; ``claims``, ``errors``, ``diagnostics``
     and ``losses``, lists of tables; ``svg`` and ``png``, in the order of ``params.figures``; and
-    ``csv``, those of studies.  ``params`` has ``name`` and ``note`` of the configuration;
-    ``own_questions``, names of what it judges that is no paper; ``figures``; ``audit`` and
-    ``besides``, what other targets made; ``again``, the command of this report; ``times``, that of
-    the times of jobs; and ``folder`` of the results.
+    ``csv`` their numbers.  ``params`` has ``name`` and ``note`` of the configuration;
+    ``own_questions``, names of what it judges that is no paper; ``figures``; ``times``, the command
+    that shows the times of jobs; and ``folder`` of the results.
     """
     judged = [pd.DataFrame(columns=RESULT_COLUMNS), *map(read_verdicts, files.claims)]
     found = pd.concat(judged[1:] or judged, ignore_index=True)
@@ -36,10 +35,12 @@ def report(files, params, made_by):
         {
             **figure,
             "picture": smaller(svg, png),
-            "csv": (csv := str(Path(svg).with_suffix(".csv"))),
-            "shows": figure_shows(csv) if csv in files.csv else {},
+            "csv": csv,
+            "shows": figure_shows(csv),
         }
-        for figure, svg, png in zip(params.figures, files.svg, files.png, strict=True)
+        for figure, svg, png, csv in zip(
+            params.figures, files.svg, files.png, files.csv, strict=True
+        )
     ]
     cited = {paper.name: paper for paper in PAPERS.values()}
     others = _unjudged(files.statements)
@@ -68,11 +69,7 @@ def report(files, params, made_by):
         studies=[described(pd.read_csv(path)) for path in files.errors],
         diagnostics=[row for path in files.diagnostics for row in _diagnosed(path)],
         losses=[row for path in files.losses for row in pd.read_csv(path).to_dict("records")],
-        audit=_audit(params.audit),
-        audited_by=params.audit["command"],
-        again=params.again,
         times=params.times,
-        besides=[_beside(each) for each in params.besides],
         seeds=found.groupby("paper", sort=False)["seed"].first().astype(int).to_dict(),
         versions={name: version(name) for name in PACKAGES},
         machine=f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
@@ -136,8 +133,7 @@ def _about(found, figures):
     about = {}
     for figure in figures:
         rows = found[found["paper"].eq(figure["paper"]) & found["reading"].eq("")]
-        if figure["of_study"]:
-            rows = rows[rows["study"] == figure["study"]]
+        rows = rows[rows["study"].isin(figure["studies"])]
         numbers = re.findall(r"\d+", figure["number"])
         about[figure["csv"]] = rows[rows["figure"].isin(numbers)].to_dict("records")
     return about
@@ -155,29 +151,3 @@ def _diagnosed(path):
         flagged=("passed", lambda passed: (~passed).sum()),
     )
     return found.reset_index().to_dict("records")
-
-
-def _audit(made):
-    """The audit's figure and its largest loss of each mechanism; None if it was not made."""
-    if not made["digests"]:
-        return None
-    table = pd.read_csv(made["table"])
-    worst = (table["realised"] / table["stated"]).sort_values().index
-    rows = table.loc[worst].groupby(["mechanism", "quantity"], sort=False).tail(1).sort_index()
-    rows = rows.to_dict("records")
-    return {"picture": smaller(made["picture"]), "table": made["table"], "rows": rows}
-
-
-def _beside(made):
-    """What another target made: its picture, and its page up to the first table."""
-    parts = []
-    if made["digests"]:
-        for part in re.split(r"\n{2,}", Path(made["page"]).read_text(encoding="utf-8").strip()):
-            lines = part.splitlines() or [""]
-            if lines[0].startswith("|"):
-                parts.append([[cell.strip() for cell in line[1:-1].split("|")] for line in lines])
-                break
-            if not lines[0].startswith("#"):
-                parts.append(re.sub(r"\*\*|`", "", " ".join(lines)))
-    there = made["digests"] and made.get("picture")
-    return {**made, "parts": parts, "picture": smaller(made["picture"]) if there else ""}

@@ -1,7 +1,4 @@
-"""What pages say of results: docs/results.md, tables of docs/audit.md, and the picture of Figure 1.
-
-The target `pages` writes them from results: verdicts of papers, the audit, the sphere's figure.
-"""
+"""What docs/papers.md says of results: verdicts by paper, and the picture of Figure 1."""
 
 import re
 import shutil
@@ -21,8 +18,8 @@ from reproduction.claims.verdicts import (
     NOT_REFUTED,
     UNDECIDED,
 )
-from reproduction.pages import render_page, short
-from reproduction.papers import PAPERS, figure_title, verdicts_file
+from reproduction.pages import render_page
+from reproduction.papers import PAPERS, figure_title
 from reproduction.places import CHECKOUT
 
 # Verdicts in words of a list; the empty one is of what has no table to judge by.
@@ -47,7 +44,7 @@ def verdicts_of(key, path):
 
 
 def page(verdicts):
-    """Text of the page, from verdicts by sentence of the papers that were judged."""
+    """Part of the page, from verdicts by sentence of the papers that were judged."""
     counts, listed = {}, {}
     for key in PAPERS:
         found = verdicts.get(key, {})
@@ -67,51 +64,21 @@ def page(verdicts):
         stated={key: sentences(key) for key in PAPERS},
         counts=counts,
         listed=listed,
-        folders={key: _figures(paper) for key, paper in PAPERS.items()},
-        verdicts_file=verdicts_file,
+        folders={key: _figures(key) for key in PAPERS},
         figure_title=figure_title,
     )
 
 
-def _figures(paper):
+def _figures(key):
     """Figures of a paper with their numbers, by folder."""
-    if paper.stage:
-        return {f"results/{paper.stage}/figures": paper.figures}
     settings = yaml.safe_load((CHECKOUT / "config" / "config.yaml").read_text("utf-8"))
     return {
-        f"results/{settings['name']}/{study}/figures": dict.fromkeys(chosen["figures"], "")
+        f"results/{settings['name']}/{study}/figures": {
+            name: figure.get("number", "") for name, figure in chosen["figures"].items()
+        }
         for study, chosen in settings["studies"].items()
+        if chosen.get("paper") == key and "figures" in chosen
     }
-
-
-def markdown(head, rows):
-    """A table in Markdown."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(map(str, cells))} |" for cells in lines)
-
-
-def audit_losses(path):
-    """Table of realised losses on the sphere, at the audit's middle budget and least n."""
-    rows = pd.read_csv(path)
-    stated = sorted(rows["stated"].unique())
-    rows = rows[rows["stated"] == stated[len(stated) // 2]]
-    fewest = rows.loc[rows["n"] > 2, "n"].min()
-    rows = rows[rows["n"].isin([2, fewest])].sort_values("n", ascending=False, kind="stable")
-    head = ["density", "n", "stated", "realised loss", "verdict"]
-    columns = ["mechanism", "n", "stated", "realised", "verdict"]
-    lines = [[name, *map(short, some), word] for name, *some, word in rows[columns].to_numpy()]
-    return markdown(head, lines)
-
-
-def audit_testers(path):
-    """Table of the larger of the two testers' bounds for whole releases, a row a case."""
-    rows = pd.read_csv(path)
-    rows = rows.groupby(["mechanism", "stages", "space"], sort=False)["bound"].max()
-    table = rows.unstack("space", sort=False).reset_index()
-    spaces = list(table.columns[2:])
-    lines = [[*each[:2], *map(short, each[2:])] for each in table.itertuples(index=False)]
-    head = ["releases", "stages", *(f"on {space}, epsilon is above" for space in spaces)]
-    return markdown(head, lines)
 
 
 def with_block(text, name, block):
@@ -125,12 +92,9 @@ def with_block(text, name, block):
 
 
 def write_pages(files):
-    """Write the pages from verdicts by paper, ``losses``, ``testers`` and ``picture``."""
+    """Write verdicts into docs/papers.md, from tables by paper, and the ``picture`` of Figure 1."""
     docs = CHECKOUT / "docs"
     results = page({key: verdicts_of(key, files[key]) for key in PAPERS})
-    audit = (docs / "audit.md").read_text("utf-8")
-    audit = with_block(audit, "losses", audit_losses(files["losses"]))
-    audit = with_block(audit, "testers", audit_testers(files["testers"]))
-    (docs / "results.md").write_text(results, encoding="utf-8")
-    (docs / "audit.md").write_text(audit, encoding="utf-8")
+    text = (docs / "papers.md").read_text("utf-8")
+    (docs / "papers.md").write_text(with_block(text, "results", results), encoding="utf-8")
     shutil.copyfile(files["picture"], docs / "images" / "figure_1.png")

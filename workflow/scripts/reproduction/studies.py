@@ -7,13 +7,18 @@ job samples.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from geodp.manifolds.registry import MANIFOLDS
 from geodp.mechanisms.registry import MECHANISMS, budget_names
 from geodp.models.blocks import ALL
+from reproduction.configuration.figures import PaperFigure
+from reproduction.configuration.study import FIGURES
 from reproduction.places import digest_of
+
+# Tables of a whole study of records and draws; others are made for one figure.
+STUDY_TABLES = ("data", "errors", "diagnostics", "neighbours", "losses")
 
 # Source of simulated records in place of a table, and how names of their groups begin.
 STAND_IN = "stand_in"
@@ -26,7 +31,8 @@ DRAWS = 10
 # few cells more seldom change all blocks.
 FEWEST_CELLS, MANY_BLOCKS = 10, 200
 
-# Samplers of cells: the study's own, the papers' random walk, and releases.
+# Samplers of cells: the study's own, the papers' random walk, and releases; a mechanism that draws
+# besides has one of its name.
 DEFAULT, RANDOM_WALK, RELEASE = "default", "random_walk", "release"
 
 # Sections of a study that its mechanism depends on.
@@ -46,6 +52,8 @@ class Study:
     # releases have one budget, ``all``.
     cells: dict
     grids: list  # (grid, group, cell) for every use of a cell.
+    # Files of records of tables that are computed, by the table's name.
+    files: dict = field(default_factory=dict)
 
     @cached_property
     def table_digest(self):
@@ -53,8 +61,20 @@ class Study:
         return digest_of(self.table)
 
     @property
+    def computed(self):
+        """Sections of tables that are computed, by name; none of a study of records and draws."""
+        return self.settings.get("tables", {})
+
+    @property
+    def paper(self):
+        """What results call its paper; empty if it has none."""
+        return self.settings.get("paper", "")
+
+    @property
     def source(self):
         """Source of the data: ``simulated``, ``table``, or ``stand_in`` for a missing table."""
+        if self.computed:
+            return "computed"
         given = self.settings["data"]["source"]
         return STAND_IN if given == "table" and self.table is None else given
 
@@ -75,11 +95,20 @@ class Study:
 
     def sampling_module(self, sampler):
         """The module of the mechanism that a sampler draws from, which jobs load by name."""
-        return MECHANISMS["release"].module if sampler == RELEASE else self.mechanism_module
+        if sampler == RELEASE:
+            return MECHANISMS["release"].module
+        return MECHANISMS[sampler].module if sampler in self.also else self.mechanism_module
+
+    @property
+    def also(self):
+        """Sections of mechanisms that draw besides, by name, which is that of their sampler."""
+        return {each["name"]: each for each in self.settings["also"]}
 
     @property
     def note(self):
         """Note on the data, for every figure of the study."""
+        if self.computed:
+            return self.settings["note"]
         stand_in = STAND_IN_NOTE if self.source == STAND_IN else ""
         chosen = self.settings["manifold"]["landmark_map"]
         reduced = ""
@@ -87,6 +116,17 @@ class Study:
             kept = chosen["matrix"] or f"harmonics up to {chosen['harmonics']}"
             reduced = f"Landmarks reduced to {kept}."
         return " ".join(filter(None, [stand_in, reduced, self.settings["note"]]))
+
+    @property
+    def table_names(self):
+        """Names of its tables, but for those of single figures."""
+        wanted = {
+            "neighbours": self.settings["neighbours"]["n"],
+            "losses": self.settings["losses"] is not None,
+            "errors": self.grids,
+            "diagnostics": self.grids,
+        }
+        return list(self.computed) or [name for name in STUDY_TABLES if wanted.get(name, True)]
 
     @property
     def first_group(self):
@@ -106,10 +146,12 @@ class Study:
 
         From (group, sampler, number of the block) to budgets by cell.
         """
-        chosen = {DEFAULT: {}, RELEASE: {}, RANDOM_WALK: {}}
+        chosen = {name: {} for name in (DEFAULT, RELEASE, *self.also, RANDOM_WALK)}
         for group, cells in self.cells.items():
             for cell, budgets in cells.items():
-                chosen[self.sampler_of(group, cell)].setdefault(group, {})[cell] = budgets
+                sampler = self.sampler_of(group, cell)
+                for name in (sampler, *(self.also if sampler == DEFAULT else ())):
+                    chosen[name].setdefault(group, {})[cell] = budgets
         for group, cell in self.walked:
             chosen[RANDOM_WALK].setdefault(group, {})[cell] = self.cells[group][cell]
         size = self.cells_per_job or FEWEST_CELLS
@@ -158,7 +200,8 @@ class Study:
     def sampled_mechanism(self, sampler, group):
         """Settings of the mechanism that a sampler draws from in a group."""
         if sampler != RELEASE:
-            return self.mechanism_settings
+            own = {"mechanism": self.also[sampler]} if sampler in self.also else {}
+            return self.mechanism_settings | own
         chosen = self.settings["release"]
         scale = chosen["residual_scale"]
         if scale is None:
@@ -196,7 +239,7 @@ class Study:
             return {"data_sets": self.settings["release"]["data_sets"]}
         default, walk = dict(self.settings["sampler"]), self.settings["random_walk"]
         traces = {key: default.pop(key) for key in ("chains", "states")}
-        if sampler == DEFAULT:
+        if sampler == DEFAULT or sampler in self.also:
             return traces | {"plan": default}
         return traces | {key: walk[key] for key in ("steps", "step_scale", "warm_up", "data_sets")}
 
@@ -220,11 +263,27 @@ class Study:
     def shown_mechanism(self, figure):
         """Name of the mechanism whose draws a figure shows; of two, the study's own."""
         chosen = self.settings["figures"][figure]
+        if self.computed:
+            return ""
         if "cell" in chosen:
             released = {sampler for _, sampler in self.shown_cells(figure)} == {RELEASE}
         else:
             released = chosen.get("grids") == [RELEASE]
         return "release" if released else self.mechanism
+
+    def own_table(self, figure):
+        """Kind of the table that is made for a figure alone; empty if it reads others."""
+        kind = FIGURES[self.settings["figures"][figure]["kind"]]
+        is_shared = issubclass(kind, PaperFigure) or kind.tables[0] in STUDY_TABLES
+        return "" if is_shared else kind.tables[0]
+
+    def tables_of(self, figure):
+        """Tables that a figure reads, as pairs of a study and a name: of each name all studies."""
+        if kind := self.own_table(figure):
+            return [(self.name, f"{figure}_{kind}")]
+        chosen = self.settings["figures"][figure]
+        studies = chosen.get("studies", [self.name])
+        return [(study, name) for name in FIGURES[chosen["kind"]].tables for study in studies]
 
     def curve_groups(self, figure):
         """Groups of a figure of curves, each with its cells in the figure's grids."""

@@ -5,7 +5,8 @@ For records with ``|x_j| <= 1`` and ``|y| <= 1`` and coefficients in a ball ``|t
 ``(theta - fit)' X'X (theta - fit)`` up to a constant, so that moments suffice.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -20,15 +21,11 @@ class LeastSquares:
 
     moments: Moments
     bound: float
-    fit: np.ndarray = field(init=False)
 
-    def __post_init__(self):
-        object.__setattr__(self, "fit", self.moments.fit())
-
-    @property
-    def dim(self):
-        """Number of covariates d."""
-        return self.fit.shape[-1]
+    @cached_property
+    def fit(self):
+        """Least squares (data_sets, d), which may lie outside of the ball."""
+        return np.linalg.solve(self.moments.gram, self.moments.cross[..., None])[..., 0]
 
     def pull(self, theta):
         """``X'X (theta - fit)``, half the gradient of the sum of squares, at (data_sets, m, d)."""
@@ -58,18 +55,10 @@ class Exponential:
 
     def free(self, rng, problem, count):
         """Draws (data_sets, count, d) of the density without the ball."""
-        shape = (len(problem.fit), problem.dim, count)
+        shape = (*problem.fit.shape, count)
         root = np.linalg.cholesky(problem.moments.gram)
         away = np.linalg.solve(np.swapaxes(root, -1, -2), rng.standard_normal(shape))
         return problem.fit[:, None] + np.swapaxes(away, -1, -2) / np.sqrt(2.0 * self.rate)
-
-    def chord(self, rise, pull, column, j):
-        """Ends of the steps along coordinate j over which the score rises by at most ``rise``."""
-        along, diagonal = pull[:, j], column[:, j]
-        half = np.sqrt(along**2 + diagonal * rise / self.rate)
-        # Rounding may leave the end where the score falls on the wrong side of zero.
-        low = np.minimum((-along - half) / diagonal, 0.0)
-        return low, np.maximum((-along + half) / diagonal, 0.0)
 
 
 @dataclass(frozen=True)
@@ -97,16 +86,10 @@ class Gradient:
 
     def free(self, rng, problem, count):
         """Draws (data_sets, count, d) without the ball: linear images of a K-norm distribution."""
-        noise = cube_noise(rng, (len(problem.fit), count, problem.dim), self.rate)
+        number, d = problem.fit.shape
+        noise = cube_noise(rng, (number, count, d), self.rate)
         away = np.linalg.solve(problem.moments.gram, np.swapaxes(noise, -1, -2))
         return problem.fit[:, None] + 0.5 * np.swapaxes(away, -1, -2)
-
-    def chord(self, rise, pull, column, j):
-        """See `Exponential.chord`."""
-        level = np.max(np.abs(pull), axis=-1) + 0.5 * rise / self.rate
-        signed, steep = np.sign(column) * pull, np.maximum(np.abs(column), 1e-300)
-        low, high = ((-signed + side * level[:, None]) / steep for side in (-1.0, 1.0))
-        return np.max(low, axis=-1), np.min(high, axis=-1)
 
 
 def cube_noise(rng, shape, rate):
@@ -118,25 +101,14 @@ def cube_noise(rng, shape, rate):
     return length * rng.uniform(-1.0, 1.0, size=shape)
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """Draws of a mechanism for least squares."""
-
-    theta: np.ndarray  # (data_sets, d)
-    exact: np.ndarray  # (data_sets,): independent and exact; else the last state of a chain.
-    proposals: np.ndarray  # (data_sets,): until one was accepted.
-
-
-def draw(rng, problem, mechanism, steps, rounds=400, count=2048):
-    """One draw for each data set, by rejection where that is quick enough, else by a chain.
+def draw(rng, problem, mechanism, rounds=400, count=2048):
+    """One exact draw for each data set by rejection, ndarray of shape (data_sets, d).
 
     Proposals are draws without the ball, accepted within it, and uniform ones in the ball, accepted
-    with a probability that is the density over its bound.  Accepted proposals of both kinds are
-    exact, and independent of how many were refused before.  After so many rounds, of ``count`` of
-    each kind, what is left is drawn by chains of so many steps.
+    with a probability that is the density over its bound: one of the two is quick.  A RuntimeError
+    is raised where none was accepted after so many rounds of ``count`` of each kind.
     """
-    number, d = problem.fit.shape
-    proposals = np.zeros(number, dtype=int)
+    d = problem.fit.shape[-1]
 
     def propose(waiting):
         part = problem.take(waiting)
@@ -148,41 +120,12 @@ def draw(rng, problem, mechanism, steps, rounds=400, count=2048):
             [l1_ball.contains(outer, problem.bound), rng.standard_exponential(score.shape) > score],
             axis=1,
         )
-        proposals[waiting] += 2 * count
         first = np.argmax(accepted, axis=-1)
         return np.any(accepted, axis=-1), places[np.arange(len(waiting)), first]
 
-    theta, waiting = by_rejection((number, d), propose, rounds)
-    exact = np.ones(number, dtype=bool)
-    exact[waiting] = False
+    theta, waiting = by_rejection(problem.fit.shape, propose, rounds)
     if len(waiting):
-        theta[waiting] = walk(rng, problem.take(waiting), mechanism, steps)
-    return Drawn(theta, exact, proposals)
-
-
-def walk(rng, problem, mechanism, steps):
-    """Last states of chains that move one coordinate at a time, within a level of the score.
-
-    A step draws a level of the score above the present one (an exponential variable higher), then a
-    coordinate, uniformly from where the score is below that level within the ball: a slice sampler
-    (Neal 2003).  Chains start at the point of the ball next to the fit.  Returns (data_sets, d).
-    """
-    gram = problem.moments.gram
-    theta = l1_ball.project(problem.fit, problem.bound)
-    pull = problem.pull(theta[:, None])[:, 0]
-    room = problem.bound - np.sum(np.abs(theta), axis=-1)
-    for step in range(steps):
-        j = step % problem.dim
-        rise = rng.standard_exponential(len(theta))
-        low, high = mechanism.chord(rise, pull, gram[:, :, j], j)
-        reach = np.maximum(room, 0.0) + np.abs(theta[:, j])
-        low = np.maximum(low, -reach - theta[:, j])
-        high = np.minimum(high, reach - theta[:, j])
-        change = low + (high - low) * rng.random(len(theta))
-        room += np.abs(theta[:, j])
-        theta[:, j] += change
-        room -= np.abs(theta[:, j])
-        pull = pull + change[:, None] * gram[:, :, j]
+        raise RuntimeError(f"no proposal was accepted for {len(waiting)} data sets")
     return theta
 
 
@@ -192,7 +135,7 @@ def perturb_objective(rng, problem, budget):
     Half of the budget is for b, whose density is ``exp(-budget / (8 (1 + B)) |b|_inf)``, and half
     for ``gamma = 2 d / (exp(budget / 2) - 1)`` (supplement 7.2).  Returns (data_sets, d).
     """
-    gram, d = problem.moments.gram, problem.dim
+    gram, d = problem.moments.gram, problem.fit.shape[-1]
     noise = cube_noise(rng, problem.fit.shape, Gradient.at(budget, problem.bound).rate)
     penalty = 2.0 * d / np.expm1(0.5 * budget)
     vector = problem.moments.cross - 0.5 * noise

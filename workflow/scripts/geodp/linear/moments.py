@@ -4,7 +4,7 @@ Least squares, and every mechanism for it, needs no more of the records than `Mo
 number of records fits into memory.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,13 +24,8 @@ class Moments:
         The papers divide so (Reimherr and Awan, algorithm 1).  The divisor is read off the data, so
         that no budget that is stated for what follows holds for all of it.
         """
-        return Moments(
-            self.number, self.gram, self.cross / self.largest[:, None], np.ones_like(self.largest)
-        )
-
-    def fit(self):
-        """Least squares, ndarray of shape (data_sets, d)."""
-        return np.linalg.solve(self.gram, self.cross[..., None])[..., 0]
+        cross = self.cross / self.largest[:, None]
+        return replace(self, cross=cross, largest=np.ones_like(self.largest))
 
 
 def record_chunks(rng, coefficients, number, chunk=1 << 14):

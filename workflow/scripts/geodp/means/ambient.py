@@ -18,12 +18,12 @@ def embed(manifold, points):
 
 def from_ambient(manifold, coordinates):
     """The inverse of `embed`, for points that may lie outside of the manifold."""
+    points = np.empty((*coordinates.shape[:-1], *manifold.point_shape))
     if not isinstance(manifold, SPD):
-        return np.reshape(coordinates, (*coordinates.shape[:-1], *manifold.point_shape))
-    matrices = np.zeros((*coordinates.shape[:-1], *manifold.point_shape))
+        return coordinates.reshape(points.shape)
     rows, columns = np.triu_indices(manifold.size)
-    matrices[..., rows, columns] = matrices[..., columns, rows] = coordinates
-    return matrices
+    points[..., rows, columns] = points[..., columns, rows] = coordinates
+    return points
 
 
 def ambient_radius(manifold, radius):

@@ -9,7 +9,7 @@ does not depend on m.  Let m move by D in a unit direction u.  Then
 
 * ``d^2 / 2`` moves by ``-D <v, u>`` and at most ``D^2 / 2`` times the largest eigenvalue of its
   Hessian on the way, which is at most ``a coth a`` with ``a = sqrt(-kappa) (|v| + D)``;
-* ``log J`` moves by at most ``D`` times the growth of volume (see `wrapped_laplace`).
+* ``log J`` moves by at most ``D`` times the growth of volume (see `WrappedLaplace`).
 
 So the privacy loss is that of a Gaussian mechanism and, where v is no longer than a length L, at
 most ``D growth + (D / s)^2 (a coth a - 1) / 2`` more, a taken at L.  A longer v has the chance of a
@@ -31,27 +31,14 @@ def gaussian_delta(epsilon, ratio):
     return float(ndtr(first) - np.exp(epsilon + log_ndtr(second)))
 
 
-def hessian_bound(manifold, length):
-    """Largest eigenvalue of the Hessian of half the squared distance, at distances up to a length.
-
-    Without positive curvature ``a coth a``, ``a = sqrt(-kappa) length``, kappa the least curvature.
-    """
-    angle = np.sqrt(-manifold.curvature_bounds[0]) * np.asarray(length, dtype=float)
-    # The series near zero, where the quotient has no digits.
-    small = angle < 1e-4
-    safe = np.where(small, 1.0, angle)
-    return np.where(small, 1.0 + angle**2 / 3.0, safe / np.tanh(safe))
-
-
 def wrapped_gaussian_delta(manifold, sensitivity, deviation, epsilon, tail):
     """Bound of delta at an epsilon, of which ``tail`` is for longer noise; see the module."""
     length = np.sqrt(2.0 * gammainccinv(0.5 * manifold.dim, tail))
-    longest = deviation * length + sensitivity
+    angle = np.sqrt(-manifold.curvature_bounds[0]) * (deviation * length + sensitivity)
+    # The series near zero, where the quotient has no digits.
+    hessian = angle / np.tanh(angle) if angle > 1e-4 else 1.0 + angle**2 / 3.0
     ratio = sensitivity / deviation
-    more = (
-        manifold.volume_growth * sensitivity
-        + 0.5 * (hessian_bound(manifold, longest) - 1.0) * ratio**2
-    )
+    more = manifold.volume_growth * sensitivity + 0.5 * (hessian - 1.0) * ratio**2
     return tail + gaussian_delta(epsilon - more, ratio)
 
 
@@ -80,8 +67,7 @@ def check_wrapped_budget(manifold, sensitivity, epsilon):
 def wrapped_gaussian_deviation(manifold, sensitivity, epsilon, delta):
     """The same for noise that the exponential map carries, where no curvature is positive."""
     check_wrapped_budget(manifold, sensitivity, epsilon)
-
-    def delta_at(deviation):
-        return wrapped_gaussian_delta(manifold, sensitivity, deviation, epsilon, 0.1 * delta)
-
-    return _deviation(sensitivity, delta, delta_at)
+    bound = (epsilon, 0.1 * delta)
+    return _deviation(
+        sensitivity, delta, lambda s: wrapped_gaussian_delta(manifold, sensitivity, s, *bound)
+    )

@@ -28,22 +28,19 @@ def neighbours(manifold, centre, radius, number):
     for angle in np.linspace(0.0, np.pi, 13):
         places.append(np.tile(np.cos(angle) * first + np.sin(angle) * second, (number, 1)))
         places.append(np.cos(angle) * first + np.sin(angle) * side * second)
-    coordinates = np.stack(places)
+    base = np.broadcast_to(centre, (len(places), number, *manifold.point_shape))
     both = []
     for end in (1.0, -1.0):
-        coordinates = coordinates.copy()
+        coordinates = np.stack(places)
         coordinates[:, -1] = end * first
-        base = np.broadcast_to(centre, (*coordinates.shape[:-1], *manifold.point_shape))
         both.append(manifold.exp(base, radius * manifold.tangent(base, coordinates)))
     return tuple(both)
 
 
 def problems_of_neighbours(manifold, centre, radius, number):
     """The same as problems, fitted."""
-    return [
-        fitted(manifold, centre, radius, points)
-        for points in neighbours(manifold, centre, radius, number)
-    ]
+    both = neighbours(manifold, centre, radius, number)
+    return [fitted(manifold, centre, radius, points) for points in both]
 
 
 def losses_by_form(problems, budget):
@@ -56,12 +53,10 @@ def losses_by_form(problems, budget):
     first, second = (problem.mean for problem in problems)
     moved = manifold.dist(first, second)
     apart = np.linalg.norm(embed(manifold, first) - embed(manifold, second), axis=-1)
-    found = {
-        mechanism.name: by / mechanism.of(problems[0]).scale(budget)
-        for mechanism, by in ((Laplace, moved), (LaplaceGeneral, moved), (AmbientLaplace, apart))
-    }
+    laws = [(Laplace, moved), (LaplaceGeneral, moved), (AmbientLaplace, apart)]
     if not is_nonpositive(manifold):
-        found["laplace_as_published"] = moved / LaplaceAsPublished.of(problems[0]).scale(budget)
+        laws.append((LaplaceAsPublished, moved))
+    found = {kind.name: by / kind.of(problems[0]).scale(budget) for kind, by in laws}
     if manifold.name == "sphere S^2":
         radius = KNormGradient.of(problems[0]).support_radius
         found["kng"] = gradient_losses(problems, budget, radius)
@@ -74,27 +69,27 @@ def gradient_losses(problems, budget, radius):
     The largest difference of the logarithms of the densities at nodes of quadrature.
     """
     one = KNormGradient.of(problems[0])
-    scale = one.scale(budget)
+    scale, number = one.scale(budget), one.number
     disc = Disc(one.manifold, one.centre, radius)
     grids = [disc.nodes(each.mean, np.full(len(each.mean), scale), 60, 64) for each in problems]
-    number, values = one.number, []
+    # Of the two places of all but the last record, and of that one.
     shares = np.array([number // 2, (number - 1) // 2, 1]) / number
-    for each in problems:
-        [block] = each.model.blocks
-        own = []
-        for states, _ in grids:
-            # Of the two places of all but the last record, and of that one.
-            gradient = sum(
-                share
-                * each.model.energy_gradient(
-                    {block: states}, None, each.points[:, [record]]
-                ).gradient[block]
-                for record, share in zip((0, 1, -1), shares, strict=True)
-            )
-            own.append(-each.manifold.norm(states, gradient) / scale)
-        values.append(own)
+
+    def log_density(problem, states):
+        [block] = problem.model.blocks
+        gradient = sum(
+            share
+            * problem.model.energy_gradient(
+                {block: states}, None, problem.points[:, [record]]
+            ).gradient[block]
+            for record, share in zip((0, 1, -1), shares, strict=True)
+        )
+        return -problem.manifold.norm(states, gradient) / scale
+
+    values = [[log_density(each, states) for states, _ in grids] for each in problems]
     constants = [logsumexp(values[k][k] + grids[k][1], axis=-1, keepdims=True) for k in range(2)]
     ratios = [
-        (values[0][grid] - constants[0]) - (values[1][grid] - constants[1]) for grid in range(2)
+        (first - constants[0]) - (second - constants[1])
+        for first, second in zip(*values, strict=True)
     ]
     return np.max(np.abs(np.concatenate(ratios, axis=-1)), axis=-1)

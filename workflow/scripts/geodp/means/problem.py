@@ -48,12 +48,11 @@ def fitted(manifold, centre, radius, points):
 
 def repeated(problem, times, data_set=0):
     """The problem of one of the data sets so many times, for as many draws from it."""
-    points, mean = problem.points[data_set], problem.mean[data_set]
-    return replace(
-        problem,
-        points=np.broadcast_to(points, (times, *points.shape)),
-        mean=np.broadcast_to(mean, (times, *mean.shape)),
+    points, mean = (
+        np.broadcast_to(each[data_set], (times, *each.shape[1:]))
+        for each in (problem.points, problem.mean)
     )
+    return replace(problem, points=points, mean=mean)
 
 
 def mean_of_logs(problem, at, clip):
@@ -65,13 +64,17 @@ def mean_of_logs(problem, at, clip):
     return base, -model.energy_gradient({block: base}, None, problem.points).gradient[block]
 
 
+def tangent_laplace(rng, manifold, base, scale):
+    """Vectors of a Laplace distribution in the tangent space at each point."""
+    shape = (*manifold.batch_shape(base), manifold.dim)
+    return manifold.tangent(base, euclidean_laplace(rng, shape, scale))
+
+
 def noisy_mean_of_logs(rng, problem, at, clip, budget):
-    """The same with the noise of a K-norm mechanism."""
+    """The same as `mean_of_logs` with the noise of a K-norm mechanism."""
     base, mean = mean_of_logs(problem, at, clip)
-    manifold = problem.manifold
     scale = 2.0 * clip / (problem.number * budget)
-    noise = euclidean_laplace(rng, (*manifold.batch_shape(base), manifold.dim), scale)
-    return base, mean + manifold.tangent(base, noise)
+    return base, mean + tangent_laplace(rng, problem.manifold, base, scale)
 
 
 def within(manifold, base, step, longest):

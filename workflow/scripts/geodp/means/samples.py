@@ -6,10 +6,16 @@ from geodp.manifolds.spd import SPD, symmetric_eigenvalues
 from geodp.manifolds.sphere import Sphere
 
 
+def in_ball(rng, manifold, radius, shape):
+    """Points (*shape, *point_shape) of the papers' distribution on a space, about its `pole`."""
+    draw = wishart_in_ball if isinstance(manifold, SPD) else polar_in_ball
+    return draw(rng, manifold, radius, shape)
+
+
 def wishart_in_ball(rng, manifold, radius, shape):
     """Wishart matrices of mean I and as many degrees of freedom as rows, within a ball about I.
 
-    An ndarray of shape (*shape, m, m); matrices outside are drawn again.
+    Matrices outside are drawn again.
     """
     size, wanted = manifold.size, int(np.prod(shape))
     kept: list = []
@@ -17,15 +23,13 @@ def wishart_in_ball(rng, manifold, radius, shape):
         factors = rng.standard_normal((2 * wanted, size, size))
         # The smallest may be zero or less in rounding, and such a matrix is outside of any ball.
         matrices = factors @ np.swapaxes(factors, -1, -2) / size
-        values = symmetric_eigenvalues(matrices)
-        safe = np.maximum(values, np.finfo(float).tiny)
-        distance = np.linalg.norm(np.log(safe), axis=-1)
-        kept.append(matrices[distance < radius])
+        values = np.maximum(symmetric_eigenvalues(matrices), np.finfo(float).tiny)
+        kept.append(matrices[np.linalg.norm(np.log(values), axis=-1) < radius])
     return np.concatenate(kept)[:wanted].reshape((*shape, size, size))
 
 
 def polar_in_ball(rng, manifold, radius, shape):
-    """Points whose distance from a pole is uniform, in uniform directions; (*shape, d + 1)."""
+    """Points whose distance from a pole is uniform, in uniform directions."""
     poles = np.broadcast_to(pole(manifold), (*shape, *manifold.point_shape))
     lengths = rng.uniform(0.0, radius, shape)
     return manifold.exp(poles, manifold.expand(lengths) * manifold.random_direction(rng, poles))
@@ -53,7 +57,3 @@ def pole(manifold):
     if isinstance(manifold, Sphere):
         return np.eye(manifold.dim + 1)[-1]
     raise ValueError(f"{manifold.name} has no pole of its own")
-
-
-# By the name that a configuration gives them.
-SAMPLES = {"wishart": wishart_in_ball, "polar": polar_in_ball}

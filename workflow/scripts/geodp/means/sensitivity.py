@@ -17,12 +17,10 @@ def largest_change_of_logs(manifold, radius, number=360):
     """
     if not isinstance(manifold, Sphere) or manifold.dim != 2:
         raise DataError(f"the empirical bound is that of the sphere S^2, not of {manifold.name}")
-    centre = pole(manifold)
     angles = 2.0 * np.pi * np.arange(number) / number
-    around = np.stack([np.cos(angles), np.sin(angles)], axis=-1)
-    edge = manifold.exp(
-        np.broadcast_to(centre, (number, 3)), manifold.tangent(centre, radius * around)
-    )
+    around = radius * np.stack([np.cos(angles), np.sin(angles)], axis=-1)
+    centres = np.broadcast_to(pole(manifold), (number, 3))
+    edge = manifold.exp(centres, manifold.tangent(centres[0], around))
     logs = manifold.log(np.broadcast_to(edge[0], edge.shape), edge)
     return float(np.max(np.linalg.norm(logs[:, None] - logs, axis=-1)))
 

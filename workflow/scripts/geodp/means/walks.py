@@ -18,11 +18,12 @@ beyond some a the drift wins, and a grows without end.  This is an argument, whi
 away agree with, and not a full proof.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from geodp.errors import DataError
 from geodp.manifolds.spd import SPD
+from geodp.manifolds.sphere import Sphere
+from geodp.means.samples import pole
 from geodp.randomness import random_directions
 
 # What is done otherwise than in a correct walk.
@@ -36,18 +37,10 @@ LIMIT = "limiting distribution"
 FIRST_ORDER = "first order near the mean"
 
 
-@dataclass(frozen=True)
-class WalkLengths:
-    """Number of chains, steps before the first draw and between draws, and draws of each chain."""
-
-    chains: int
-    burn_in: int
-    jump: int
-    draws: int
-
-
 def variants(manifold):
     """Names of the walks on a manifold, the correct one first."""
+    if not isinstance(manifold, Sphere) and manifold.name != "SPD(2)":
+        raise DataError(f"walks are on spheres and on 2 x 2 SPD matrices, not on {manifold.name}")
     return CORRECT, ACCEPTED, FIXED_ENTRIES if isinstance(manifold, SPD) else FIXED_AXIS
 
 
@@ -92,8 +85,7 @@ def _propose_matrix(rng, position, scale, fixed):
     spread = np.sqrt(np.maximum(turn * turn + m12 * m21, 1e-30))
     # Beyond, a step ends where no density has a digit.
     near = np.abs(half) + spread < 100.0
-    grown = np.exp(np.where(near, half, 0.0))
-    spread = np.where(near, spread, 1.0)
+    grown, spread = np.exp(np.where(near, half, 0.0)), np.where(near, spread, 1.0)
     same, other = grown * np.cosh(spread), grown * np.sinh(spread) / spread
     off = same * b + other * (a * m12 - b * turn)
     first, last = same * a + other * (a * turn + b * m21), same * c + other * (b * m12 - c * turn)
@@ -116,21 +108,22 @@ def _distance(manifold, footpoint, position):
     return np.where(np.isfinite(distance), distance, np.inf)
 
 
-def walk_draws(rng, manifold, footpoint, scale, variant, lengths):
+def walk_draws(rng, manifold, footpoint, scale, variant, chains, burn_in, jump=1, draws=1):
     """Draws (draws, scales, chains, *point_shape) of walks that aim at Laplace distributions.
 
-    The scale (scales, 1) is that of the distribution about the footpoint, and of the steps.
-    Variants are `CORRECT`; `ACCEPTED`, in which a rejected candidate is replaced by another until
-    one is accepted, and only then a step is counted; `FIXED_AXIS`, in which steps lie in the
-    tangent space of the footpoint, wherever the walk is; and `FIXED_ENTRIES`, in which they have
-    uniform entries, wherever it is.
+    The scale (scales, 1) is that of the distribution about the footpoint, and of the steps.  Each
+    chain takes ``burn_in`` steps to its first draw and ``jump`` to each other.  Variants are
+    `CORRECT`; `ACCEPTED`, in which a rejected candidate is replaced by another until one is
+    accepted, and only then a step is counted; `FIXED_AXIS`, in which steps lie in the tangent space
+    of the footpoint, wherever the walk is; and `FIXED_ENTRIES`, in which they have uniform entries,
+    wherever it is.
     """
-    shape = (len(scale), lengths.chains)
+    shape = (len(scale), chains)
     position = np.broadcast_to(footpoint, (*shape, *manifold.point_shape)).copy()
     away = np.broadcast_to(_distance(manifold, footpoint, footpoint), shape)
     counted, taken = np.zeros((2, *shape), dtype=int)
-    drawn = np.empty((lengths.draws, *position.shape))
-    while np.any(taken < lengths.draws):
+    drawn = np.empty((draws, *position.shape))
+    while np.any(taken < draws):
         proposed = _propose(rng, manifold, position, scale, variant, footpoint)
         distance = _distance(manifold, footpoint, proposed)
         accepted = np.log(rng.random(shape)) < (away - distance) / scale
@@ -138,8 +131,7 @@ def walk_draws(rng, manifold, footpoint, scale, variant, lengths):
         away = np.where(accepted, distance, away)
         moved = accepted if variant == ACCEPTED else np.ones(shape, dtype=bool)
         counted += moved
-        due = moved & (taken < lengths.draws)
-        due &= counted == lengths.burn_in + taken * lengths.jump
+        due = moved & (taken < draws) & (counted == burn_in + taken * jump)
         drawn[(taken[due], *np.nonzero(due))] = position[due]
         taken += due
     return drawn
@@ -152,16 +144,13 @@ def loss_of_walk(rng, manifold, scale, variant):
     in one such half alone tells which data set it is from: their loss is infinite.  A loss that is
     not known is not a number.
     """
-    if variant == CORRECT:
-        return 1.0
-    if variant == FIXED_AXIS:
-        return np.inf
     if variant == FIXED_ENTRIES:
         return loss_of_fixed_entries(manifold, scale)
     # Among matrices the chance of acceptance depends on the direction, too.
-    if isinstance(manifold, SPD):
-        return np.nan
-    return loss_of_counting_accepted(rng, manifold, scale)
+    if variant == ACCEPTED:
+        on_matrices = isinstance(manifold, SPD)
+        return np.nan if on_matrices else loss_of_counting_accepted(rng, manifold, scale)
+    return np.inf if variant == FIXED_AXIS else 1.0
 
 
 def loss_of_counting_accepted(rng, manifold, scale):
@@ -172,18 +161,14 @@ def loss_of_counting_accepted(rng, manifold, scale):
     ``1 / scale - a' / a``, and the loss of footpoints that are close is its largest size times how
     far they are apart.
     """
-    footpoint = np.eye(manifold.dim + 1)[-1]
+    footpoint, along = pole(manifold), np.eye(manifold.dim + 1)[0]
     distances = scale * np.linspace(0.0, 6.0, 61)
     distances = distances[distances < 0.9 * manifold.injectivity_radius]
-    along = np.zeros(manifold.dim + 1)
-    along[0] = 1.0
-    chances, proposals = np.empty(len(distances)), 40_000
-    seed = rng.integers(2**63)
+    chances, seed = np.empty(len(distances)), rng.integers(2**63)
     for index, distance in enumerate(distances):
         # The same proposals from everywhere, so that their noise has no slope.
         again = np.random.default_rng(seed)
-        place = manifold.exp(footpoint, distance * along)
-        places = np.broadcast_to(place, (proposals, len(place)))
+        places = np.tile(manifold.exp(footpoint, distance * along), (40_000, 1))
         proposed = _propose(again, manifold, places, scale, CORRECT, footpoint)
         gained = (distance - manifold.dist(footpoint, proposed)) / scale
         chances[index] = np.mean(np.minimum(1.0, np.exp(gained)))

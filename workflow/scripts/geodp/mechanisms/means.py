@@ -25,6 +25,7 @@ from geodp.means.problem import (
     is_nonpositive,
     mean_of_logs,
     noisy_mean_of_logs,
+    tangent_laplace,
     within,
 )
 from geodp.means.sensitivity import empirical_sensitivity
@@ -63,18 +64,23 @@ class MeanMechanism(MeanProblem, Mechanism):
     proved_nonpositive: ClassVar[str] = PROVED
     proved_positive: ClassVar[str] = PROVED
     anywhere: ClassVar[bool] = False
-    delta: ClassVar[float] = 0.0
+    delta: ClassVar[float] = 0.0  # Above zero the noise is Gaussian.
     certificate: ClassVar[str] = "noise of a closed form"
     support_description = "p anywhere"
 
     @classmethod
     def of(cls, problem):
         """The mechanism for a `MeanProblem`."""
+        cls.check_space(problem.manifold)
         return cls(**vars(problem))
 
     @abstractmethod
     def private_means(self, rng, budget):
         """One private mean for each mean, an array of their shape."""
+
+    @classmethod
+    def check_space(cls, manifold):
+        """Refuse a space that the mechanism is not for."""
 
     @classmethod
     def status(cls, manifold):
@@ -93,12 +99,7 @@ class MeanMechanism(MeanProblem, Mechanism):
         }[status]
         also = f", with delta {self.delta:g}" if self.delta else ""
         title = self.name.replace("_", " ").capitalize()
-        line = f"{title} mechanism: {words}{also}."
-        return Guarantee(status, neighbours, "record", line)
-
-    @classmethod
-    def check_space(cls, manifold):
-        """Refuse a space that the mechanism is not for."""
+        return Guarantee(status, neighbours, "record", f"{title} mechanism: {words}{also}.")
 
     def many_means(self, rng, budget, draws):
         """Private means (data_sets, draws, *point_shape)."""
@@ -129,38 +130,36 @@ class MeanMechanism(MeanProblem, Mechanism):
         """See `Mechanism.prepare`; ``public`` needs a centre and a ``data_radius``."""
         manifold = model.manifold
         cls.check_space(manifold)
-        # Refuses a model that is no mean, and a radius of which nothing is known.
-        mean_sensitivity(model, points.shape[1], public.data_radius)
+        if not cls.anywhere:
+            # Refuses a model that is no mean, and a radius of which nothing is known.
+            mean_sensitivity(model, points.shape[1], public.data_radius)
         if public.centre is None:
             raise DataError(
                 f"the {cls.name.capitalize()} mechanism needs the public ball that holds the data: "
                 "give its centre"
             )
-        centre = np.broadcast_to(public.centre, (len(points), *manifold.point_shape))
-        reach = public.data_radius * (1.0 + ROUNDING)
-        away = manifold.dist(np.expand_dims(centre, 1), points)
-        # What is not a number is not inside either.
-        outside = ~(away <= reach)
-        if np.any(outside) and not cls.anywhere:
-            data_set, record = np.argwhere(outside)[0]
-            raise DataError(
-                f"record {record + 1} of data set {data_set + 1} is not within the public ball of "
-                f"radius {public.data_radius:g}, and the sensitivity is that of data within it: "
-                "correct the record, or leave it out by a rule chosen without looking at the data"
-            )
         if not np.all(fit.converged):
             raise DataError("a mean has not converged, and its sensitivity is that of the minimum")
-        if not np.all(manifold.dist(centre, fit.footpoint) <= reach):
-            raise DataError("a fitted mean is not within the ball of its data: fit these data")
+        centre = np.broadcast_to(public.centre, (len(points), *manifold.point_shape))
+        if not cls.anywhere:
+            reach = public.data_radius * (1.0 + ROUNDING)
+            # What is not a number is not inside either.
+            outside = ~(manifold.dist(np.expand_dims(centre, 1), points) <= reach)
+            if np.any(outside):
+                data_set, record = np.argwhere(outside)[0]
+                raise DataError(
+                    f"record {record + 1} of data set {data_set + 1} is not within the public ball "
+                    f"of radius {public.data_radius:g}, and the sensitivity is that of data within "
+                    "it: correct the record, or leave it out by a rule chosen without looking at "
+                    "the data"
+                )
+            if not np.all(manifold.dist(centre, fit.footpoint) <= reach):
+                raise DataError("a fitted mean is not within the ball of its data: fit these data")
         return cls(model, centre, public.data_radius, points, fit.footpoint)
 
     def take(self, data_sets):
-        return replace(
-            self,
-            centre=self.centre[data_sets],
-            points=self.points[data_sets],
-            mean=self.mean[data_sets],
-        )
+        fields = ("centre", "points", "mean")
+        return replace(self, **{name: getattr(self, name)[data_sets] for name in fields})
 
     def draw(self, rng, budgets, draws, plan_sampler=None):
         """See `Mechanism.draw`; every draw is independent and exact."""
@@ -215,7 +214,6 @@ class LaplaceAsPublished(Laplace):
             raise DataError(f"on {manifold.name} it is the Laplace mechanism: take laplace")
 
     def scale(self, budget):
-        """Scale of the density."""
         return empirical_sensitivity(self.manifold, self.number, self.radius) / budget
 
 
@@ -228,7 +226,6 @@ class LaplaceGeneral(Laplace):
     name = "laplace_general"
 
     def scale(self, budget):
-        """Scale of the density."""
         return 2.0 * super().scale(budget)
 
 
@@ -331,21 +328,88 @@ class TangentLaplace(MeanMechanism):
     name = "tangent_laplace"
     anywhere = True
 
+    def logarithm(self, base):
+        """What the noise is added to, at the centres."""
+        return mean_of_logs(self, base, self.radius)[1]
+
     def private_means(self, rng, budget):
-        return self.manifold.exp(*noisy_mean_of_logs(rng, self, self.centre, self.radius, budget))
+        manifold, reach = self.manifold, 2.0 * self.radius / self.number
+        base = np.broadcast_to(self.centre, self.mean.shape)
+        if self.delta:
+            deviation = gaussian_deviation(reach, budget, self.delta)
+            noise = deviation * manifold.random_tangent(rng, base)
+        else:
+            noise = tangent_laplace(rng, manifold, base, reach / budget)
+        return manifold.exp(base, self.logarithm(base) + noise)
 
 
-class TangentGaussian(MeanMechanism):
+class TangentGaussian(TangentLaplace):
     """The same mean with Gaussian noise, for a budget and `DELTA`; see `TangentLaplace`."""
 
     name = "tangent_gaussian"
-    anywhere = True
     delta = DELTA
 
+
+class WrappedLaplaceAtCentre(TangentLaplace):
+    """Laplace noise on the mean's logarithm at the ball's centre, carried by the exponential map.
+
+    Where no curvature is positive that logarithm moves by no more than the mean does, and the
+    centre is public, so that the exponential map spends nothing: ``sigma = sensitivity / budget``
+    satisfies every budget.  The farther the mean is from the centre, the more the map lengthens
+    the noise.
+    """
+
+    name = "wrapped_laplace_at_centre"
+    proved_positive = NONE
+    anywhere = False
+
+    @classmethod
+    def check_space(cls, manifold):
+        if not is_nonpositive(manifold):
+            raise DataError(f"{manifold.name} has positive curvature: a wrapped draw has no budget")
+
+    def logarithm(self, base):
+        return self.manifold.log(base, self.mean)
+
+
+class WrappedGaussianAtCentre(WrappedLaplaceAtCentre):
+    """The same with Gaussian noise, for a budget and `DELTA`."""
+
+    name = "wrapped_gaussian_at_centre"
+    delta = DELTA
+
+
+class WrappedLaplace(WrappedLaplaceAtCentre):
+    """Laplace noise in the tangent space at the mean, carried by the exponential map.
+
+    Its density at p is ``exp(-d / sigma)`` over the volume density of the exponential map, whose
+    logarithm is a function of the vector-valued distance of the mean and p.  That distance moves by
+    no more than the mean does, and the function's slope is at most the space's growth of volume.
+    So ``1 / sigma = budget / sensitivity - growth`` satisfies the budget.
+    """
+
+    name = "wrapped_laplace"
+
     def private_means(self, rng, budget):
-        deviation = gaussian_deviation(2.0 * self.radius / self.number, budget, DELTA)
-        base, step = mean_of_logs(self, self.centre, self.radius)
-        return self.manifold.exp(base, step + deviation * self.manifold.random_tangent(rng, base))
+        manifold, sensitivity = self.manifold, self.sensitivity
+        check_wrapped_budget(manifold, sensitivity, budget)
+        if self.delta:
+            deviation = wrapped_gaussian_deviation(manifold, sensitivity, budget, self.delta)
+            noise = deviation * manifold.random_tangent(rng, self.mean)
+        else:
+            rate = budget / sensitivity - manifold.volume_growth
+            noise = tangent_laplace(rng, manifold, self.mean, 1.0 / rate)
+        return manifold.exp(self.mean, noise)
+
+
+class WrappedGaussian(WrappedLaplace):
+    """Gaussian noise in the tangent space at the mean, carried by the exponential map.
+
+    For a budget and `DELTA`; its deviation is that of `geodp.means.gaussian`.
+    """
+
+    name = "wrapped_gaussian"
+    delta = DELTA
 
 
 class PrivateSteps(MeanMechanism):
@@ -371,87 +435,6 @@ class PrivateSteps(MeanMechanism):
             at, step = noisy_mean_of_logs(rng, self, at, clip, share * budget)
             at = self.manifold.exp(at, within(self.manifold, at, step, reach))
         return at
-
-
-class WrappedLaplace(MeanMechanism):
-    """Laplace noise in the tangent space at the mean, carried by the exponential map.
-
-    Its density at p is ``exp(-d / sigma)`` over the volume density of the exponential map, whose
-    logarithm is a function of the vector-valued distance of the mean and p.  That distance moves by
-    no more than the mean does, and the function's slope is at most the space's growth of volume.
-    So ``1 / sigma = budget / sensitivity - growth`` satisfies the budget.
-    """
-
-    name = "wrapped_laplace"
-    proved_positive = NONE
-
-    @classmethod
-    def check_space(cls, manifold):
-        if not is_nonpositive(manifold):
-            raise DataError(f"{manifold.name} has positive curvature: a wrapped draw has no budget")
-
-    def tangent_noise(self, rng, budget):
-        """Noise in the tangent spaces at the means."""
-        check_wrapped_budget(self.manifold, self.sensitivity, budget)
-        rate = budget / self.sensitivity - self.manifold.volume_growth
-        shape = (*self.manifold.batch_shape(self.mean), self.manifold.dim)
-        return self.manifold.tangent(self.mean, euclidean_laplace(rng, shape, 1.0 / rate))
-
-    def private_means(self, rng, budget):
-        self.check_space(self.manifold)
-        return self.manifold.exp(self.mean, self.tangent_noise(rng, budget))
-
-
-class WrappedGaussian(WrappedLaplace):
-    """Gaussian noise in the tangent space at the mean, carried by the exponential map.
-
-    For a budget and `DELTA`; its deviation is that of `geodp.means.gaussian`.
-    """
-
-    name = "wrapped_gaussian"
-    delta = DELTA
-
-    def tangent_noise(self, rng, budget):
-        """Noise in the tangent spaces at the means."""
-        deviation = wrapped_gaussian_deviation(self.manifold, self.sensitivity, budget, DELTA)
-        return deviation * self.manifold.random_tangent(rng, self.mean)
-
-
-class WrappedLaplaceAtCentre(WrappedLaplace):
-    """Laplace noise on the mean's logarithm at the ball's centre, carried by the exponential map.
-
-    Where no curvature is positive that logarithm moves by no more than the mean does, and the
-    centre is public, so that the exponential map spends nothing: ``sigma = sensitivity / budget``
-    satisfies every budget.  The farther the mean is from the centre, the more the map lengthens
-    the noise.
-    """
-
-    name = "wrapped_laplace_at_centre"
-
-    def tangent_noise(self, rng, budget):
-        """Noise in the tangent spaces at the centres."""
-        shape = (*self.manifold.batch_shape(self.mean), self.manifold.dim)
-        noise = euclidean_laplace(rng, shape, self.sensitivity / budget)
-        return self.manifold.tangent(np.broadcast_to(self.centre, self.mean.shape), noise)
-
-    def private_means(self, rng, budget):
-        self.check_space(self.manifold)
-        centre = np.broadcast_to(self.centre, self.mean.shape)
-        logarithm = self.manifold.log(centre, self.mean)
-        return self.manifold.exp(centre, logarithm + self.tangent_noise(rng, budget))
-
-
-class WrappedGaussianAtCentre(WrappedLaplaceAtCentre):
-    """The same with Gaussian noise, for a budget and `DELTA`."""
-
-    name = "wrapped_gaussian_at_centre"
-    delta = DELTA
-
-    def tangent_noise(self, rng, budget):
-        """Noise in the tangent spaces at the centres."""
-        deviation = gaussian_deviation(self.sensitivity, budget, DELTA)
-        centre = np.broadcast_to(self.centre, self.mean.shape)
-        return deviation * self.manifold.random_tangent(rng, centre)
 
 
 class PrivateMedian(MeanMechanism):

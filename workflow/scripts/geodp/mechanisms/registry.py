@@ -12,7 +12,7 @@ class Entry:
     """A mechanism that a configuration may name."""
 
     place: str  # Module and class, loaded when asked for: a job needs its own mechanism only.
-    description: str
+    description: str  # Of those that studies may name.
     joint: bool = False  # Whether all blocks are drawn at once, and one budget is spent on it.
     # Meaning of each option by name; options are positive numbers, and all are needed.
     options: dict[str, str] = field(default_factory=dict)
@@ -20,9 +20,10 @@ class Entry:
     # Public inputs that a study's settings must give: ``centre``, or ``centre or truth`` if the
     # true footpoint of simulated data will do; limits of the support; ``covariate_range``.
     needs: tuple[str, ...] = ()
+    # Whether that of a mean has a sensitivity, for data in a ball of the study's data_radius.
+    has_mean_sensitivity: bool = False
     anywhere: bool = False  # Whether draws may lie anywhere, so that a support has no limits.
-    # Where a configuration may name it: in ``studies``, as one of the mechanisms that are compared
-    # on spaces of ``means``, or for a mean of one's ``own`` table.
+    # Where a configuration may name it: in ``studies``, or in tables of ``means``.
     named_in: tuple[str, ...] = ("studies",)
 
     @property
@@ -31,12 +32,12 @@ class Entry:
         return self.place.partition(":")[0]
 
 
-BOTH = ("means", "own")
 MECHANISMS = {
     "kng_as_published": Entry(
         "geodp.mechanisms.kng_as_published:KNGAsPublished",
         "K-norm gradient mechanism, as published; its stated budget does not hold.",
         most_covariates=1,
+        has_mean_sensitivity=True,
     ),
     "release": Entry(
         "geodp_release.as_mechanism:ReleaseMechanism",
@@ -53,37 +54,29 @@ MECHANISMS = {
         "Riemannian Laplace mechanism of a Frechet mean; needs `data_radius`.",
         most_covariates=0,
         needs=("centre or truth",),
+        has_mean_sensitivity=True,
         anywhere=True,
-        named_in=("studies", *BOTH),
+        named_in=("studies", "means"),
     ),
 }
-# Those of Frechet means alone: the class in `geodp.mechanisms.means`, and what it does.
+# Those of Frechet means alone, by the class in `geodp.mechanisms.means`.
 MECHANISMS |= {
-    name: Entry(f"geodp.mechanisms.means:{kind}", description, named_in=places)
-    for name, kind, places, description in (
-        (
-            *("laplace_as_published", "LaplaceAsPublished", ("means",)),
-            "`laplace` with the sensitivity that the paper computed on the sphere.",
-        ),
-        ("laplace_general", "LaplaceGeneral", ("means",), "`laplace` at twice its scale."),
-        ("kng", "KNormGradient", BOTH, "K-norm gradient mechanism, at the published scale."),
-        ("ambient_laplace", "AmbientLaplace", ("means",), "Laplace noise in the ambient space."),
-        ("tangent_laplace", "TangentLaplace", BOTH, "Mean of logarithms, with Laplace noise."),
-        ("tangent_gaussian", "TangentGaussian", BOTH, "Mean of logarithms, with Gaussian noise."),
-        ("private_steps", "PrivateSteps", BOTH, "Two private steps of mean logarithms."),
-        ("wrapped_laplace", "WrappedLaplace", BOTH, "Laplace noise, carried by Exp."),
-        ("wrapped_gaussian", "WrappedGaussian", BOTH, "Gaussian noise, carried by Exp."),
-        (
-            *("wrapped_laplace_at_centre", "WrappedLaplaceAtCentre", BOTH),
-            "Laplace noise on the mean's logarithm at the centre, carried by Exp.",
-        ),
-        (
-            *("wrapped_gaussian_at_centre", "WrappedGaussianAtCentre", BOTH),
-            "Gaussian noise on the mean's logarithm at the centre, carried by Exp.",
-        ),
-        ("private_median", "PrivateMedian", ("own",), "Private steps towards a median."),
-        ("landmarkwise_laplace", "LandmarkwiseLaplace", ("own",), "Noise for each landmark."),
-    )
+    name: Entry(f"geodp.mechanisms.means:{kind}", "", named_in=("means",))
+    for name, kind in {
+        "laplace_as_published": "LaplaceAsPublished",
+        "laplace_general": "LaplaceGeneral",
+        "kng": "KNormGradient",
+        "ambient_laplace": "AmbientLaplace",
+        "tangent_laplace": "TangentLaplace",
+        "tangent_gaussian": "TangentGaussian",
+        "private_steps": "PrivateSteps",
+        "wrapped_laplace": "WrappedLaplace",
+        "wrapped_gaussian": "WrappedGaussian",
+        "wrapped_laplace_at_centre": "WrappedLaplaceAtCentre",
+        "wrapped_gaussian_at_centre": "WrappedGaussianAtCentre",
+        "private_median": "PrivateMedian",
+        "landmarkwise_laplace": "LandmarkwiseLaplace",
+    }.items()
 }
 
 

@@ -20,7 +20,6 @@ MODELS = {
     "utility": "reproduction.configuration.utility:UtilitySettings",
     "means": "reproduction.configuration.means:MeansSettings",
     "tools": "reproduction.configuration.tools:ToolsSettings",
-    "linear": "reproduction.configuration.linear:LinearFileSettings",
     "release": "geodp_release.settings:ReleaseSettings",
 }
 

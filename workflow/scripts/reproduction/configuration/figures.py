@@ -1,13 +1,28 @@
 """The section ``figures`` of a study: one model for each kind of figure."""
 
-from typing import Annotated, Literal, Union
-
-from pydantic import Field
+from typing import ClassVar, Literal
 
 from geodp.settings.section import Count, Number, Positive, Section, Text, absent, integer, some
 
 
-class CellFigure(Section):
+class FigureSection(Section):
+    """A figure; `reproduction.figures` has a module for each kind."""
+
+    # Names of the tables that it reads: of a study, or else a kind that is made for it alone.
+    tables: ClassVar[tuple[str, ...]] = ()
+
+    number: Text | None = absent()
+    """Its number in the study's paper."""
+
+
+class PaperFigure(FigureSection):
+    """A figure of tables that are computed."""
+
+    studies: some(Text) | None = absent()
+    """Studies whose tables it shows together; its own unless given."""
+
+
+class CellFigure(FigureSection):
     """A figure of one cell."""
 
     cell: Text
@@ -16,8 +31,10 @@ class CellFigure(Section):
     """Its group of data sets, such as `n50_noise0.001`; null for the study's first."""
 
 
-class ErrorFigure(Section):
+class ErrorFigure(FigureSection):
     """Error against budget: a panel a grid, a curve a group."""
+
+    tables: ClassVar = ("errors",)
 
     kind: Literal["error"]
     grids: some(Text)
@@ -28,8 +45,10 @@ class ErrorFigure(Section):
     """What tells the curves apart in the legend."""
 
 
-class CurvesFigure(Section):
+class CurvesFigure(FigureSection):
     """Geodesics on the sphere at every budget of a grid."""
+
+    tables: ClassVar = ("curves",)
 
     kind: Literal["curves"]
     grids: some(Text)
@@ -38,26 +57,34 @@ class CurvesFigure(Section):
     """Groups of data sets, a row each."""
 
 
-class RatiosFigure(Section):
+class RatiosFigure(FigureSection):
     """Published over realised sensitivity, by number of records."""
+
+    tables: ClassVar = ("neighbours",)
 
     kind: Literal["ratios"]
 
 
-class SamplersFigure(Section):
+class SamplersFigure(FigureSection):
     """Diagnostics of the samplers, over budgets."""
+
+    tables: ClassVar = ("diagnostics",)
 
     kind: Literal["samplers"]
 
 
-class TransportFigure(Section):
+class TransportFigure(FigureSection):
     """Parallel transport around a loop on the sphere."""
+
+    tables: ClassVar = ("transport",)
 
     kind: Literal["transport"]
 
 
 class PredictedFigure(CellFigure):
     """Predictions at chosen values of the covariate."""
+
+    tables: ClassVar = ("predictions",)
 
     values: some(Number)
     """Values of the covariate, in its own unit."""
@@ -81,14 +108,18 @@ class EllipsesFigure(PredictedFigure):
     kind: Literal["ellipses"]
 
 
-class RegressionFigure(Section):
+class RegressionFigure(FigureSection):
     """The fit without privacy: records, curve, residuals, and a table of its parameters."""
+
+    tables: ClassVar = ("regression",)
 
     kind: Literal["regression"]
 
 
 class ConvergenceFigure(CellFigure):
     """Distance of the footpoint from the estimate against steps of the random walk."""
+
+    tables: ClassVar = ("convergence",)
 
     kind: Literal["convergence"]
     steps: integer(ge=10) = 10000
@@ -114,5 +145,3 @@ KINDS = (
     RegressionFigure,
     ConvergenceFigure,
 )
-
-FigureSettings = Annotated[Union[KINDS], Field(discriminator="kind")]  # noqa: UP007

@@ -1,69 +1,64 @@
-"""Settings of linear and quantile regression, config/linear.yaml."""
+"""Tables and figures of linear and quantile regression, and of geodesics on the sphere."""
 
-from pydantic import Field
+from typing import ClassVar, Literal
 
-from geodp.settings.section import (
-    Count,
-    Number,
-    Positive,
-    Section,
-    Seed,
-    Share,
-    distinct,
-    integer,
-    some,
-)
+from geodp.settings.section import Count, Positive, Section, Share, Text, distinct, integer, some
+from reproduction.configuration.figures import PaperFigure
+from reproduction.configuration.spaces import TableSection
 
 
-class ChainsSettings(Section):
-    """Chains in the plane, each from a start of its own, for data sets of all sizes."""
+class SimulatedErrors(TableSection):
+    """Errors of mechanisms on simulated data sets."""
 
-    chains: integer(ge=2)
-    """Number of chains; the last state of one is a draw."""
-    states: integer(ge=4)
-    """States of a chain."""
-    replicates: integer(ge=2)
-    """Data sets of each size."""
     n: distinct(Count)
     """Sizes of data sets."""
-
-
-class LinearSettings(Section):
-    """Least squares, private and not, of data sets of all sizes."""
-
     replicates: integer(ge=2)
     """Data sets of each size."""
-    n: distinct(Count)
-    """Sizes of data sets."""
-    covariates: integer(ge=2)
-    """Number of covariates d, with the one that is constant."""
-    bound: Positive
-    """B: coefficients lie in the ball of this l1 norm."""
-    steps: Count
-    """Steps of a chain that moves one coordinate at a time."""
+    budget: Positive
+    """Budget of a draw, epsilon."""
 
 
-class QuantileSettings(ChainsSettings):
-    """Quantile regression, private and not, in the plane."""
+class LinearErrors(SimulatedErrors):
+    """Errors of linear regression with twelve covariates, private and not; draws are exact."""
 
-    tau: Share
-    """Which quantile; above the median budgets need another scale."""
-    coefficients: some(Number) = Field(max_length=2)
-    """True ones, of the constant and of one covariate."""
-    bound: Positive
-    """B: coefficients lie in the ball of this l1 norm."""
+    kind: Literal["linear_errors"]
 
 
-class LocationSettings(ChainsSettings):
-    """Means, medians and quantiles, private and not."""
+class QuantileErrors(SimulatedErrors):
+    """Errors of median regression with one covariate, private and not, drawn by chains."""
 
+    kind: Literal["quantile_errors"]
+
+
+class LocationErrors(SimulatedErrors):
+    """Noise of private means, medians and geometric medians in the plane."""
+
+    kind: Literal["location_errors"]
+
+
+class ErrorsBySize(TableSection):
+    """Means of the table `errors` over data sets, by estimate and size."""
+
+    reads: ClassVar = ("errors",)
+
+    kind: Literal["errors_by_size"]
+    column: Literal["distance", "noise"]
+    """Distance to the truth, or of private and non-private estimates."""
+
+
+class QuantileLosses(TableSection):
+    """Realised privacy losses of private quantiles, found by a search over neighbours."""
+
+    kind: Literal["quantile_losses"]
     tau: distinct(Share)
-    """Quantiles whose realised losses are searched for."""
-    neighbours: integer(ge=3)
-    """Records of the neighbours of that search."""
+    """Quantiles."""
+    n: integer(ge=3)
+    """Records of the neighbours."""
+    budget: Positive
+    """Stated budget, epsilon."""
 
 
-class NotebookCell(Section):
+class GeodesicCell(Section):
     """Data sets and a budget."""
 
     n: integer(ge=3)
@@ -74,38 +69,100 @@ class NotebookCell(Section):
     """Budget of the footpoint, and of a shooting vector."""
 
 
-class PairsSettings(Section):
-    """Pairs of neighbouring data sets."""
+class Geodesics(TableSection):
+    """Draws of the published mechanism for geodesics on the sphere."""
 
-    pairs: Count
-    """Number of pairs."""
-    n: integer(ge=3)
-    """Records of each data set."""
-
-
-class NotebookSettings(Section):
-    """Geodesic regression on the sphere with the published mechanism."""
-
+    kind: Literal["geodesics"]
+    rows: Literal["data_sets", "draws", "records", "neighbours"]
+    """Errors, a row a data set; or, of the first cell: draws, or records, of the first data set; or
+    ratios of published to realised sensitivity, a row a pair of neighbours."""
+    cells: distinct(GeodesicCell)
+    """The first is the one claims are judged at."""
     data_sets: integer(ge=2)
     """Data sets of each cell."""
+    pairs: Count
+    """Pairs of neighbours."""
     shooting_vector_length: Positive
     """Length of the true geodesics."""
     footpoints: integer(ge=2)
     """Footpoints drawn for a data set."""
     shooting_vectors: integer(ge=2)
     """Shooting vectors drawn at each."""
-    cells: distinct(NotebookCell)
-    """The first is the one claims are judged at."""
-    neighbours: PairsSettings
 
 
-class LinearFileSettings(Section):
-    """Settings of the targets `reimherr_awan` and `kulkarni_soto_first_version`."""
+class Wine(TableSection):
+    """Lines of red wine by the published mechanism, beside recorded ones of other tools."""
 
-    seed: Seed
-    budget: Positive
-    """Budget of a draw, epsilon, in Euclidean space."""
-    kng_linear: LinearSettings
-    kng_quantile: QuantileSettings
-    kng_location: LocationSettings
-    geodesic_vs_notebook: NotebookSettings
+    kind: Literal["wine"]
+    rows: Literal["draws", "settings", "lines"]
+    """Errors, a row a draw; errors of DP-SGD, a row a setting; or lines, a row a place."""
+    files: some(Text)
+    """The table of red wine, and recorded lines of other tools and of Opacus."""
+    covariate: Text
+    """Column of the covariate."""
+    responses: some(Text)
+    """Columns of the responses."""
+    budgets: distinct(Positive)
+    """Budgets of a line."""
+    delta: Share
+    """Of recorded lines with approximate privacy."""
+    draws: Count
+    """Draws of the published mechanism."""
+    competitors: some(Text)
+    """Recorded methods that are compared."""
+
+
+class WineFigure(PaperFigure):
+    """Lines of red wine."""
+
+    tables: ClassVar = ("lines",)
+    kind: Literal["wine"]
+
+
+class LinearFigure(PaperFigure):
+    """Errors of linear regression over the number of records."""
+
+    tables: ClassVar = ("bounds",)
+    kind: Literal["kng_linear"]
+
+
+class QuantileFigure(PaperFigure):
+    """Errors of median regression over the number of records."""
+
+    tables: ClassVar = ("bounds",)
+    kind: Literal["kng_quantile"]
+
+
+class LocationFigure(PaperFigure):
+    """Noise of means and medians, and realised losses of private quantiles."""
+
+    tables: ClassVar = ("bounds", "losses")
+    kind: Literal["kng_location"]
+
+
+class NotebookFigure(PaperFigure):
+    """Histograms of draws for one data set, and of ratios of neighbours."""
+
+    tables: ClassVar = ("draws", "neighbours")
+    kind: Literal["notebook"]
+
+
+class NotebookDataFigure(PaperFigure):
+    """Records on the sphere and their geodesic."""
+
+    tables: ClassVar = ("records",)
+    kind: Literal["notebook_data"]
+
+
+class NotebookSizesFigure(PaperFigure):
+    """Mean absolute errors of private geodesics, and of the fit, over the number of records."""
+
+    tables: ClassVar = ("errors",)
+    kind: Literal["notebook_sizes"]
+
+
+TABLES = (LinearErrors, QuantileErrors, LocationErrors, ErrorsBySize, QuantileLosses, Geodesics, Wine)
+FIGURES = (
+    *(LinearFigure, QuantileFigure, LocationFigure),
+    *(NotebookFigure, NotebookDataFigure, NotebookSizesFigure, WineFigure),
+)

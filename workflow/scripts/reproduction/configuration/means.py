@@ -1,114 +1,147 @@
-"""Settings of private Frechet means, config/means.yaml."""
+"""Tables and figures of private Frechet means."""
 
-import re
-from typing import ClassVar, Literal
+from typing import Literal
 
-import numpy as np
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, create_model, model_validator
 
-from geodp.errors import DataError
-from geodp.manifolds.registry import MANIFOLDS
-from geodp.means.samples import SAMPLES
-from geodp.mechanisms.registry import mechanism_class, named_in
-from geodp.settings.section import (
-    Count,
-    Positive,
-    Section,
-    Seed,
-    Text,
-    absent,
-    integer,
-    number,
-    refused,
-    some,
-)
+from geodp.mechanisms.registry import named_in
+from geodp.settings.section import Count, Positive, Text, distinct, integer, named, number, refused
 from reproduction.configuration.data import TableData
-from reproduction.configuration.spaces import SpaceSettings, spaces_of
-from reproduction.configuration.study import PublicCentre, check_centre
+from reproduction.configuration.figures import PaperFigure
+from reproduction.configuration.spaces import PublicCentre, SpaceTable, check_centre
+
+MeanMechanism = Literal[tuple(named_in("means"))]
 
 
-class NeighbourSizes(Section):
-    """Pairs of neighbouring data sets, by size."""
+class MeanTable(SpaceTable):
+    """A table of one space."""
 
-    limits: ClassVar = ("first", "last")
+    space: Text
+    """Its name in tables and figures; random numbers are keyed by it."""
 
+
+class MeansOfNeighbours(MeanTable):
+    """Distances of the means of neighbouring data sets in a ball, and steps to them."""
+
+    kind: Literal["means_of_neighbours"]
+    radius: Positive
+    """Radius of the ball."""
+    n: distinct(Count)
+    """Sizes of data sets."""
     pairs: Count
     """Pairs of each size."""
-    first: Count
-    """Smallest size."""
-    last: Count
-    """Largest size."""
-    step: Count
-    """Step from one size to the next."""
 
 
-class MeansSpace(SpaceSettings):
-    """A space, its simulated data and the mechanisms that are compared there."""
+class BudgetedTable(MeanTable):
+    """A table of mechanisms."""
 
-    data: Literal[tuple(SAMPLES)]
-    """`wishart`: matrices of mean I, drawn again outside of the ball; `polar`: points at uniform
-    distances from the pole."""
+    budget: Positive
+    """Budget of a draw, epsilon."""
+
+
+class BallTable(BudgetedTable):
+    """A table of mechanisms for data in a public ball."""
+
     radius: Positive
-    """Radius of the public ball that holds the data."""
-    mechanisms: some(Literal[tuple(named_in("means"))])
-    """Mechanisms, in this order; `laplace` is what the others are compared with."""
-    draws: dict[Literal[tuple(named_in("means"))], Count] = Field(default={})
-    """Draws from each data set, by mechanism; one where it has none."""
-
-    @model_validator(mode="after")
-    def _mechanisms_are_of_the_space(self):
-        name, size = {"wishart": ("spd", None), "polar": ("sphere", 2)}[self.data]
-        if self.manifold.name != name or size not in (None, self.manifold.size):
-            wanted = "SPD matrices" if name == "spd" else "the sphere of size 2"
-            raise refused(f": {self.data} data lie on {wanted}: give that", "manifold")
-        if "laplace" not in self.mechanisms:
-            raise refused(": laplace is missing: add it", "mechanisms")
-        for mechanism in self.mechanisms:
-            try:
-                mechanism_class(mechanism).check_space(MANIFOLDS[name](self.manifold.size))
-            except DataError as problem:
-                raise refused(f": {mechanism}: {problem}: remove it", "mechanisms") from problem
-        # Up to here the Hessian of the energy has a lower bound on the support.
-        if name == "sphere" and self.radius >= np.pi / 6:
-            raise refused(f": {self.radius:g} is too large: give less than pi/6", "radius")
-        return self
+    """Radius of the ball."""
 
 
-class ShapesSpace(SpaceSettings):
-    """A space of planar shapes, and a data set there."""
+class PrivateMeans(BallTable):
+    """Errors of private means of simulated data on a sphere or SPD matrices."""
 
-    data: Literal["rats", "outlines"]
-    """`rats`: each rat's mean shape over its ages; `outlines`: outlines of the corpus callosum,
-    simulated unless there is a file."""
-    n: Count | None = absent()
-    """Number of simulated outlines."""
-    file: TableData | None = absent()
-    """Outlines of your own, which take the place of simulated ones where they are."""
-
-    @model_validator(mode="after")
-    def _outlines_are_counted(self):
-        if (self.n is None) != (self.data == "rats"):
-            word = "rats have no number: remove it" if self.n else "give the number of outlines"
-            raise refused(f": {word}", "n")
-        if self.file is not None and self.data == "rats":
-            raise refused(": rats have a file of their own: remove it", "file")
-        return self
+    kind: Literal["private_means"]
+    n: distinct(Count)
+    """Sizes of data sets."""
+    replicates: integer(ge=2)
+    """Data sets of each size."""
+    mechanisms: named(Count, MeanMechanism)
+    """Draws from each data set, by mechanism."""
 
 
-class OwnData(TableData):
-    """Records of a file, which need no covariate."""
+class MeanLosses(BallTable):
+    """Largest privacy losses found between neighbours, by mechanism and size."""
+
+    kind: Literal["mean_losses"]
+    n: distinct(Count)
+    """Sizes of data sets."""
+
+
+class MeanTesters(BallTable):
+    """Privacy losses that draws prove, of mechanisms and of walks, for two neighbours."""
+
+    kind: Literal["mean_testers"]
+    n: Count
+    """Records of a data set: the fewer, the more is seen."""
+    mechanisms: distinct(MeanMechanism)
+    """Mechanisms, in this order."""
+    draws: integer(ge=1000)
+    """Draws of a mechanism from each data set."""
+    walks: integer(ge=1000)
+    """Walks from each mean, of one draw each."""
+    steps: Count
+    """Steps of a walk."""
+
+
+class MeanMedians(BallTable):
+    """Means and medians of data with outliers, private and not."""
+
+    kind: Literal["mean_medians"]
+    n: Count
+    """Records of a data set."""
+    replicates: integer(ge=2)
+    """Data sets."""
+    outliers: distinct(number(ge=0, lt=1))
+    """Shares of outliers."""
+
+
+class MeanWalks(MeanTable):
+    """Random walks against exact Laplace draws, on a sphere or SPD matrices of size 2."""
+
+    kind: Literal["mean_walks"]
+    scales: distinct(Positive)
+    """Scales of the distributions, and of the steps."""
+    chains: integer(ge=2)
+    """Walks."""
+    burn_in: Count
+    """Steps before the first draw."""
+    jump: Count
+    """Steps from one draw to the next."""
+    draws: Count
+    """Draws of each walk."""
+
+
+class SensitivityBounds(SpaceTable):
+    """Changes of a logarithm on the sphere S^2, and their bound."""
+
+    kind: Literal["sensitivity_bounds"]
+    radii: integer(ge=2)
+    """Number of radii, in equal steps between 0 and the largest of the theorem, a quarter of pi."""
+
+
+class MeanData(TableData):
+    """Records of a file, which need no covariate; those of a subject count as their mean."""
 
     covariate: Text | None = None  # type: ignore[assignment]
     """Column of the covariate, which is not used."""
 
 
-class OwnTable(SpaceSettings):
-    """A table of your own: its mean, its median and private means of it.
+class MeanShapes(BudgetedTable):
+    """Private mean shapes of one data set, with balls that are read off the data."""
 
-    This is no release: what it writes shows the data, too.
-    """
+    kind: Literal["mean_shapes"]
+    draws: integer(ge=2)
+    """Draws of each mechanism."""
+    data: MeanData
+    """The records; a stand-in is of simulated outlines."""
 
-    data: OwnData
+
+class OwnMeans(SpaceTable):
+    """Mean, median and private means of a table of your own; it shows the data: no release."""
+
+    kind: Literal["own_means"]
+    budget: Positive = 1.0
+    """Budget of a draw, epsilon."""
+    data: MeanData
     """The records."""
     centre: PublicCentre
     """Centre of the public ball, as of a study's releases."""
@@ -125,126 +158,33 @@ class OwnTable(SpaceSettings):
         return self
 
 
-class ShapesSettings(Section):
-    """Private mean shapes of one data set each."""
-
-    draws: integer(ge=2)
-    """Draws of each mechanism."""
-    spaces: spaces_of(ShapesSpace)
+TABLES = (
+    *(PrivateMeans, MeansOfNeighbours, MeanLosses, SensitivityBounds, MeanTesters),
+    *(MeanWalks, MeanMedians, MeanShapes, OwnMeans),
+)
 
 
-class WalksSpace(SpaceSettings):
-    """A sphere or SPD matrices of size 2, and walks there."""
+class _Figure(PaperFigure):
+    """A figure made here: looking for docstrings of keys needs a class's own source."""
 
-    chains: integer(ge=2)
-    """Walks."""
-    burn_in: Count
-    """Steps before the first draw."""
-    jump: Count
-    """Steps from one draw to the next."""
-    draws: Count
-    """Draws of each walk."""
-
-    @model_validator(mode="after")
-    def _has_walks(self):
-        if self.manifold.name != "sphere" and (self.manifold.name, self.manifold.size) != (
-            "spd",
-            2,
-        ):
-            raise refused(": there are walks on spheres and on SPD matrices of size 2", "manifold")
-        return self
+    model_config = ConfigDict(use_attribute_docstrings=False)
 
 
-class WalksSettings(Section):
-    """Random walks against exact draws from Laplace distributions."""
-
-    scales: some(Positive)
-    """Scales of the distributions, and of the steps."""
-    spaces: spaces_of(WalksSpace)
-
-
-class MeansAudit(Section):
-    """Lower bounds of what mechanisms and walks spend, from draws for neighbours."""
-
-    n: dict[Text, Count]
-    """By space: records of a data set."""
-    draws: integer(ge=1000)
-    """Draws of a mechanism from each data set."""
-    walks: integer(ge=1000)
-    """Walks from each mean, of one draw each."""
-    steps: Count
-    """Steps of a walk."""
+def _figure(kind, words, *tables, **keys):
+    """The section of a figure, with the tables it reads and keys of its own."""
+    keys |= {"kind": (Literal[kind], ...)}
+    section = create_model(f"Figure_{kind}", __base__=_Figure, __doc__=words, **keys)
+    section.tables = tables
+    return section
 
 
-class MediansSpace(SpaceSettings):
-    """A sphere, SPD matrices or shapes, and the ball of the records."""
-
-    radius: Positive
-    """Radius of the ball."""
-
-    @model_validator(mode="after")
-    def _has_a_centre(self):
-        if self.manifold.name not in ("sphere", "spd", "kendall"):
-            raise refused(
-                f": {self.manifold.name} has no data here: give sphere, spd or kendall",
-                "manifold.name",
-            )
-        return self
-
-
-class MediansSettings(Section):
-    """Means and medians of data with outliers."""
-
-    n: Count
-    """Records of a data set."""
-    replicates: integer(ge=2)
-    """Data sets."""
-    outliers: some(number(ge=0, lt=1))
-    """Shares of outliers."""
-    spaces: spaces_of(MediansSpace)
-
-
-class MeansSettings(Section):
-    """Settings of the targets `reimherr_bharath_soto` and `soto`."""
-
-    seed: Seed
-    budget: Positive
-    """Budget of a draw, epsilon."""
-    replicates: integer(ge=2)
-    """Data sets of each size."""
-    n: some(Count)
-    """Sizes of data sets whose means are drawn."""
-    shown: integer(ge=1)
-    """Figures show the sizes that are multiples of this one."""
-    neighbours: NeighbourSizes
-    losses: some(Count)
-    """Sizes at which realised losses are searched for."""
-    radii: integer(ge=2)
-    """Number of radii of the figure of sensitivities on the sphere."""
-    spaces: spaces_of(MeansSpace)
-    shapes: ShapesSettings
-    own: OwnTable | None = None
-    medians: MediansSettings
-    walks: WalksSettings
-    audit: MeansAudit
-
-    @model_validator(mode="after")
-    def _names_differ(self):
-        if sum(space.data == "polar" for space in self.spaces.values()) != 1:
-            raise refused(": one space has to have polar data, for the figure of it", "spaces")
-        if not any(n % self.shown == 0 for n in self.n):
-            raise refused(f": no size of n is a multiple of {self.shown}: give another", "shown")
-        for part, named in (
-            ("spaces", {**self.spaces, **self.shapes.spaces}),
-            ("medians.spaces", self.medians.spaces),
-            ("walks.spaces", self.walks.spaces),
-        ):
-            files = [re.sub("[^a-z0-9]", "", name.lower()) for name in named]
-            for name, file in zip(named, files, strict=True):
-                if files.count(file) > 1 or file in ("", "figures", "logs", "own"):
-                    raise refused(
-                        ": it gives a folder no name of its own: rename it", f"{part}.{name}"
-                    )
-        if set(self.audit.n) != set(self.spaces):
-            raise refused(f": give one for each of {', '.join(self.spaces)}", "audit.n")
-        return self
+MARKED = (Positive, Field(description="Radius that is marked, of the simulations."))
+FIGURES = (
+    _figure("sensitivities", "Changes of a logarithm, and bounds.", "bounds", radius=MARKED),
+    _figure("laplace_means", "Means of neighbours, and errors.", "errors", "neighbours"),
+    _figure("kng_means", "Errors of mechanisms over that of the Laplace mechanism.", "errors"),
+    _figure("mean_shapes", "Private mean shapes over the mean.", "errors"),
+    _figure("mean_losses", "Losses that draws prove, over the stated budget.", "testers"),
+    _figure("walks", "Mean distance of draws of walks, over the scale.", "walks"),
+    _figure("medians", "Means and medians, by the share of outliers.", "medians"),
+)

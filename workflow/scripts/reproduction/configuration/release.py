@@ -22,6 +22,5 @@ def without_studies(path):
         "seed": 0,
         "cells_per_job": 1,
         "papers": [],
-        "other_papers": [],
         "studies": {},
     }

@@ -1,6 +1,7 @@
 """A whole configuration of studies."""
 
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated
 
 from pydantic import Field, model_validator
 
@@ -17,7 +18,6 @@ from geodp.settings.section import (
 )
 from reproduction.configuration.plan import PlanSettings
 from reproduction.configuration.study import StudySettings
-from reproduction.papers import OTHERS
 
 
 class PaperSettings(Section):
@@ -29,6 +29,11 @@ class PaperSettings(Section):
     """CSV file of its claims, a row each."""
     own_questions: bool = False
     """Whether its claims are questions of ours, which the report counts apart."""
+
+    @property
+    def key(self):
+        """What files of its verdicts, and the key `paper` of studies, call it."""
+        return Path(self.claims).stem.removesuffix("_claims")
 
 
 class ReproductionSettings(Section):
@@ -44,8 +49,6 @@ class ReproductionSettings(Section):
     """
     papers: list[PaperSettings] = Field(default=[])
     """Papers whose claims get verdicts; none for no verdicts."""
-    other_papers: list[Literal[tuple(OTHERS)]] = Field(default=[])
-    """Papers with settings of their own that the default target and the report include."""
     plan: PlanSettings | None = absent()
     studies: named(StudySettings, Name) | None = absent()
     """Studies, by a name of yours."""
@@ -63,10 +66,12 @@ class ReproductionSettings(Section):
 
     @model_validator(mode="after")
     def _papers_differ(self):
-        names = [paper.name for paper in self.papers]
-        for index, name in enumerate(names):
-            if name in names[:index]:
-                raise refused(
-                    f": {name!r} is the name of two papers: rename one", f"papers[{index}].name"
-                )
+        for key in ("name", "key"):
+            names = [getattr(paper, key) for paper in self.papers]
+            for index, name in enumerate(names):
+                if name in names[:index]:
+                    raise refused(
+                        f": {name!r} is the name of two papers: rename one",
+                        f"papers[{index}].{'name' if key == 'name' else 'claims'}",
+                    )
         return self

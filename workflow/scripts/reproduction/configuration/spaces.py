@@ -1,23 +1,24 @@
-"""Spaces of measurements, by the names that tables give them, and their public supports."""
+"""What sections of several studies share: computed tables, public supports and centres."""
 
-from typing import Annotated
+from typing import ClassVar
 
-from pydantic import Field
+from geodp.settings.section import Number, Positive, Section, refused
+from geodp.settings.sections import CENTRES, CentreName, ManifoldSettings
 
-from geodp.settings.section import Positive, Section, Text
-from geodp.settings.sections import ManifoldSettings
+PublicCentre = CentreName | list[Number]
 
 
-class SpaceSettings(Section):
-    """A space of a measurement, to which others add what they need."""
+class TableSection(Section):
+    """A table that is computed; `reproduction.tables` has a module for each kind."""
+
+    # Names of other tables of the study that it is made of.
+    reads: ClassVar[tuple[str, ...]] = ()
+
+
+class SpaceTable(TableSection):
+    """A table of one space."""
 
     manifold: ManifoldSettings
-
-
-def spaces_of(kind):
-    """Type of a section that holds spaces by name."""
-    words = "Spaces, by the name that tables give them."
-    return Annotated[dict[Text, kind], Field(min_length=1, description=words)]
 
 
 class BallSettings(Section):
@@ -28,3 +29,11 @@ class BallSettings(Section):
     centre."""
     shooting_vector_length: Positive
     """Largest length of the geodesic over the covariate's range."""
+
+
+def check_centre(centre, space, key):
+    """Refuse a named centre that a space does not have; whether the centre has a name."""
+    spaces = CENTRES.get(centre) if isinstance(centre, str) else None
+    if spaces and space not in spaces:
+        raise refused(f": {space} has no centre called {centre}: give coordinates", key)
+    return bool(spaces)

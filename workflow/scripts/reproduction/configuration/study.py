@@ -1,12 +1,12 @@
 """The section ``studies``: data, model, mechanism, budgets and figures of each study."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Union
 
 from pydantic import AfterValidator, Field, model_validator
 
 from geodp.errors import DataError
 from geodp.manifolds.registry import MANIFOLDS
-from geodp.mechanisms.registry import MECHANISMS
+from geodp.mechanisms.registry import MECHANISMS, budget_names
 from geodp.models.sensitivity import convexity
 from geodp.settings.section import (
     Count,
@@ -15,6 +15,7 @@ from geodp.settings.section import (
     Number,
     Positive,
     Section,
+    Seed,
     Share,
     Text,
     absent,
@@ -22,13 +23,26 @@ from geodp.settings.section import (
     refused,
     some,
 )
-from geodp.settings.sections import CENTRES, CentreName, ManifoldSettings
+from geodp.settings.sections import ManifoldSettings
 from reproduction.configuration.data import DataSettings, SimulatedData
-from reproduction.configuration.figures import FigureSettings
+from reproduction.configuration import linear, means
+from reproduction.configuration.figures import KINDS, PaperFigure
 from reproduction.configuration.mechanism import BudgetGrid, MechanismSettings, ModelSettings
-from reproduction.configuration.spaces import BallSettings
+from reproduction.configuration.spaces import BallSettings, PublicCentre, check_centre
 
-PublicCentre = CentreName | list[Number]
+# Kinds of figures, and of tables that are computed, by name.
+FIGURES, TABLES = (
+    {kind.model_fields["kind"].annotation.__args__[0]: kind for kind in kinds}
+    for kinds in (
+        (*KINDS, *means.FIGURES, *linear.FIGURES),
+        (*means.TABLES, *linear.TABLES),
+    )
+)
+FigureSettings = Annotated[Union[tuple(FIGURES.values())], Field(discriminator="kind")]  # noqa: UP007
+TableSettings = Annotated[Union[tuple(TABLES.values())], Field(discriminator="kind")]  # noqa: UP007
+
+# Keys of a study of computed tables; all others belong to records, budgets and draws.
+OF_TABLES = {"paper", "seed", "tables", "figures", "note", "length_unit"}
 
 
 def _positive(value):
@@ -43,14 +57,6 @@ def _positive(value):
 
 
 Variance = Annotated[DecimalText, AfterValidator(_positive)]
-
-
-def check_centre(centre, space, key):
-    """Refuse a named centre that a space does not have; whether the centre has a name."""
-    spaces = CENTRES.get(centre) if isinstance(centre, str) else None
-    if spaces and space not in spaces:
-        raise refused(f": {space} has no centre called {centre}: give coordinates", key)
-    return bool(spaces)
 
 
 class CellsSettings(Section):
@@ -189,14 +195,24 @@ class LossesSettings(Section):
 
 
 class StudySettings(Section):
-    """A study: a space, data, a model, a mechanism, budgets, and figures."""
+    """A study: a space, data, a model, a mechanism, budgets, and figures; or tables and figures."""
 
-    manifold: ManifoldSettings
+    paper: Text | None = absent()
+    """Paper that its figures stand beside: the name of its file of claims without `_claims.csv`."""
+    seed: Seed | None = absent()
+    """Another seed than the configuration's."""
+    tables: dict[Name, TableSettings] | None = absent()
+    """Tables that are computed, by the name that claims and figures use, in place of data and
+    draws."""
+    manifold: ManifoldSettings | None = absent()
+    """The space; needed but for a study of tables."""
     model: ModelSettings = Field(default={})
     mechanism: MechanismSettings = Field(default={"name": "kng_as_published"})
     """What draws parameters: a name alone, or a mapping with `options`."""
-    data: DataSettings
-    """The records."""
+    also: list[MechanismSettings] = Field(default=[])
+    """Mechanisms that draw besides, from the same data sets and at the same budgets."""
+    data: DataSettings | None = absent()
+    """The records; needed but for a study of tables."""
     data_radius: Positive | None = None
     """Radius tau_m, or r, of a public ball that holds the data; part of sensitivities and supports.
     """
@@ -225,8 +241,22 @@ class StudySettings(Section):
 
     @model_validator(mode="after")
     def _keys_go_together(self):
+        if self.tables is not None:
+            for key in sorted(self.model_fields_set - OF_TABLES):
+                raise refused(" does not go with tables that are computed: remove it", key)
+            for name, figure in self.figures.items():
+                if not isinstance(figure, PaperFigure):
+                    raise refused(
+                        f": {figure.kind} is of data and draws, and this study has tables: give "
+                        "another kind",
+                        f"figures.{name}.kind",
+                    )
+            return self
+        for key in ("manifold", "data"):
+            if getattr(self, key) is None:
+                raise refused(" is missing: add it, or tables that are computed", key)
         if self.budgets:
-            self._check_mechanism()
+            self._check_mechanisms()
             self._check_curvature()
         self._check_budgets()
         if isinstance(self.data, SimulatedData):
@@ -258,12 +288,27 @@ class StudySettings(Section):
             raise refused(" is missing: add grids of privacy budgets", "budgets")
         if self.budgets and not self.cells:
             raise refused(" is missing: name the budgets of each", "cells")
-        for key in ("mechanism", "draws", "random_walk", "release"):
+        for key in ("mechanism", "also", "draws", "random_walk", "release"):
             if not self.budgets and key in self.model_fields_set and getattr(self, key):
                 raise refused(": without budgets nothing is drawn: remove it, or add budgets", key)
 
-    def _check_mechanism(self):
-        name, k, loss = self.mechanism.name, self.model.covariates, self.model.loss.name
+    def _check_mechanisms(self):
+        names = [each.name for each in (self.mechanism, *self.also)]
+        for index, name in enumerate(names):
+            key = f"also[{index - 1}]"
+            if name in names[:index]:
+                raise refused(f": {name} draws already: remove it", key)
+            budgets = [budget_names(each, self.model.covariates) for each in (names[0], name)]
+            if budgets[0] != budgets[1]:
+                raise refused(
+                    f": {name} has the budgets {', '.join(budgets[1])} and {names[0]} "
+                    f"{', '.join(budgets[0])}: give it a study of its own",
+                    key,
+                )
+            self._check_mechanism(name)
+
+    def _check_mechanism(self, name):
+        k, loss = self.model.covariates, self.model.loss.name
         if loss != "squared_distance":
             raise refused(
                 f": {name} is of least squares, not of {loss}: set it to squared_distance",
@@ -285,9 +330,9 @@ class StudySettings(Section):
                 "model.covariates",
             )
         self._check_public_inputs(name, k)
-        if k == 0:
+        if k == 0 and MECHANISMS[name].has_mean_sensitivity:
             self._check_mean()
-        if name != "kng_as_published" and self.random_walk.cells:
+        if self.mechanism.name != "kng_as_published" and self.random_walk.cells:
             raise refused(
                 ": the random walk draws kng_as_published alone: remove it", "random_walk.cells"
             )

@@ -1,7 +1,6 @@
-"""Figures: one module for each kind, with three names.
+"""Figures: one module for each kind, with ``draw(*tables, params)``.
 
-* ``draw(table, params)`` returns the figure and the numbers that it shows.
-* ``TABLE`` is the table it is drawn from: a table of the study, or a kind of `reproduction.tables`
-  made for this figure alone.
-* ``OF_MECHANISM`` says whether it shows a mechanism, and so carries the note on its data.
+It returns the figure and the numbers that it shows, from the tables that the kind's section in
+`reproduction.configuration` names.  Beside it may stand ``notes(numbers)``, lines below the figure,
+and ``OF_MECHANISM = True``, where the guarantee of the mechanism that is shown is one of them.
 """

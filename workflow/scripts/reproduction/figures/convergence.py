@@ -2,7 +2,6 @@
 
 from reproduction.figures import style
 
-TABLE = "convergence"
 OF_MECHANISM = True
 
 QUANTILES = ["distance_low", "distance_median", "distance_high"]

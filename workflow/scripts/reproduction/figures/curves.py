@@ -4,7 +4,6 @@ import numpy as np
 
 from reproduction.figures import style
 
-TABLE = "curves"
 OF_MECHANISM = True
 
 

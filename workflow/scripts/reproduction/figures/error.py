@@ -7,7 +7,6 @@ import numpy as np
 
 from reproduction.figures import style
 
-TABLE = "errors"
 OF_MECHANISM = True
 
 # The error of the public centre in place of any release.
@@ -164,8 +163,8 @@ def _numbers(table, params):
         table[name] = np.log(table[source])
 
     divided = [f"budget_{name}" for name in params.budgets if f"budget_{name}" in table]
-    cell = ["grid", "group", "cell"]
-    keys = ["manifold", "data", *cell, "n", "noise_variance", "budget", *divided]
+    cell = ["grid", "group", "cell", "sampler"]
+    keys = ["manifold", "data", *cell[:3], "n", "noise_variance", "budget", *divided]
     keys += ["mechanism", "guarantee", "sampler", "support", "seed", "lock"]
     drawn_by = (f"{name}_{key}" for name in (*params.budgets, ALL) for key in SAMPLED_BY)
     values = [

@@ -1,6 +1,5 @@
 """Ratios of published to realised sensitivity, as box plots."""
 
-TABLE = "neighbours"
 OF_MECHANISM = True
 
 

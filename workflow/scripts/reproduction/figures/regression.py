@@ -4,7 +4,6 @@ import numpy as np
 
 from reproduction.figures import style
 
-TABLE = "regression"
 OF_MECHANISM = True
 
 # Panels in a row, and coordinates that are shown.

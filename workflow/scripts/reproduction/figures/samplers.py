@@ -2,7 +2,6 @@
 
 from reproduction.figures import style
 
-TABLE = "diagnostics"
 OF_MECHANISM = True
 
 

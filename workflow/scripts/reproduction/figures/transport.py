@@ -1,8 +1,5 @@
 """A tangent vector carried in parallel along two ways between the same points on the sphere."""
 
-TABLE = "transport"
-OF_MECHANISM = False
-
 
 def draw(numbers, params):
     """Draw the figure; return it and the numbers that it shows."""

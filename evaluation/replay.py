@@ -1,0 +1,171 @@
+"""Record and replay: whole releases of neighbouring tables, from the file to the folder.
+
+What leaves a release may depend on the data through noise alone.  So with the same outputs of the
+noise primitives releases of neighbours are the same: each file, word and status, and their time.
+"""
+
+import os
+import tempfile
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+import script
+from geodp_release.assumptions import ADD_OR_REMOVE, REPLACE
+from geodp_release.replay import Tape, call_findings, output_findings
+from replay_runs import BY_COMMAND, BY_ESTIMATOR, BY_FUNCTION, Runner, few_at_once
+from replay_tables import FRAME, UNCHANGED, Space, may_be_refused, pairs
+
+SPACES = (
+    Space("euclidean", 8, 8, 1, REPLACE, "epsilon", 2),
+    Space("sphere", 2, 3, 1, ADD_OR_REMOVE, "epsilon", 1),
+    Space("spd", 2, 3, 2, REPLACE, "rho", 2),
+    Space("euclidean", 1, 1, 0, ADD_OR_REMOVE, "rho", 0),
+    Space("kendall", 4, 8, 1, REPLACE, "rho", 3),
+    Space("hyperbolic", 2, 3, 1, REPLACE, "epsilon", 0),
+    Space("spd", 3, 9, 1, ADD_OR_REMOVE, "epsilon", 0),
+)
+
+# Spaces and ways to release in them: by the command twice as many pairs as by either of Python.
+# An estimator has covariates, and is given labels here.
+WAYS = [
+    (space, by, share)
+    for space in SPACES
+    for by, share in ((BY_COMMAND, 2), (BY_FUNCTION, 1), (BY_ESTIMATOR, 1))
+    if by != BY_ESTIMATOR or (space.covariates and not space.is_one_each)
+]
+
+KINDS = {
+    "replaced": "rows of one subject are others, or gone",
+    "added": "rows of one subject are there or not",
+    "nobody": "rows without a label",
+    "order": "order of subjects",
+    "format": "how they are written alone",
+}
+
+
+def compared(runner, pair, by, is_whole=False, repeats=20):
+    """A row about one pair: findings, largest share of a budget, ratio of processor times."""
+    run = partial(runner.run, pair, by=by, is_whole=is_whole)
+    first, second = Tape(), Tape()
+    left, seconds = run(0, tape=first)
+    second.recorded = first.calls
+    other, others = run(1, tape=second)
+    are_made = [each["status"] in ("0", "None") for each in (left, other)]
+    if by == BY_COMMAND and any(
+        not is_made and may_be_refused(table, how)
+        for is_made, table, how in zip(are_made, pair.tables, pair.formats, strict=True)
+    ):
+        return {"findings": [], "share": 0.0, "ratio": 1.0, "is_made": False}
+    findings, share = call_findings(first, second, runner.plan.stages if any(are_made) else ())
+    if share and pair.kind in UNCHANGED:
+        findings.append(f"records of nobody, order or form cost {share:g} of a budget")
+    findings += output_findings(left, other)
+    if not any(are_made):
+        findings.append(f"neither was released: {left['status']}")
+    ratios = []
+    while not within_band(seconds, others) and len(ratios) < repeats:
+        # A busy machine slows one of them down; the least of several does not depend on it.
+        spent = [run(index, tape=Tape(recorded=first.calls))[1] for index in (0, 1)]
+        seconds, others = min(seconds, spent[0]), min(others, spent[1])
+        ratios.append(spent[0] / spent[1])
+    # Nor do ratios of runs in turn, where the machine has become slower since the first.
+    if not (within_band(seconds, others) or within_band(np.median(ratios), 1.0)):
+        findings.append(f"processor time differs: {seconds:.4f} and {others:.4f} s")
+    ratio = others / seconds
+    return {"findings": findings, "share": share, "ratio": ratio, "is_made": any(are_made)}
+
+
+def within_band(one, other, band=1.5):
+    return 1.0 / band <= one / other <= band
+
+
+def search(space, by, number, key, mistake=None, whole=None, formats=None):
+    """Rows about pairs of neighbours that Hypothesis makes with a key.
+
+    ``mistake`` is a context in which releases have one: the search ends where it is seen.  The pair
+    of index ``whole`` is written with its page and picture, which take a second.
+    """
+    rows: list = []
+    formats = formats or ([*space.formats, "csv", "csv"] if by == BY_COMMAND else ["csv"])
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=memory) as folder, ExitStack() as stack:
+        runner = Runner(space, Path(folder).resolve())
+        for context in (mistake, few_at_once()):
+            stack.enter_context(context) if context else None
+
+        @seed(key)
+        @settings(
+            max_examples=number,
+            database=None,
+            deadline=None,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(pair=pairs(space, formats))
+        def compare(pair):
+            if mistake and any(row["findings"] and row["is_made"] for row in rows):
+                return
+            name, is_whole = pair.formats[0]["suffix"], by == BY_COMMAND and len(rows) == whole
+            if name == FRAME:
+                name = f"data frame ({pair.formats[0].get('type', 'float')})"
+            row = compared(runner, pair, by, is_whole)
+            row |= {"neighbour": pair.kind, "format": name if by == BY_COMMAND else "arrays"}
+            rows.append(row | {"is_whole": is_whole, "pair": pair if row["findings"] else None})
+
+        compare()
+    return rows
+
+
+def divided(number):
+    """Numbers of pairs of each of `WAYS` that add up to a number."""
+    shares = np.cumsum([0, *(share for *_, share in WAYS)])
+    return np.diff(np.rint(number * shares / shares[-1]).astype(int)).tolist()
+
+
+def measure(block, pairs, seed):
+    """A table of what was found in one block of pairs, a row for each way, format and kind."""
+    rows = []
+    for index, ((space, by, _), number) in enumerate(zip(WAYS, divided(pairs), strict=True)):
+        key = int(np.random.SeedSequence([seed, block, index]).generate_state(1)[0])
+        whole = number // 2 if space is SPACES[block % len(SPACES)] else None
+        found = pd.DataFrame(search(space, by, number, key, whole=whole) if number else [])
+        for (kind, name), part in found.groupby(["neighbour", "format"]) if number else ():
+            wrong = part[part["findings"].map(bool)]
+            first = f"{wrong['findings'].iloc[0]} {wrong['pair'].iloc[0]}" if len(wrong) else ""
+            described = {"block": block, "space": space.manifold.name, "by": by, "format": name}
+            rows.append(
+                described
+                | {
+                    "neighbour": kind,
+                    "pairs": len(part),
+                    "whole": part["is_whole"].sum(),
+                    "refused": len(part) - part["is_made"].sum(),
+                    "findings": len(wrong),
+                    "first_finding": first,
+                    "largest_share": part["share"].max(),
+                    "median_ratio": part["ratio"].median(),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def summarise(table):
+    """Of each kind of neighbours pairs, findings, and how far apart they are; no figure."""
+    rows = []
+    for kind, part in [*table.groupby("neighbour"), ("", table)]:
+        row = {"tables differ in": KINDS.get(kind, "all together")}
+        row |= {name: f"{part[name].sum():,}" for name in ("pairs", "refused", "findings")}
+        # Just below one it would be rounded to a budget that is spent.
+        row["largest share of a stage's budget"] = f"{part['largest_share'].max():.5f}"
+        low, high = np.quantile(part["median_ratio"], [0.01, 0.99])
+        rows.append(row | {"times, second to first": f"{low:.2f} to {high:.2f}"})
+    return {"replay": pd.DataFrame(rows)}, None
+
+
+if __name__ == "__main__":
+    script.run(snakemake, measure, summarise)

@@ -1,0 +1,187 @@
+"""Tables and figures of linear and quantile regression, and of geodesics, with few records."""
+
+from importlib import import_module
+from types import SimpleNamespace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+from geodp.manifolds.sphere import Sphere
+from geodp.randomness import random_stream
+from reproduction.claims.conditions import Conditions
+from reproduction.claims.measures import MEASURES
+from reproduction.claims.rows import read_paper
+from reproduction.claims.verdicts import judge
+from reproduction.configuration import linear
+from reproduction.places import CHECKOUT
+from reproduction.tables.geodesics import signed_angles
+
+TABLES, FIGURES = (
+    {kind.model_fields["kind"].annotation.__args__[0]: kind for kind in kinds}
+    for kinds in (linear.TABLES, linear.FIGURES)
+)
+CELLS = [(20, 0.001, 1.0), (20, 0.001, 0.5), (20, 0.0001, 1.0), (50, 0.001, 1.0)]
+GEODESICS = {
+    **{"kind": "geodesics", "data_sets": 3, "pairs": 30, "shooting_vector_length": 0.6283},
+    "cells": [dict(zip(("n", "noise_variance", "budget"), cell, strict=True)) for cell in CELLS],
+    **{"rows": "data_sets", "footpoints": 6, "shooting_vectors": 4},
+}
+SIZES = {"budget": 1.0, "replicates": 4}
+LOSSES = {"kind": "quantile_losses", "tau": [0.25, 0.5, 0.9], "n": 20, "budget": 1.0}
+STUDIES = {
+    "kng_linear": {
+        "errors": {"kind": "linear_errors", "n": [100, 1000, 100_000, 1_000_000], **SIZES},
+        "bounds": {"kind": "errors_by_size", "column": "distance"},
+    },
+    "kng_quantile": {
+        "errors": {"kind": "quantile_errors", "n": [10, 1000, 3000], **SIZES},
+        "bounds": {"kind": "errors_by_size", "column": "distance"},
+    },
+    "kng_location": {
+        "errors": {"kind": "location_errors", "n": [10, 100, 200], **SIZES},
+        "bounds": {"kind": "errors_by_size", "column": "noise"},
+        "losses": LOSSES,
+    },
+    "geodesic_vs_notebook": {
+        "errors": GEODESICS,
+        **{rows: GEODESICS | {"rows": rows} for rows in ("draws", "records", "neighbours")},
+    },
+}
+
+
+def tabulated(study, settings, threads=1, **reads):
+    """A table, of settings that are checked."""
+    settings = TABLES[settings["kind"]].model_validate(settings).model_dump()
+    params = SimpleNamespace(study=study, seed=1, settings=settings)
+    job = SimpleNamespace(params=params, input=SimpleNamespace(**reads), threads=threads)
+    return import_module(f"reproduction.tables.{settings['kind']}").tabulate(job)
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    """All tables by study and name, each written and read."""
+    found, folder = {}, tmp_path_factory.mktemp("tables")
+    for study, sections in STUDIES.items():
+        for name, settings in sections.items():
+            reads = getattr(TABLES[settings["kind"]], "reads", ())
+            paths = {read: folder / f"{study}_{read}.csv" for read in (*reads, name)}
+            tabulated(study, settings, **paths).to_csv(paths[name], index=False)
+            found[study, name] = pd.read_csv(paths[name])
+    return found
+
+
+def test_errors_have_a_row_a_cell_and_data_set(tables):
+    rows = {"kng_linear": 5 * 4 * 4, "kng_quantile": 5 * 3 * 4, "kng_location": 3 * 3 * 4}
+    for study, number in (rows | {"geodesic_vs_notebook": 4 * 3}).items():
+        table = tables[study, "errors"]
+        assert len(table) == number
+        assert not table.duplicated(["group", "cell", "data_set"]).any()
+    for study in ("kng_linear", "kng_quantile"):
+        table = tables[study, "errors"]
+        alone = table["mechanism"] == "non_private"
+        assert ((table["log_over_non_private"] == 0.0) == alone).all()
+        assert ((table["guarantee"] == "none") == alone).all()
+        # Private estimates come nearer to the others as n grows.
+        noise = table[table["mechanism"] == "kng"].groupby("n")["noise"].mean()
+        assert noise.is_monotonic_decreasing
+
+
+@pytest.mark.parametrize("paper", ["reimherr_awan", "kulkarni_soto_first_version"])
+def test_claims_are_judged(paper, tables):
+    file = CHECKOUT / "resources" / "published" / f"{paper}_claims.csv"
+    read = read_paper(paper, file, file.name)
+    found = judge([read], tables, lambda claim: random_stream(1, claim), replicates=50)
+    # Some are about more records than a test has.
+    large = [each.claim for each in read.claims if each.needs or "1000000" in each.where.text]
+    verdicts = found.set_index("claim")["verdict"].drop(large, errors="ignore")
+    assert len(verdicts) > 15
+    assert list(verdicts.index[verdicts == ""]) == []
+
+
+@pytest.mark.parametrize("kind", FIGURES)
+def test_figures_show_their_tables(kind, tables):
+    study = kind if kind in STUDIES else "geodesic_vs_notebook"
+    # Scripts read variances as text.
+    text = {"noise_variance": str}
+    read = [tables[study, name] for name in FIGURES[kind].tables]
+    read = [each.astype(text) if "noise_variance" in each else each for each in read]
+    figure, numbers = import_module(f"reproduction.figures.{kind}").draw(*read, None)
+    plt.close(figure)
+    if kind != "notebook_sizes":
+        pd.testing.assert_frame_equal(numbers, read[0])
+        return
+    # Of the first cell's noise and budget.
+    errors = tables[study, "errors"].query("noise_variance == 0.001 and budget == 2")
+    expected = errors.groupby("n")["error_mean"].mean()
+    pd.testing.assert_series_equal(numbers.set_index("n")["error_mean"], expected)
+
+
+@pytest.mark.parametrize("study", ["kng_linear", "kng_quantile", "geodesic_vs_notebook"])
+def test_results_depend_on_no_number_of_processes(study):
+    settings = STUDIES[study]["errors"]
+    small = {"cells": settings["cells"][:2]} if "cells" in settings else {"n": [20, 30]}
+    one, two = (tabulated(study, settings | small, threads) for threads in (1, 2))
+    pd.testing.assert_frame_equal(one, two)
+
+
+def test_draws_and_records_are_those_of_the_first_data_set(tables):
+    draws, records, errors = (
+        tables["geodesic_vs_notebook", name] for name in ("draws", "records", "errors")
+    )
+    first = errors.query("n == 20 and noise_variance == 0.001 and budget == 2").iloc[0]
+    for name, column in {"footpoint": "distance", "error": "absolute_error"}.items():
+        assert first[f"{name}_mean"] == pytest.approx(draws[column].mean())
+        assert first[f"{name}_deviation"] == pytest.approx(draws[column].std())
+    # Records beside the places of the fit next to their covariates.
+    points = records.filter(regex="^coordinate_").to_numpy()
+    fitted = points[20:][np.round(np.linspace(0, 60, 20)).astype(int)]
+    away = np.linalg.norm(points[:20] - fitted, axis=1)
+    assert np.mean(away) == pytest.approx(draws["non_private_absolute_error"].iloc[0], rel=0.05)
+
+
+def test_signed_angles_turn_with_the_shooting_vector():
+    manifold = Sphere(2)
+    fit = {"footpoint": np.array([[0.0, 0.0, 1.0]]), "shooting_vector": np.array([[0.5, 0.0, 0.0]])}
+    turned = [np.radians(angle) for angle in (0.0, 90.0, -30.0, 170.0)]
+    vectors = np.array([[[0.2 * np.cos(a), 0.2 * np.sin(a), 0.0] for a in turned]])[None]
+    found = signed_angles(manifold, fit, fit["footpoint"][:, None], vectors)
+    np.testing.assert_allclose(found, [[[0.0, 90.0, -30.0, 170.0]]], atol=1e-12)
+    # Elsewhere the fitted vector is carried there.
+    footpoint = np.array([[[np.sin(0.3), 0.0, np.cos(0.3)]]])
+    carried = np.array([[[[0.5 * np.cos(0.3), 0.0, -0.5 * np.sin(0.3)]]]])
+    np.testing.assert_allclose(signed_angles(manifold, fit, footpoint, carried), 0.0, atol=1e-12)
+
+
+def test_the_published_sensitivity_of_quantiles_is_too_small_above_the_median(tables):
+    losses = tables["kng_location", "losses"].set_index("mechanism")
+    # By hand: every log density moves by the budget over twice the sensitivity, and so does the
+    # integral, in the other direction.
+    published, proved = (losses.loc[f"private_quantile{end}"] for end in ("", "_proved"))
+    expected = 1.0 / (2.0 * (1.0 - published["tau"]))
+    np.testing.assert_allclose(published["loss_over_stated"], expected, rtol=1e-6)
+    np.testing.assert_allclose(proved["loss_over_stated"], 1.0, rtol=1e-6)
+    assert list(published["guarantee"]) == ["proved", "proved", "stated but false"]
+    assert set(proved["guarantee"]) == {"proved"}
+
+
+def test_standard_errors_of_logarithms(tmp_path):
+    values = np.random.default_rng(15).gamma(20.0, size=4000)
+    common = {"mechanism": "kng", "guarantee": "proved", "budget": 1.0, "n": 10}
+    pd.DataFrame({**common, "distance": values}).to_csv(tmp_path / "errors.csv")
+    settings = STUDIES["kng_linear"]["bounds"]
+    found = tabulated("kng_linear", settings, errors=tmp_path / "errors.csv").iloc[0]
+    assert (found["estimate"], found["data_sets"]) == ("kng", 4000)
+    expected = 1.0 / np.sqrt(20.0 * 4000)
+    np.testing.assert_allclose(found["standard_error_log"], expected, rtol=0.1)
+    np.testing.assert_allclose(found["standard_error_log10"], expected / np.log(10.0), rtol=0.1)
+
+
+def test_share_of_data_sets_that_meet_a_condition():
+    table = pd.DataFrame({"width": [0.1, 0.2, 0.3, 0.4]})
+    claim = SimpleNamespace(against_where=Conditions.parse("width <= 0.3"))
+    rng = np.random.default_rng(15)
+    found = MEASURES["share_meeting"].compute(claim, table, rng, 500)
+    assert (found.replicates[0], found.says[:6]) == (0.75, "3 of 4")
+    assert abs(np.mean(found.replicates[1:]) - 0.75) < 0.1

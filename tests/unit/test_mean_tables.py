@@ -1,0 +1,247 @@
+"""Tables and figures of private means: made from few records, judged and drawn."""
+
+from importlib import import_module
+from types import SimpleNamespace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+from geodp import DataError, GeodesicModel
+from geodp.manifolds.registry import make_manifold
+from geodp.means import walks
+from geodp.means.problem import fitted
+from geodp.means.samples import in_ball
+from geodp.mechanisms.base import PROVED
+from geodp.mechanisms.registry import mechanism_class, named_in
+from geodp.randomness import random_stream
+from reproduction.claims.rows import read_paper
+from reproduction.claims.verdicts import judge
+from reproduction.configuration import means
+from reproduction.papers import PAPERS
+from reproduction.places import CHECKOUT
+from reproduction.tables.means_of_neighbours import iterations
+
+# One worker makes the tables.
+pytestmark = pytest.mark.xdist_group("mean_tables")
+
+RATS = str(CHECKOUT / "resources" / "vilmann_rats.csv")
+SPD, SPHERE = make_manifold("spd", 2), make_manifold("sphere", 2)
+SECTIONS, FIGURES = (
+    {kind.model_fields["kind"].annotation.__args__[0]: kind for kind in kinds}
+    for kinds in (means.TABLES, means.FIGURES)
+)
+
+ON_SPD = {"space": "SPD(2)", "manifold": {"name": "spd", "size": 2}, "radius": 1.5}
+ON_SPHERE = {"space": "S^2", "manifold": {"name": "sphere", "size": 2}, "radius": np.pi / 8}
+EVERYWHERE = ("laplace", "laplace_general", "ambient_laplace", "kng", "tangent_laplace")
+MECHANISMS = {
+    "means_spd2": (*EVERYWHERE, "tangent_gaussian", "wrapped_laplace", "private_steps"),
+    "means_s2": (*EVERYWHERE, "laplace_as_published"),
+}
+
+
+def made(kind, path=None, study="mine", **given):
+    """A table by its section, of a file or of none."""
+    settings = SECTIONS[kind].model_validate({"kind": kind, **given}).model_dump()
+    job = SimpleNamespace(
+        params=SimpleNamespace(study=study, settings=settings, seed=20211206),
+        input=SimpleNamespace(table=path or []),
+        wildcards=SimpleNamespace(table="estimates"),
+    )
+    return import_module(f"reproduction.tables.{kind}").tabulate(job)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(14)
+
+
+@pytest.fixture(scope="module")
+def tables():
+    """Tables by study and name."""
+    found, sizes = {}, [20, 25, 30, 40, 400]
+    for study, space in (("means_spd2", ON_SPD), ("means_s2", ON_SPHERE)):
+        names = MECHANISMS[study]
+        draws = dict.fromkeys(names, 1) | {"ambient_laplace": 40, "kng": 4}
+        given = space | {"budget": 1.0}
+        shape = {key: space[key] for key in ("space", "manifold")}
+        lengths = {"chains": 4, "burn_in": 20, "jump": 5, "draws": 2}
+        some = {"n": 3, "draws": 8000, "walks": 4000, "steps": 100}
+        if study == "means_spd2":
+            some = {"n": 25, "draws": 1000, "walks": 1000, "steps": 20}
+        found |= {
+            (study, "errors"): made(
+                "private_means", n=sizes, replicates=6, mechanisms=draws, **given
+            ),
+            (study, "neighbours"): made("means_of_neighbours", n=[20, 30], pairs=3, **space),
+            (study, "losses"): made("mean_losses", n=[25], **given),
+            (study, "testers"): made("mean_testers", mechanisms=list(names[:4]), **some, **given),
+            (study, "walks"): made("mean_walks", scales=[0.05, 0.5], **lengths, **shape),
+            (study, "medians"): made(
+                "mean_medians", n=20, replicates=3, outliers=[0.0, 0.4], **given
+            ),
+        }
+    found["means_s2", "bounds"] = made(
+        "sensitivity_bounds", manifold=ON_SPHERE["manifold"], radii=39
+    )
+    for study, data in (("means_rats", {}), ("means_outlines", {"stand_in": {"n": 30}})):
+        found[study, "errors"] = made(
+            "mean_shapes",
+            RATS if study == "means_rats" else None,
+            space=study.removeprefix("means_"),
+            manifold={"name": "kendall", "size": 8},
+            budget=1.0,
+            draws=8,
+            data={"source": "table", "path": RATS, "subject": "rat"} | data,
+        )
+    return found
+
+
+def test_errors_are_of_each_mechanism_size_and_data_set(tables):
+    for study, names in MECHANISMS.items():
+        table = tables[study, "errors"]
+        assert len(table) == len(names) * 5 * 6
+        assert np.all(np.isfinite(table["distance"]) & (table["distance"] > 0.0))
+        assert table["bias"].notna().equals(table["mechanism"].str.startswith("tangent"))
+    ambient = tables["means_spd2", "errors"].query("mechanism == 'ambient_laplace' and n <= 40")
+    # About a quarter, and a share of draws.
+    assert 0.1 < ambient["outside"].mean() < 0.4
+
+
+def test_bounds_from_draws_keep_below_the_losses_that_are_known(tables):
+    table = tables["means_s2", "testers"].set_index("mechanism")
+    assert np.all(table["bound"] <= table["known_loss"].fillna(1.0))
+    # Draws far from one of the means are next to impossible from the other.
+    assert table.loc[walks.FIXED_AXIS, "bound"].max() > 1.0
+    assert table.loc["kng", "bound"].max() > 0.4
+    losses = table.loc[[walks.CORRECT, "ambient_laplace", "kng"], "known_loss"]
+    assert set(losses.round(2)) == {1.0, 1.04, 0.96}
+
+
+def test_the_support_of_the_gradient_mechanism_makes_its_loss(tables):
+    losses = tables["means_s2", "losses"].set_index("mechanism").loc["kng"]
+    expected = {"twice the ball": 0.85, "the ball": 1.22, "anywhere": 5.87}
+    assert dict(zip(losses["support"], losses["loss"].round(2), strict=True)) == expected
+
+
+@pytest.mark.parametrize(("paper", "sentences"), [("reimherr_bharath_soto", 8), ("soto", 4)])
+def test_claims_are_judged_of_these_tables(paper, sentences, tables):
+    file = CHECKOUT / "resources" / "published" / f"{paper}_claims.csv"
+    read = read_paper(PAPERS[paper].name, file, file.name)
+    found = judge([read], tables, lambda claim: random_stream(1, claim), replicates=50)
+    # Small settings lack sizes that some need.
+    few = [claim.claim for claim in read.claims if claim.needs]
+    found = found.set_index("claim")["verdict"].drop(few)
+    assert found.index.str.partition(".").get_level_values(0).nunique() == sentences
+    assert (found != "").all()
+
+
+@pytest.mark.parametrize("kind", FIGURES)
+def test_figures_show_their_tables(kind, tables):
+    section = FIGURES[kind]
+    parts = [[made for key, made in tables.items() if key[1] == name] for name in section.tables]
+    if kind == "mean_shapes":
+        parts = [[tables[f"means_{name}", "errors"] for name in ("rats", "outlines")]]
+    elif "errors" in section.tables:
+        parts[0] = parts[0][:2]
+    given = {"kind": kind} | ({"radius": 0.4} if kind == "sensitivities" else {})
+    chosen = section.model_validate(given).model_dump()
+    module = import_module(f"reproduction.figures.{kind}")
+    joined = (pd.concat(part, ignore_index=True) for part in parts)
+    figure, numbers = module.draw(*joined, SimpleNamespace(figure=chosen))
+    lines = list(module.notes(numbers)) if hasattr(module, "notes") else []
+    assert all(lines)
+    assert len(figure.axes) == {"sensitivities": 1, "laplace_means": 4, "mean_shapes": 8}.get(
+        kind, 2
+    )
+    assert all(panel.lines for panel in figure.axes)
+    if kind == "laplace_means":
+        assert len(numbers) == 5 * sum(map(len, MECHANISMS.values()))
+        assert "Not kept: Laplace in the ambient space" in lines[1]
+    if kind == "mean_shapes":
+        # The mean and six draws, closed; and the bar of the first panel.
+        assert [len(panel.lines) for panel in figure.axes] == [8, 7, 7, 7] * 2
+        assert lines[-1] == "The outlines are simulated."
+    plt.close(figure)
+
+
+def test_shapes_of_a_file_take_the_place_of_simulated_ones(tables):
+    observed, simulated = (tables[f"means_{name}", "errors"] for name in ("rats", "outlines"))
+    # A rat is measured at several ages.
+    assert set(observed["n"]) == {18}
+    assert set(simulated["n"]) == {30}
+    assert not observed["simulated"].any()
+    assert simulated["simulated"].all()
+    manifold = make_manifold("kendall", 8)
+    landmarks = [observed[[f"{axis}{k}" for k in range(1, 9)]].to_numpy() for axis in "xy"]
+    shapes = manifold.from_landmarks(landmarks[0] + 1j * landmarks[1])
+    np.testing.assert_allclose(manifold.dist(shapes[0], shapes), observed["distance"], atol=1e-8)
+    assert (observed["distance"] <= 2.0 * observed["radius"])[observed["cell"] == "laplace"].all()
+
+
+OWN = {
+    "manifold": {"name": "spd", "size": 2},
+    "data": {"source": "table", "path": "mine.csv", "subject": "s", "columns": ["a", "b", "c"]},
+    "centre": "identity",
+    "radius": 1.5,
+    "draws": 50,
+}
+
+
+@pytest.mark.parametrize("outside", [False, True])
+def test_a_table_of_ones_own_has_what_its_space_allows(outside, tmp_path, rng):
+    points = in_ball(rng, SPD, 1.5, (40,))
+    points[0] *= 30.0 if outside else 1.0
+    # Two records of each subject count once.
+    rows = [
+        f"s{index},{p[0, 0]:.17g},{p[0, 1]:.17g},{p[1, 1]:.17g}\n" * 2
+        for index, p in enumerate(points)
+    ]
+    path = tmp_path / "mine.csv"
+    path.write_text("".join(["s,a,b,c\n", *rows]))
+    table = made("own_means", str(path), **OWN).set_index("estimate")
+    estimates, draws = table[table["kind"] == "estimate"], table[table["kind"] == "draw"]
+    assert set(estimates["n"]) == {40}
+    refused = set(estimates.index[estimates["refused"].notna()])
+    needing = {name for name in named_in("means") if not mechanism_class(name).anywhere}
+    needing -= {"ambient_laplace", "laplace_as_published", "laplace_general"}
+    assert refused == (needing if outside else {"landmarkwise_laplace"})
+    assert estimates["guarantee"].isna()[list(refused)].all()
+    assert "ambient_laplace" not in estimates.index
+    if outside:
+        assert "record 1 of data set 1 is not within" in estimates.loc["kng", "refused"]
+    mean = GeodesicModel(SPD, 0).fit(None, points).footpoint
+    names = [f"coordinate_{k}" for k in range(1, 5)]
+    assert np.allclose(estimates.loc["mean", names].to_numpy(float).reshape(2, 2), mean)
+    away = SPD.dist(mean, draws.loc["tangent_laplace", names].to_numpy(float).reshape(-1, 2, 2))
+    assert estimates.loc["tangent_laplace", "distance"] == pytest.approx(np.mean(away))
+    assert estimates.loc["tangent_laplace", "guarantee"] == PROVED
+
+
+@pytest.mark.parametrize(
+    ("changes", "rows", "said"),
+    [
+        ({"columns": ["a", "b", "c", "a"]}, "s1,1,0,1\n", r"\.data\.columns"),
+        ({}, "s1,1,0,1\ns1,2,0,1\n" * 2, r"at least 3 subjects and there are 1: .*data\.subject"),
+    ],
+)
+def test_a_table_of_ones_own_is_named_in_errors(changes, rows, said, tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("s,a,b,c\n" + rows)
+    with pytest.raises(DataError, match=rf"{said}") as raised:
+        made("own_means", str(path), **OWN | {"data": OWN["data"] | changes})
+    assert "configuration key studies.mine.tables.estimates" in str(raised.value)
+
+
+@pytest.mark.parametrize("manifold", [SPD, SPHERE])
+def test_the_algorithm_for_the_mean_counts_its_steps(manifold, rng):
+    points = in_ball(rng, manifold, 0.4, (20, 30))
+    model, mean = GeodesicModel(manifold, 0), fitted(manifold, None, None, points).mean
+    alike = np.broadcast_to(points[:, :1], points.shape)
+    assert not np.any(iterations(model, alike))
+    # A step of a half halves the distance to the mean, about, from the first record's.
+    away = manifold.dist(points[:, 0], mean)
+    assert np.all(np.abs(iterations(model, points) - np.log2(away / 1e-5)) < 3)
+    assert np.all(iterations(model, points, most=4) == 4)

@@ -1,1 +1,0 @@
-"""Private Frechet means: errors, neighbours, realised losses, figures."""

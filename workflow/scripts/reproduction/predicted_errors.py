@@ -1,0 +1,133 @@
+"""Predicted errors of a private release over numbers of subjects and budgets, and their figure."""
+
+from itertools import product
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+
+from geodp_release.accounting import PrivacyBudget
+from geodp_release.assumptions import Assumptions
+from geodp_release.planning import SEED, plan_release, simulated
+from geodp_release.simulation import EVENLY
+from reproduction.figures.files import annotate
+from reproduction.figures.style import new_figure, plot_markers
+from reproduction.manifolds import study_manifold
+
+MARKERS = "osD^vP*X<>"
+
+
+def predicted(plan, threads=1):
+    """Two tables and a figure of the key ``plan`` of a configuration.
+
+    The first has a row for each number of subjects and budget; the second the subjects or budget
+    needed for the wanted error, and no rows where none is wanted.
+    """
+    manifold = study_manifold(plan["manifold"])
+    public = {**plan["support"], "residual_scale": plan["residual_scale"]}
+    assumed = {"manifold": manifold.name, "dim": manifold.dim, **public}
+    # A plan depends on the dimension of the space, not on the place.
+    centre = manifold.random_point(np.random.default_rng(SEED))
+    cells = list(product(sorted(plan["n"]), sorted(plan["budgets"])))
+    common = {"covariate_range": (0.0, 1.0), "covariate_spread": EVENLY, **public}
+    found = Parallel(threads)(
+        delayed(plan_release)(
+            Assumptions(manifold, centre, **common, subjects=number), PrivacyBudget(str(budget))
+        )
+        for number, budget in cells
+    )
+    table = pd.DataFrame(
+        assumed | {"n": number, "budget": budget} | _row(each)
+        for (number, budget), each in zip(cells, found, strict=True)
+    )
+    wanted = plan["wanted"]
+    needed = pd.DataFrame(
+        [] if wanted is None else list(_needs(table, wanted)),
+        columns=["budget", "n", "found", "needed"],
+    )
+    for place, (name, value) in enumerate({"wanted_curve_error": wanted, **assumed}.items()):
+        needed.insert(place, name, value)
+    return table, needed, draw(table, wanted)
+
+
+def _row(release):
+    """Errors of a release by its plan, those of its blocks in the plan's own simulation."""
+    found = simulated(release)
+    squares = np.sum(found.errors**2, axis=-1) + found.estimate_squares
+    footpoint, shooting_vector = np.sqrt(np.average(squares, axis=0, weights=found.weight)).tolist()
+    return {
+        "stages": max(map(len, release.paths)),
+        "footpoint_error": footpoint,
+        "shooting_vector_error": shooting_vector,
+        "curve_error": release.error,
+        "curve_error_without_privacy": release.error_without_privacy,
+        "curve_error_without_data": release.error_without_data,
+        "is_noise": release.is_noise,
+    }
+
+
+def _needs(table, wanted):
+    """Rows of the subjects that each budget needs, and of the budget that each number needs."""
+    for given, key in (("budget", "n"), ("n", "budget")):
+        for value, part in table.groupby(given):
+            found, how = _first_within(part, key, wanted)
+            # Of a whole number no more than rounding is cut off.
+            found = np.ceil(found * (1.0 - 1e-9)) if key == "n" else found
+            yield {given: value, key: found, "found": key, "needed": how}
+
+
+def _first_within(part, key, wanted):
+    """Where the error comes down to the one wanted, and how that is beside what is needed."""
+    errors = part["curve_error"].cummin().to_numpy()
+    values = part[key].to_numpy()
+    if errors[-1] > wanted:
+        return values[-1], "more than"
+    if errors[0] <= wanted:
+        return values[0], "at most"
+    # Between the cells that there are.
+    found = np.exp(np.interp(-np.log(wanted), -np.log(errors), np.log(values)))
+    return found, "about"
+
+
+def draw(table, wanted):
+    """Figure of a plan's table: error against subjects, a curve a budget; an error to mark."""
+    figure, [[panel]] = new_figure(1, 1, width=5.6, height=3.6)
+    budgets = sorted(table["budget"].unique())
+    # Larger budgets are darker; markers differ as well.
+    colours = mpl.colormaps["cividis_r"]
+    for index, budget in enumerate(budgets):
+        part = table[table["budget"] == budget]
+        colour = colours(0.15 + 0.85 * index / max(1, len(budgets) - 1))
+        marker = MARKERS[index % len(MARKERS)]
+        panel.plot(part["n"], part["curve_error"], color=colour, zorder=3)
+        plot_markers(panel, part["n"], part["curve_error"], part["is_noise"], colour, marker)
+        # One handle that shows line and marker together.
+        panel.plot([], [], color=colour, marker=marker, label=f"{budget:g}")
+    part = table.drop_duplicates("n")
+    dotted = {"color": "0.2", "linestyle": ":", "label": "no privacy"}
+    panel.plot(part["n"], part["curve_error_without_privacy"], **dotted)
+    first = table.iloc[0]
+    levels = [
+        (first["curve_error_without_data"], "-", "the geodesic that stays at the centre"),
+        *([(wanted, "-.", "wanted")] if wanted is not None else []),
+    ]
+    above = {"textcoords": "offset points", "xytext": (0, 3), "ha": "right"}
+    for level, style, words in levels:
+        panel.axhline(level, color="0.6", linewidth=0.8, linestyle=style)
+        panel.annotate(words, (table["n"].max(), level), **above, fontsize=7, color="0.35")
+    panel.set(xscale="log", yscale="log", xlabel="number of subjects $n$")
+    panel.set_ylabel("predicted error of the geodesic\n(root mean square, unit of length)")
+    handles = panel.get_legend_handles_labels()
+    figure.legend(*handles, loc="outside right upper", title=r"budget $\epsilon$", fontsize=8)
+    annotate(
+        figure,
+        [
+            f"{first['manifold']}, footpoint within {first['footpoint_radius']:.3g}, shooting "
+            f"vector within {first['shooting_vector_length']:.3g}, residuals of "
+            f"{first['residual_scale']:.3g} in each direction (assumed).",
+            "Hollow: noise, a release would say next to nothing of the data.",
+            "No data were looked at.",
+        ],
+    )
+    return figure
