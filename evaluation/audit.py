@@ -15,10 +15,10 @@ import pandas as pd
 from matplotlib.ticker import NullFormatter
 
 import script
-from geodp import Assumptions, GeodesicModel, PrivacyBudget, ReleasePlan, simulate_geodesic_data
+from geodp import Assumptions, PrivacyBudget, ReleasePlan
 from geodp.audit import published
 from geodp.audit.attack import as_columns, features
-from geodp.audit.search import Pair, RecordDomain, worst_neighbour
+from geodp.audit.search import Pair, worst_neighbour
 from geodp.audit.testers import bounds
 from geodp.manifolds.registry import make_manifold
 from geodp.randomness import random_stream
@@ -52,7 +52,8 @@ def losses(seed, n, budgets, candidates, rounds, work, **chosen):
     candidates = max(8, min(candidates, work // n))
     for budget in budgets:
         for variant in published.VARIANTS.values():
-            found = searched(seed, n, budget, variant, candidates, rounds, **chosen)
+            searched = candidates, rounds
+            found = published.worst_published_loss(seed, n, budget, variant, *searched, **chosen)
             yield loss_row(variant.name, n, budget, found)
 
 
@@ -71,29 +72,9 @@ def loss_row(name, n, budget, found):
     return described | {"value": found.loss, "error": found.error}
 
 
-def searched(seed, n, budget, variant, candidates, rounds, **chosen):
-    """`Realised` loss of a `Variant` at the worst neighbours that a search finds."""
-    first, setting, domain = sphere_data(seed, n, **chosen)
-    rng = random_stream(seed, "audit", f"n{n}", f"{budget:g}", variant.name)
-    loss = published.search_loss(variant, setting, budget, first)
-    pair, _ = worst_neighbour(rng, *first, domain, loss, candidates, rounds)
-    return published.pair_loss(rng, variant, setting, budget, pair)
-
-
-def sphere_data(seed, n, ball_radius, geodesic_length, noise_variance, tau):
-    """Covariates (n,) and points (n, 3) about a geodesic, and the ball that is public."""
-    setting = published.SphereSetting(CENTRE, ball_radius, tau)
-    domain = RecordDomain(SPHERE, CENTRE, ball_radius)
-    along = 0.5 * geodesic_length * SPHERE.frame(CENTRE)[0]
-    rng, model = random_stream(seed, "audit", f"n{n}", "data"), GeodesicModel(SPHERE)
-    ends = {"first_point": SPHERE.exp(CENTRE, -along), "last_point": SPHERE.exp(CENTRE, along)}
-    made = simulate_geodesic_data(rng, model, 1, n, noise_variance, **ends)
-    return (made.covariates[0, :, 0], domain.pull_inside(made.points[0])), setting, domain
-
-
 def sensitivities(seed, n, candidates, rounds, work, **chosen):
     """How far a record moves each gradient, as a fraction of its sensitivity."""
-    first, setting, domain = sphere_data(seed, n, **chosen)
+    first, setting, domain = published.records_in_ball(seed, n, **chosen)
     for name in MOVED:
         change = published.search_change(published.VARIANTS[name], setting, first)
         rng = random_stream(seed, "audit", "sensitivity", name)

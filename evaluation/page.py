@@ -9,7 +9,9 @@ def written(text, made):
     for block in re.findall(r"<!-- \w+ -->\n.*?<!-- end -->", made, flags=re.DOTALL):
         mark = block.partition("\n")[0]
         if mark not in text:
-            raise SystemExit(f"Error: docs/evaluation.md has no mark {mark}: add it, and <!-- end --> below")
+            raise SystemExit(
+                f"Error: docs/evaluation.md has no mark {mark}: add it, and <!-- end --> below"
+            )
         text = re.sub(f"{mark}.*?<!-- end -->", lambda _, block=block: block, text, flags=re.DOTALL)
     return text
 

@@ -5,6 +5,7 @@ nothing may be as it is, and something with its mistake.
 """
 
 import inspect
+import io
 import os
 import sys
 import tempfile
@@ -145,12 +146,17 @@ plant(FRAMES, cells._ValueTable, "_number_of", [""], ("euclidean", 8))(
 )
 
 
-edit(
-    *("a line for a row", cells.TextTable, "lines", "self._marked(text)"),
-    # Quotes are gone with what they hold together.
-    "(re.sub('\"', '', each) for each in io.StringIO(text.read() + END, newline=None))",
-    formats=["csv"],
-)
+@plant("a line for a row", cells.TextTable, "lines", ["csv"])
+def lines_for_rows(was, table):
+    """So that a quoted line break makes several records."""
+    with table._opened("") as text:
+        text.read(table._start)
+        for number, line in enumerate(io.StringIO(text.read(), newline=None), start=1):
+            if line.strip():
+                found = line.rstrip("\n").split(table.delimiter)[: len(table.names)]
+                yield number, number, [cell.strip('"') for cell in found]
+
+
 edit(
     *("labels of .nts that shift", NtsFile, "_split", "len(found) != number", "False"),
     formats=["nts"],
@@ -486,7 +492,7 @@ def summarise(table):
     """The mistakes, each with what showed it; no figure."""
     # What differs, and not how.
     by = table["finding"].str.replace(r" differs: .*", " differs", regex=True)
-    pairs = [f"{each:.0f}" if each > 0 else "scenario" for each in table["pairs"]]
+    pairs = [f"{each:.0f}" if each > 0 else "scenario" for each in table["pairs"].astype(float)]
     seen = np.where(table["is_seen"], pairs, "not seen")
     shown = {"mistake": table["mistake"], "seen at pair": seen, "by": by}
     return {"planted": pd.DataFrame(shown)}, None

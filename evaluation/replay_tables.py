@@ -76,7 +76,7 @@ CHOICES = {
         COMMENT: st.sampled_from([COMMENT, "in\ntwo", "in\r\ntwo", 'a "note"', "#"]),
     },
     FRAME: {"type": st.sampled_from(TYPES), LABEL: st.booleans()},
-    **dict.fromkeys(LANDMARKS, {"end": ENDS}),
+    **{name: {"end": ENDS} for name in LANDMARKS},
 }
 
 
@@ -175,6 +175,10 @@ def nearly_singular(size, number=60):
 # --- Neighbours ---
 
 
+# Neighbours of a table, which is released once for all of them.
+NEIGHBOURS = 4
+
+
 @dataclass(frozen=True)
 class Pair:
     """Two tables, how each is written, and what they differ in."""
@@ -214,41 +218,56 @@ def lists_of(each, size):
 
 
 @st.composite
-def neighbours_of_records(draw, space, rows):
-    """Strategy of kind and rows of two tables in which each record is a subject."""
-    number, labels = space.subjects, st.sampled_from(LABELS)
-    changed = "replaced" if space.neighbours == REPLACE else "added"
-    size = number if changed == "replaced" else draw(st.integers(1, number + 1))
-    first = draw(lists_of(rows(labels), size))
-    kind = draw(st.sampled_from([changed, *UNCHANGED[1:]]))
-    second = list(first)
-    if kind == "replaced":
-        second[draw(st.integers(0, size - 1))] = draw(rows(labels))
-    elif kind == "added":
-        second.insert(draw(st.integers(0, size)), draw(rows(labels)))
-    elif kind == "order":
-        second = draw(st.permutations(first))
-    return kind, first, second
+def table_of_records(draw, space, rows):
+    """Strategy of a table in which each record is a subject, and of nothing more."""
+    number = space.subjects
+    size = number if space.neighbours == REPLACE else draw(st.integers(1, number + 1))
+    return draw(lists_of(rows(st.sampled_from(LABELS)), size)), LABELS
 
 
 @st.composite
-def neighbours_of_subjects(draw, space, rows):
-    """Strategy of kind and rows of two tables with several records of a subject, or of nobody."""
-    number, changed = space.subjects, "replaced" if space.neighbours == REPLACE else "added"
+def neighbour_of_records(draw, space, rows, first, known):
+    """Strategy of the kind and the rows of a neighbour of such a table."""
+    changed = "replaced" if space.neighbours == REPLACE else "added"
+    kind, second = draw(st.sampled_from([changed, *UNCHANGED[1:]])), list(first)
+    if kind == "replaced":
+        second[draw(st.integers(0, len(first) - 1))] = draw(rows(st.sampled_from(known)))
+    elif kind == "added" and len(first) > 1 and draw(st.booleans()):
+        second.pop(draw(st.integers(0, len(first) - 1)))
+    elif kind == "added":
+        second.insert(draw(st.integers(0, len(first))), draw(rows(st.sampled_from(known))))
+    elif kind == "order":
+        second = draw(st.permutations(first))
+    return kind, second
+
+
+@st.composite
+def table_of_subjects(draw, space, rows):
+    """Strategy of a table with several records of a subject, or of nobody; and of known labels."""
     known = draw(st.sampled_from([LABELS, LABELS, ALIKE]))
-    people = draw(st.lists(st.sampled_from(known), min_size=1, max_size=number + 1, unique=True))
+    size = space.subjects + 1
+    people = draw(st.lists(st.sampled_from(known), min_size=1, max_size=size, unique=True))
     anyone = st.sampled_from(people) | st.sampled_from((*people, *NOBODY))
-    first = draw(st.lists(rows(anyone), min_size=1, max_size=2 * number))
+    return draw(st.lists(rows(anyone), min_size=1, max_size=2 * space.subjects)), known
+
+
+@st.composite
+def neighbour_of_subjects(draw, space, rows, first, known):
+    """Strategy of the kind and the rows of a neighbour of such a table."""
+    number, changed = space.subjects, "replaced" if space.neighbours == REPLACE else "added"
     kind = draw(st.sampled_from([changed] * 3 + [*UNCHANGED]))
     second, added = list(first), []
     named = [row[LABEL] for row in first if row[LABEL] not in NOBODY]
     if kind == changed:
-        gone = draw(st.sampled_from(named)) if kind == "replaced" and named else None
+        # One comes in the place of another; or one comes, or one goes.
+        goes = bool(named) and (kind == "replaced" or draw(st.booleans()))
+        gone = draw(st.sampled_from(named)) if goes else None
         second = [row for row in first if row[LABEL] != gone]
         others = [each for each in (*known, *LABELS) if each not in named or each == gone]
         own = st.just(draw(st.sampled_from(others)))
         # None of them where a subject goes without another in its place.
-        added = draw(st.lists(rows(own), max_size=3))
+        most = 3 if kind == "replaced" or not goes else 0
+        added = draw(st.lists(rows(own), max_size=most))
     elif kind == "nobody":
         second = [row for row in first if row[LABEL] not in NOBODY]
         added = draw(st.lists(rows(st.sampled_from(NOBODY)), max_size=3))
@@ -258,7 +277,7 @@ def neighbours_of_subjects(draw, space, rows):
         second = list(first) if len(set(named)) > number else second
     for row in added:
         second.insert(draw(st.integers(0, len(second))), row)
-    return kind, first, second
+    return kind, second
 
 
 def reordered(rows, random):
@@ -270,23 +289,30 @@ def reordered(rows, random):
 
 
 @st.composite
-def pairs(draw, space, formats=None):
-    """Strategy of neighbouring tables, by default in all formats of a space."""
+def pairs(draw, space, formats=None, number=NEIGHBOURS):
+    """Strategy of a table with several neighbours, a pair each, by default in all formats."""
     rows = partial(rows_of, space, is_hard=draw(st.sampled_from([False, False, True])))
-    neighbours = neighbours_of_records if space.is_one_each else neighbours_of_subjects
-    kind, *tables = draw(neighbours(space, rows))
+    of, neighbour = (
+        (table_of_records, neighbour_of_records)
+        if space.is_one_each
+        else (table_of_subjects, neighbour_of_subjects)
+    )
+    first, known = draw(of(space, rows))
+    found = [draw(neighbour(space, rows, first, known)) for _ in range(number)]
     names = [LABEL, COMMENT, *space.covariate_columns, *space.point_columns]
     columns = draw(st.permutations(names))
     name = draw(st.sampled_from(formats or space.formats))
-    tables = tables if draw(st.booleans()) else tables[::-1]
     way = st.fixed_dictionaries({"suffix": st.just(name)} | CHOICES.get(name, {}))
-    ways = [draw(way) for _ in tables]
+    tables, ways = [first, *(table for _, table in found)], [draw(way) for _ in range(number + 1)]
     if name == FRAME:
         # The types of columns are public.
-        ways[1] = ways[0]
+        ways = ways[:1] * len(ways)
     if name in LANDMARKS:
         tables = [with_specimens(*each) for each in zip(tables, ways, strict=True)]
-    return Pair(kind, tuple(tables), tuple(ways), columns)
+    return [
+        Pair(kind, (tables[0], table), (ways[0], way), columns)
+        for (kind, _), table, way in zip(found, tables[1:], ways[1:], strict=True)
+    ]
 
 
 def with_specimens(table, how):

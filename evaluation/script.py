@@ -4,9 +4,9 @@ import matplotlib as mpl
 
 mpl.use("Agg")
 
-import matplotlib.pyplot as plt  # noqa: E402
-import numpy as np  # noqa: E402
-import pandas as pd  # noqa: E402
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
 
 STYLE = {
     "savefig.dpi": 200,
@@ -57,7 +57,9 @@ def run(snakemake, measure, summarise=None):
     if "page" in output:
         shown, figure = summarise(table.reset_index(drop=True), **given)
         with open(output.pop("page"), "w", encoding="utf-8") as page:
-            page.writelines(f"<!-- {mark} -->\n{in_words(each)}<!-- end -->\n" for mark, each in shown.items())
+            page.writelines(
+                f"<!-- {mark} -->\n{in_words(each)}<!-- end -->\n" for mark, each in shown.items()
+            )
         for path in output.values():
             figure.savefig(path, metadata={"Date": None} if path.endswith("svg") else None)
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 import yaml
-from datasets import SETTINGS, converted, of_landmarks
 
+from datasets import SETTINGS, converted, of_landmarks
 from geodp.manifolds.hyperbolic import Hyperbolic
 
 KNOWN = yaml.safe_load(SETTINGS.read_text())

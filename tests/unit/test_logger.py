@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
+
 from snakemake_logger_plugin_geodp import LogHandler, duration
 
 

@@ -9,10 +9,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-import recompute_audit
 from few_records import few_records, shipped_settings
 from scipy.stats import linregress
 
+import recompute_audit
 from geodp import Assumptions, Euclidean, ReleasePlan
 from geodp.audit import published
 from geodp.randomness import random_stream

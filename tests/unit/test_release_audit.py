@@ -13,6 +13,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from audit import same_sums
 from geodp import SPD, DataError, Euclidean, ReleasePlan, Sphere
 from geodp.samplers import exact_noise
 from geodp.samplers.integer_choice import ExactChoice, generator_bits
@@ -35,7 +36,7 @@ from geodp_release.stages import (
 )
 from geodp_release.stages import points as points_module
 from geodp_release.subjects import SubjectRecords, subject_records
-from reproduction.measurements.audit import mistakes
+from replay_mistakes import planted
 
 SPHERE = Sphere(2)
 RANGE = (-0.5, 0.5)
@@ -218,7 +219,7 @@ ONE = Fraction(1)
 
 @pytest.fixture(autouse=True)
 def _fast():
-    with mistakes.same_sums():
+    with same_sums():
         yield
 
 
@@ -278,19 +279,19 @@ def test_a_plan_holds_its_budget_and_spending_one_twice_is_found(unit, neighbour
 @pytest.mark.parametrize(
     ("mistake", "kind", "least"),
     [
-        *((mistakes.without_factor_two, kind, 1.1) for kind in ("points", "step")),
+        *(("half the sensitivity", kind, 1.1) for kind in ("points", "step")),
         # The moments' constants are 9/8 and 1, nearly the same.
-        (mistakes.without_factor_two, "moments", 1.08),
-        (mistakes.without_factor_two, "matrix", 1.4),
-        (mistakes.residuals_outside_the_trace, "matrix", 1.4),
-        (mistakes.clipping_after_the_sum, "step", 1.2),
+        ("half the sensitivity", "moments", 1.08),
+        ("half the sensitivity", "matrix", 1.4),
+        ("residuals outside the trace", "matrix", 1.4),
+        ("clipping after the sum", "step", 1.2),
         # A record decides how wide the noise is.
-        (mistakes.tau_from_the_data, "step", np.inf),
+        ("tau from the data", "step", np.inf),
     ],
 )
 def test_mistakes_are_found(mistake, kind, least, unit):
     stage = stage_of(kind, unit, ONE)
-    with mistake(), mistakes.same_sums():
+    with planted(mistake), same_sums():
         assert largest_loss([stage], assumed(), tries=64) >= least * float(stage.budget)
 
 

@@ -37,8 +37,7 @@ from geodp_release.stages import points as points_module
 from geodp_release.stages.moments import TO_CONTRADICT
 from geodp_release.stages.scale import LAST_SHARE, SHARE, SOON_OUTWEIGHED
 from geodp_release.subjects import ONE_EACH, subject_records
-from reproduction.measurements.coverage.data import UNLIKE, Simulated
-from reproduction.measurements.coverage.releases import places_of
+from interval_coverage import UNLIKE, Simulated, places_of
 
 
 def squares_of(found):

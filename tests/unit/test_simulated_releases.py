@@ -26,7 +26,7 @@ from geodp_release.simulation import (
 from geodp_release.stages import MatrixStage, NoisyStep, ScaleStage
 from geodp_release.stages.points import _mean_losses, support_points
 from geodp_release.subjects import ONE_EACH, subject_records
-from reproduction.measurements.coverage.data import UNLIKE
+from interval_coverage import UNLIKE
 
 
 @pytest.mark.parametrize("spreads", [(UNKNOWN,), (UNKNOWN, TWO_GROUPS)])

@@ -255,8 +255,4 @@ def test_a_run_without_claims_makes_no_files_of_them_and_is_done(ran):
         f"results/others/{name}" for name in ran.files("*/figures/*.csv")
     }
     # Other targets make nothing of a study of one's own.
-    assert [
-        words
-        for words in ("companions", "No claim", "Privacy losses")
-        if words in text
-    ] == []
+    assert [words for words in ("companions", "No claim", "Privacy losses") if words in text] == []

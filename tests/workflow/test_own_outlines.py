@@ -52,7 +52,9 @@ def test_whatever_is_of_a_stand_in_says_so(finished):
             assert set(pd.read_csv(path)["data"]) == {"simulated stand-in"}, name
     files = {**finished.files("*.csv"), **finished.files("*.svg")}
     others = {name: path for name, path in files.items() if name.split("/")[0] not in STUDIES}
-    assert [name for name, path in others.items() if says_stand_in(path)] == ["claims/kulkarni_soto.csv"]
+    assert [name for name, path in others.items() if says_stand_in(path)] == [
+        "claims/kulkarni_soto.csv"
+    ]
     ages = []
     for study in STUDIES:
         with np.load(finished.files()[f"{study}/groups/stand_in/data.npz"]) as file:

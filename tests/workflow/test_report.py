@@ -132,7 +132,9 @@ def test_the_answer_is_that_of_the_verdicts(finished):
 
 
 def test_claims_stand_beside_the_figure_they_are_about(finished):
-    found = pd.read_csv(finished.files()["claims/kulkarni_soto.csv"], keep_default_na=False, dtype=str)
+    found = pd.read_csv(
+        finished.files()["claims/kulkarni_soto.csv"], keep_default_na=False, dtype=str
+    )
     beside = text_of(finished).split("figure_9.csv</code>")[1].split("<figure>")[0]
     about = found[(found["figure"] == "9") & (found["study"] == "sphere")]
     assert len(about)
@@ -159,7 +161,6 @@ def test_papers_are_targets_that_make_their_own_figures_alone(checkout):
         assert planned["figure"] == sum(len(study["figures"]) for study in own) > 0
         assert planned["evaluate_claims"] == 1
         assert ("sample" in planned) == (paper == "kulkarni_soto")
-
 
 
 # --- In a browser ---

@@ -19,7 +19,9 @@ def claimed_tables(paper):
 
 def figure_with_table(study, kind):
     """Name of the first table of a kind that is made for a figure alone, if there is one."""
-    names = (f"{name}_{kind}" for name in study.settings["figures"] if study.own_table(name) == kind)
+    names = (
+        f"{name}_{kind}" for name in study.settings["figures"] if study.own_table(name) == kind
+    )
     return next(names, None)
 
 

@@ -67,7 +67,9 @@ PLAN_FILES = {
 
 
 # Studies of records and draws, and those of tables that are computed.
-OF_DRAWS = "|".join(name for name, study in STUDIES.items() if not study.computed) or "no_such_study"
+OF_DRAWS = (
+    "|".join(name for name, study in STUDIES.items() if not study.computed) or "no_such_study"
+)
 OF_TABLES = "|".join(name for name, study in STUDIES.items() if study.computed) or "no_such_study"
 
 
@@ -143,11 +145,7 @@ def study_files():
     """All results of the studies: figures, tables, sensitivities and verdicts."""
     return [
         *(file for study in STUDIES.values() for file in figure_files(study)),
-        *(
-            table_file(study.name, name)
-            for study in STUDIES.values()
-            for name in study.table_names
-        ),
+        *(table_file(study.name, name) for study in STUDIES.values() for name in study.table_names),
         *(
             group_file(study.name, group, "sensitivity.npz")
             for study in STUDIES.values()

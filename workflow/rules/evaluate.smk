@@ -51,10 +51,10 @@ rule table:
     wildcard_constraints:
         study=OF_TABLES,
         table=r"\w+",
-    conda:
-        "../../envs/environment.yaml"
     # The longest are begun first.
     priority: 1
+    conda:
+        "../../envs/environment.yaml"
     threads: share
     params:
         kind=lambda wildcards: STUDIES[wildcards.study].computed[wildcards.table]["kind"],

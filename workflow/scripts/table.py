@@ -11,6 +11,9 @@ with job() as snakemake:
     # What a table for one figure needs stands among the others.
     params = SimpleNamespace(**params | params.pop("needs", {}))
     made_for = SimpleNamespace(
-        params=params, input=snakemake.input, wildcards=snakemake.wildcards, threads=snakemake.threads
+        params=params,
+        input=snakemake.input,
+        wildcards=snakemake.wildcards,
+        threads=snakemake.threads,
     )
     save_table(snakemake.output[0], kind.tabulate(made_for))

@@ -115,7 +115,9 @@ def _expand_tables(name, settings, key):
             _check_file(path, f"{key}.tables.{table}.files[{index}]")
         for read in TABLES[chosen["kind"]].reads:
             if read not in settings["tables"]:
-                raise _refused(f"{key}.tables.{table}: it reads a table {read} of the study: add it")
+                raise _refused(
+                    f"{key}.tables.{table}: it reads a table {read} of the study: add it"
+                )
     return Study(name, settings, None, None, groups={}, cells={}, grids=[], files=files)
 
 

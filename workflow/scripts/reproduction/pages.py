@@ -4,13 +4,11 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from reproduction.measurements.words import cell, limits, number
-
 
 def render_page(template, **values):
     """Fill in a Jinja template, a file whose folder has the templates that it includes.
 
-    Its filters are ``short`` below, and functions of `reproduction.measurements.words`.
+    Its filter is ``short`` below.
     """
     path = Path(template)
     is_html = ".html" in path.suffixes
@@ -21,7 +19,7 @@ def render_page(template, **values):
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"short": short, "cell": cell, "limits": limits, "number": number}
+    environment.filters["short"] = short
     text = environment.get_template(path.name).render(**values)
     return text if is_html else text.rstrip() + "\n"
 

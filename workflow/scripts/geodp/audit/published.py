@@ -11,11 +11,13 @@ import numpy as np
 from scipy.special import logsumexp
 
 from geodp.audit.disc import Disc
-from geodp.audit.search import Pair, climb, log_ratio
+from geodp.audit.search import Pair, RecordDomain, climb, log_ratio, worst_neighbour
+from geodp.data.simulate import simulate_geodesic_data
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.sphere import Sphere
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import Huber, SquaredDistance
+from geodp.randomness import random_stream
 
 SPHERE = Sphere(2)
 PLANE = Euclidean(2)
@@ -293,3 +295,45 @@ def two_point_densities(pair, tau, budget, factor=1.0):
         block="footpoint",
         clip=tau,
     )
+
+
+def records_in_ball(seed, n, ball_radius, geodesic_length, noise_variance, tau):
+    """Simulated records about a geodesic through the middle of a public ball of the sphere S^2.
+
+    Parameters
+    ----------
+    seed, n : int
+        Of the random stream; number of records.
+    ball_radius, geodesic_length : float
+        In radians.
+    noise_variance, tau : float
+        Of each coordinate; where repaired densities clip residuals, in radians.
+
+    Returns
+    -------
+    records : tuple of ndarray
+        Covariates (n,) and points (n, 3) within the ball.
+    setting : SphereSetting
+    domain : RecordDomain
+        Where a neighbour's record may lie.
+    """
+    centre = np.array([0.0, 0.0, 1.0])
+    domain = RecordDomain(SPHERE, centre, ball_radius)
+    along = 0.5 * geodesic_length * SPHERE.frame(centre)[0]
+    rng, model = random_stream(seed, "audit", f"n{n}", "data"), GeodesicModel(SPHERE)
+    ends = {"first_point": SPHERE.exp(centre, -along), "last_point": SPHERE.exp(centre, along)}
+    made = simulate_geodesic_data(rng, model, 1, n, noise_variance, **ends)
+    records = made.covariates[0, :, 0], domain.pull_inside(made.points[0])
+    return records, SphereSetting(centre, ball_radius, tau), domain
+
+
+def worst_published_loss(seed, n, budget, variant, candidates, rounds, **chosen):
+    """`Realised` loss of a `Variant` at the worst neighbours that a search finds.
+
+    ``chosen`` are arguments of `records_in_ball`.
+    """
+    first, setting, domain = records_in_ball(seed, n, **chosen)
+    rng = random_stream(seed, "audit", f"n{n}", f"{budget:g}", variant.name)
+    loss = search_loss(variant, setting, budget, first)
+    pair, _ = worst_neighbour(rng, *first, domain, loss, candidates, rounds)
+    return pair_loss(rng, variant, setting, budget, pair)

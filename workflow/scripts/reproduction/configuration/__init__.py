@@ -5,21 +5,15 @@ from the models: run `python -m reproduction.configuration` in workflow/scripts.
 """
 
 from importlib import import_module
-from pathlib import Path
 
 from geodp.errors import DataError
 
-__all__ = ["MODELS", "ConfigurationError", "load_settings", "settings_model", "validate"]
+__all__ = ["MODELS", "ConfigurationError", "settings_model", "validate"]
 
 
 # Module and Pydantic model of each file under config, by the name of its schema.
 MODELS = {
     "config": "reproduction.configuration.reproduction:ReproductionSettings",
-    "audit": "reproduction.configuration.audit:AuditSettings",
-    "benchmark": "reproduction.configuration.benchmark:BenchmarkSettings",
-    "utility": "reproduction.configuration.utility:UtilitySettings",
-    "means": "reproduction.configuration.means:MeansSettings",
-    "tools": "reproduction.configuration.tools:ToolsSettings",
     "release": "geodp_release.settings:ReleaseSettings",
 }
 
@@ -48,15 +42,3 @@ def validate(given, name="config", files=()):
         raise ConfigurationError(f"{place}configuration {problem}") from None
     # Pydantic would warn of an integer that was given for a number and stays one.
     return checked.model_dump(warnings=False)
-
-
-def load_settings(path):
-    """Read and check the settings of a measurement from its file, such as config/benchmark.yaml."""
-    from geodp.settings.reading import load_keys
-
-    path = Path(path)
-    shown = f"config/{path.name}"
-    try:
-        return validate(load_keys(path, shown), path.stem, [shown])
-    except DataError as problem:
-        raise ConfigurationError(str(problem)) from None

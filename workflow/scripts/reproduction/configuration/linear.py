@@ -161,7 +161,15 @@ class NotebookSizesFigure(PaperFigure):
     kind: Literal["notebook_sizes"]
 
 
-TABLES = (LinearErrors, QuantileErrors, LocationErrors, ErrorsBySize, QuantileLosses, Geodesics, Wine)
+TABLES = (
+    LinearErrors,
+    QuantileErrors,
+    LocationErrors,
+    ErrorsBySize,
+    QuantileLosses,
+    Geodesics,
+    Wine,
+)
 FIGURES = (
     *(LinearFigure, QuantileFigure, LocationFigure),
     *(NotebookFigure, NotebookDataFigure, NotebookSizesFigure, WineFigure),

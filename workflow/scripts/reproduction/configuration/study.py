@@ -24,8 +24,8 @@ from geodp.settings.section import (
     some,
 )
 from geodp.settings.sections import ManifoldSettings
-from reproduction.configuration.data import DataSettings, SimulatedData
 from reproduction.configuration import linear, means
+from reproduction.configuration.data import DataSettings, SimulatedData
 from reproduction.configuration.figures import KINDS, PaperFigure
 from reproduction.configuration.mechanism import BudgetGrid, MechanismSettings, ModelSettings
 from reproduction.configuration.spaces import BallSettings, PublicCentre, check_centre

@@ -23,11 +23,14 @@ def draw(numbers, params):
         for (name, label), curve in zip(LABELS.items(), CURVES, strict=False):
             line = part.loc[part["method"] == name, ["covariate", "line", "low", "high"]]
             plot_band(panel, *line.to_numpy().T, curve, marker="", label=label)
-        axis_x, axis_y = (f"{name} ({UNITS[name]})" if name in UNITS else name for name in (part["unit"].iloc[0], response))
-        panel.set(xlabel=axis_x, ylabel=axis_y)
+        panel.set(xlabel=_with_unit(part["name"].iloc[0]), ylabel=_with_unit(response))
     share_legend(figure, axes[0, 0], 4)
     letter_panels(axes)
     return figure, numbers
+
+
+def _with_unit(name):
+    return f"{name} ({UNITS[name]})" if name in UNITS else name
 
 
 def notes(numbers):
@@ -35,7 +38,7 @@ def notes(numbers):
     number = (numbers["method"] == "record").sum() // numbers["response"].nunique()
     return [
         f"{number} records. Private lines are of the mechanism as published: the first of "
-        f"{numbers['draws'].max():,} draws at a budget of {numbers['budget'].iloc[0]:g}, which does not "
-        "hold; bands: middle 80 % of all draws at each value. The paper states no scale of the "
-        "covariate. Of the tools that it draws besides, errors alone are recorded."
+        f"{numbers['draws'].max():,} draws at a budget of {numbers['budget'].iloc[0]:g}, which "
+        "does not hold; bands: middle 80 % of all draws at each value. The paper states no scale "
+        "of the covariate. Of the tools that it draws besides, errors alone are recorded."
     ]

@@ -2,9 +2,8 @@
 
 import pandas as pd
 
-from geodp.audit.published import VARIANTS, Variant
+from geodp.audit.published import VARIANTS, Variant, worst_published_loss
 from geodp.mechanisms.registry import mechanism_class
-from reproduction.measurements.audit.losses import search_published
 
 # What is searched, footpoints anywhere: with a tau (and a footpoint's shooting vector) that both
 # data sets share, as if they were public; as published; and with a public tau, the diameter of the
@@ -24,19 +23,11 @@ STEPS = {
 def tabulate(job):
     """A row for each step: the largest loss that was found."""
     params, rows = job.params, []
-    settings = params.settings
-    number, budget = settings["n"], settings["budget"]
+    settings = dict(params.settings)
+    number, budget = settings.pop("n"), settings.pop("budget")
     bound = 2.0 * settings["ball_radius"]
     for (step, source), variant in STEPS.items():
-        found, _ = search_published(
-            settings | {"tau": bound},
-            params.seed,
-            number,
-            budget,
-            variant,
-            settings["candidates"],
-            settings["rounds"],
-        )
+        found = worst_published_loss(params.seed, number, budget, variant, tau=bound, **settings)
         row = {"step": step, "tau_from": source, "stated": budget, "realised": found.loss}
         rows.append(row | {"error": found.error})
     mechanism = mechanism_class("kng_as_published")

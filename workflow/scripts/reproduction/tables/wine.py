@@ -31,7 +31,8 @@ ROWS = ("data", "n", "budget", "method", "seed", "draw", "mean_squared_error", "
 
 def tabulate(job):
     """A row a draw; a row a setting of DP-SGD; or a row a line and value of the covariate."""
-    return {"draws": draws, "settings": settings_of_sgd, "lines": lines}[job.params.settings["rows"]](job)
+    made = {"draws": draws, "settings": settings_of_sgd, "lines": lines}
+    return made[job.params.settings["rows"]](job)
 
 
 def records(settings, path, scale):
@@ -101,8 +102,11 @@ def draws(job):
         numbers = [name for name in table if name.isdigit()]
         long = table.melt([*OF_A_CELL, "method", "seed"], numbers, "draw", "mean_squared_error")
         found = pd.concat([found, long.dropna().astype({"draw": int})], ignore_index=True)
-    cells = found.groupby("method")[list(OF_A_CELL)].apply(lambda part: {*map(tuple, part.to_numpy())})
-    if other := [name for name in cells.index if cells[name] != cells[PUBLISHED]]:
+    cells = {
+        method: {*map(tuple, part[list(OF_A_CELL)].to_numpy())}
+        for method, part in found.groupby("method")
+    }
+    if other := [name for name in cells if cells[name] != cells[PUBLISHED]]:
         raise DataError(
             f"lines of {', '.join(other)} are of other data or budgets than those of {PUBLISHED}: "
             "make those below resources/recorded again, as resources/README.md says"
@@ -150,4 +154,4 @@ def lines(job, budget=2.0):
             values = {"covariate": covariate, "line": y[0], "low": low, "high": high}
             values |= {"response": response, "method": method, "draws": len(each)}
             found.append(pd.DataFrame(values))
-    return pd.concat(found, ignore_index=True).assign(budget=budget, unit=settings["covariate"])
+    return pd.concat(found, ignore_index=True).assign(budget=budget, name=settings["covariate"])

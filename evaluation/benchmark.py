@@ -1,0 +1,308 @@
+"""Samplers, fits and means beside geomstats and pyRiemann, and the library alone."""
+
+import os
+import resource
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from functools import partial
+from importlib.util import find_spec
+
+import numpy as np
+import pandas as pd
+
+import script
+from geodp import GeodesicModel, mean, simulate_geodesic_data
+from geodp.data.stand_in import simulate_outlines
+from geodp.manifolds.registry import make_manifold
+from geodp.means.samples import polar_in_ball
+from geodp.mechanisms.base import PublicSettings
+from geodp.mechanisms.kng_as_published import KNGAsPublished
+from geodp.models.blocks import FOOTPOINT
+from geodp.randomness import random_stream
+from geodp.samplers.base import run, trace
+from geodp.samplers.choice import plan
+from geodp.samplers.random_walk import tune
+
+WALK, GEOMSTATS_WALK = "random walk", "random walk with geomstats"
+
+# From about so many records a walk's autocorrelation no longer depends on n, and from so many a
+# step with geomstats takes a time in proportion to n.
+FEW, MANY = 150, 20000
+
+# Energies that differ by less, relatively, are the same; and the gradient that means are asked for,
+# over the root mean squared distance.
+SAME_ENERGY, TOLERANCE = 1e-6, 1e-10
+
+# Each aim: the least ratio, to what others do in a second, or the most of ours; and its rows.
+AIMS = """
+draws, dimension 96, budgets from 1 | ratio > 1000 | walk and dimension == 96 and budget >= 1
+draws, two dimensions | ratio > 100 | walk and dimension == 2
+draws, beside the walk with geomstats | ratio > 500 | what == 'draws' and not walk
+draws, never fewer than of either walk | ratio > 1 | what == 'draws'
+fits beside geomstats' fastest, median | ratio > 50 | what == 'fit'
+fits beside geomstats' fastest, everywhere | ratio > 10 | what == 'fit'
+time of a mean of matrices, over pyRiemann's | share < 0.7 | beside == 'pyRiemann'
+mean of a million points beside geomstats | ratio > 20 | what == 'mean' and n == 1e6
+seconds of a mean of a million points | ours < 0.25 | what == 'mean' and n == 1e6
+seconds of a mean of a thousand | ours < 0.002 | what == 'mean' and n == 1e3 and space == 'S^2'
+gradient left at a mean, over the scatter | ours < 1e-10 | what == 'gradient left'
+seconds of a fit of scattered matrices | ours < 0.4 | what == 'scattered' and space == 'SPD(8)'
+seconds of a fit of scattered matrices | ours < 1 | what == 'scattered' and space == 'SPD(20)'
+seconds of a gradient, a record | ours < 4e-8 | what == 'gradient' and space == 'S^2'
+seconds of a gradient, a record | ours < 4e-7 | what == 'gradient' and space == 'SPD(3)'
+seconds of an import of mean, fit and SPD | ours < 0.15 | what == 'import'
+seconds of geodp plan of the example | ours < 3 | what == 'plan'
+"""
+
+
+def make_data(space, n, seed):
+    """`GeodesicModel`, covariates (1, n) and points (1, n, *point_shape) of a space."""
+    model = GeodesicModel(make_manifold(*space["manifold"]))
+    rng = random_stream(seed, "benchmark", space["name"], f"n{n}", "data")
+    if "simulated" in space:
+        made = simulate_geodesic_data(rng, model, 1, n, **space["simulated"])
+        return model, made.covariates[..., 0], made.points
+    made = simulate_outlines(rng, 1, n)
+    return model, (made.ages - 50.0) / 40.0, model.manifold.from_landmarks(made.outlines)
+
+
+def make_mechanism(space, model, covariates, points):
+    """The published mechanism at its fit, the centre of the ball of footpoints if there is one."""
+    found, public = model.fit(covariates, points), dict(space.get("public", {}))
+    if "footpoint_radius" in public:
+        public["centre"] = found.footpoint
+    return KNGAsPublished.prepare(model, covariates, points, PublicSettings(**public), found)
+
+
+def thinned(mechanism, number):
+    """The mechanism on evenly chosen records, with the scale and the support of all of them."""
+    total = mechanism.points.shape[1]
+    chosen = np.linspace(0, total - 1, min(number, total)).astype(int)
+    data = {"covariates": mechanism.covariates[:, chosen], "points": mechanism.points[:, chosen]}
+    return replace(mechanism, **data, fit=mechanism.model.fit(**data))
+
+
+def clock():
+    """Seconds of the processor, those of processes that were waited for included."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
+def times_of(limit, *functions):
+    """Seconds (rounds, functions) of calls in turn, every other round in reverse.
+
+    After a round that is not timed there are at least three, and as many as a limit allows.
+    """
+    rounds, start = [], 0.0
+    while len(rounds) < 4 or time.perf_counter() - start < limit:
+        spent = np.empty(len(functions))
+        for index in range(len(functions))[:: 1 if len(rounds) % 2 else -1]:
+            before = clock()
+            functions[index]()
+            spent[index] = clock() - before
+        rounds.append(spent)
+        start = start or time.perf_counter()
+    return np.array(rounds[1:])
+
+
+def samplers(seed, space, n, budgets, draws, states, limits):
+    """A row a walk: effective draws per second of the default sampler, and its own."""
+    cells = [(k, b, limits) for k in n for b in budgets if k < max(n) or b != np.median(budgets)]
+    # Once before, to load all that is used.
+    for number, budget, seconds in [(n[0], budgets[0], dict.fromkeys(limits, 0.0)), *cells]:
+        names = seed, "benchmark", space["name"], f"n{number}", f"budget{budget:g}"
+        mechanism = make_mechanism(space, *make_data(space, number, seed))
+        ours = default_rate(names, mechanism, budget, draws, seconds["default"])
+        rates, is_bound = walk_rates(names, mechanism, budget, states, seconds["walk"])
+        for beside, theirs in rates.items() if seconds is limits else ():
+            row = {"what": "draws", "space": space["name"], "n": number, "budget": budget}
+            row |= {"dimension": mechanism.manifold.dim, "beside": beside, "is_bound": is_bound}
+            yield row | {"ours": ours, "theirs": theirs, "ratio": ours / theirs}
+
+
+def default_rate(names, mechanism, budget, draws, limit):
+    """Draws per second, with planning, of the largest number that takes so many seconds."""
+    rate = 0.0
+    for number in draws:
+        if rate and number / rate > limit:
+            break
+        rng, start = random_stream(*names, "default", f"{number} draws"), clock()
+        target = mechanism.footpoint_target(budget)
+        # A total variation that chains can be asked for.
+        planned = plan(rng, target, number, total_variation=0.01)
+        run(rng, planned.sampler, target, number, planned.steps)
+        rate = number / (clock() - start)
+    return rate
+
+
+def walk_rates(names, mechanism, budget, states, limit):
+    """Effective draws per second of both walks, and whether they are bounds from above."""
+    import benchmark_cases as others
+
+    few, many = (thinned(mechanism, number) for number in (FEW, MANY))
+    rng, target = random_stream(*names, "walk"), few.footpoint_target(budget)
+    # In many dimensions few chains, which are longer.
+    chains = max(4, 40 // target.space.dim)
+    steps = states // chains
+    walk, _ = tune(rng, target, chains, steps)
+    traces = trace(rng, walk, target, chains, steps, warm_up=steps)
+    worth, is_bound = autocorrelation_time([values[0] for values in traces.values()])
+    target, n = mechanism.footpoint_target(budget), mechanism.points.shape[1]
+    # Arrays of one step of all chains fit a processor's cache.
+    chains = int(np.clip((1 << 16) // n, 4, 200))
+    own = walk.walk(rng, target, walk.init(rng, target, chains), 10**9, 1)
+    rng = random_stream(*names, "geomstats")
+    theirs = others.walk(rng, many, budget, float(walk.step_scale[0]))
+    step, their_step = np.mean(times_of(limit, own.__next__, theirs.__next__), axis=0)
+    rates = {WALK: chains / step, GEOMSTATS_WALK: min(n, MANY) / n / their_step}
+    return {name: rate / worth for name, rate in rates.items()}, is_bound
+
+
+def autocorrelation_time(traces):
+    """Steps worth a draw by the worst of traces (chains, states), and whether it is too short.
+
+    Where chains have not converged it is taken within each, and knows of nothing slower.
+    """
+    from arviz_stats.base import array_stats as stats
+
+    axes = {"chain_axis": 0, "draw_axis": 1}
+    size = np.min([stats.ess(each, **axes, method="bulk") for each in traces])
+    ratio = np.max([stats.rhat(each, **axes) for each in traces])
+    # Of chains that never moved they are NaN, with which comparisons are false.
+    converged = bool(size > 400 and ratio < 1.01)
+    if not converged:
+        within = [[stats.ess(one[None], **axes, method="mean") for one in each] for each in traces]
+        size = np.nanmin(np.sum(within, axis=1))
+    # No state is worth more than a draw.
+    return max(1.0, traces[0].size / size), not converged
+
+
+def fits(seed, spaces, n, solvers, limit):
+    """A row a solver of geomstats: seconds of our fit, and its own if it has the same energy."""
+    import benchmark_cases as others
+
+    for space, number in [(space, number) for space in spaces for number in n]:
+        model, [x], [y] = make_data(space, number, seed)
+        for name, options in solvers.items():
+            theirs = partial(others.geodesic, model.manifold, x, y, options)
+            times = np.min(times_of(limit, partial(model.fit, x, y), theirs), axis=0)
+            row = {"what": "fit", "space": space["name"], "n": number, "beside": name}
+            row |= dict(zip(("ours", "theirs"), times, strict=True))
+            parameters = model.parameters(*theirs())
+            energy = model.energy_gradient(parameters, x - np.mean(x), y, blocks=()).energy
+            is_same = energy <= (1.0 + SAME_ENERGY) * model.fit(x, y).energy
+            yield row | {"ratio": times[1] / times[0] if is_same else np.nan}
+
+
+def means(seed, sizes, limit):
+    """A row a library: seconds of our mean and its own; and one of the gradient that is left."""
+    import benchmark_cases as others
+
+    for kind, size, n in sizes:
+        model = GeodesicModel(make_manifold(kind, size), 0)
+        space = "S^2" if kind == "sphere" else f"SPD({size})"
+        rng = random_stream(seed, "benchmark", "means", space, f"n{n}")
+        if kind == "sphere":
+            points = polar_in_ball(rng, model.manifold, np.pi / 8, (n,))
+        else:
+            points = rng.standard_normal((n, size, 2 * size))
+            points = points @ np.swapaxes(points, 1, 2) / (2 * size)
+        row, ours = {"space": space, "n": n}, partial(mean, points, model.manifold)
+        found, scale = ours(), np.sqrt(2.0 * model.fit(None, points).energy)
+        left = model.energy_gradient(found.parameters, None, points).gradient[FOOTPOINT]
+        left = model.manifold.norm(found.footpoint, left) / scale
+        yield row | {"what": "gradient left", "ours": float(left)}
+        for name, theirs in others.means(model.manifold, points, TOLERANCE * scale).items():
+            times = times_of(limit, ours, theirs)
+            row |= dict(zip(("ours", "theirs"), np.median(times, axis=0), strict=True))
+            row["ratio"] = np.median(times[:, 1] / times[:, 0])
+            yield row | {"what": "mean", "beside": name}
+
+
+def alone(seed, scattered, gradients, release, limit, chains=16):
+    """Rows of seconds: fits, a gradient a record of many chains at once, and processes."""
+    for space, n in scattered:
+        model, [x], [y] = make_data(space, n, seed)
+        spent = np.median(times_of(limit, partial(model.fit, x, y)))
+        yield {"what": "scattered", "space": space["name"], "n": n, "ours": spent}
+    for space, n in gradients:
+        model, [x], [y] = make_data(space, n, seed)
+        states = model.fit(x, y).parameters
+        states = {name: np.repeat(each[None], chains, axis=0) for name, each in states.items()}
+        spent = np.median(times_of(limit, partial(model.energy_gradient, states, x, y)))
+        row = {"what": "gradient", "space": space["name"], "n": n}
+        yield row | {"ours": spent / (n * chains)}
+    code = "import geodp; geodp.mean, geodp.fit, geodp.SPD"
+    commands = ["-c", ""], ["-c", code], ["-m", "geodp_release.cli", "plan", release]
+    how = {"check": True, "stdout": subprocess.DEVNULL}
+    calls = (partial(subprocess.run, [sys.executable, *each], **how) for each in commands)
+    start, loaded, planned = np.median(times_of(limit, *calls), axis=0)
+    yield from ({"what": "import", "ours": loaded - start}, {"what": "plan", "ours": planned})
+
+
+PARTS = {each.__name__: each for each in (samplers, fits, means, alone)}
+
+
+def measure(part, given, seed):
+    """The table of one part, which begins with a name of `PARTS`."""
+    if not find_spec("geomstats"):
+        command = "./run --with geomstats snakemake -s evaluation/Snakefile benchmark --cores 1"
+        raise SystemExit(f"Error: this environment has no geomstats: use {command}")
+    kind, _, backend = part.partition("_")
+    # Before geomstats is imported.
+    os.environ["GEOMSTATS_BACKEND"] = "autograd" if backend == "autograd" else "numpy"
+    return pd.DataFrame(PARTS[kind](seed, **given))
+
+
+def aims(table):
+    """A row an aim: what was wanted, and what was reached in the worst case and in the median."""
+    # Of the solvers of a fit the fastest counts.
+    table = table.sort_values("ratio").assign(
+        share=1.0 / table["ratio"], walk=table["beside"] == WALK
+    )
+    slower = (table["what"] == "fit") & table.duplicated(["what", "space", "n"])
+    table, rows = table[~slower].reset_index(drop=True), []
+    for aim, wanted, query in (line.split(" | ") for line in AIMS.strip().split("\n")):
+        column, sign, goal = wanted.split()
+        least, goal = sign == ">", float(goal)
+        part = table.query(query).dropna(subset=column).sort_values(column, ascending=least)
+        row = {"aim": aim, "wanted": f"at {'least' if least else 'most'} {shown(goal)}"}
+        row |= {"worst case": "not run here", "where": "", "median": "", "verdict": ""}
+        if len(part):
+            worst, median = part.iloc[0], part[column].median()
+            reached = median if "median" in aim else worst[column]
+            row["worst case"] = "at least " * (worst["is_bound"] is True) + shown(worst[column])
+            row["where"] = ", ".join(str(each) for each in worst[["space", "n", "budget"]].dropna())
+            row["median"] = shown(median)
+            row["verdict"] = "met" if (reached >= goal if least else reached <= goal) else "missed"
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def shown(value):
+    return script.number(value) if value >= 1e-3 else f"{value:.1g}"
+
+
+def draw(table):
+    """Ratios of effective draws per second: a panel a walk and a space, a curve an n."""
+    draws = table[table["what"] == "draws"]
+    figure, axes = script.new_figure(2, draws["space"].nunique(), 9.6, 4.6, sharey="row")
+    panels = draws.groupby(["space", "beside"], sort=False)
+    for panel, ((space, beside), part) in zip(axes.T.flat, panels, strict=True):
+        for (n, some), style in zip(part.groupby("n"), script.CURVES, strict=False):
+            panel.plot(some["budget"], some["ratio"], label=f"n = {n:,}", **style)
+            bounds = some[some["is_bound"].astype(bool)]
+            hollow = style | {"linestyle": "", "markerfacecolor": "white"}
+            panel.plot(bounds["budget"], bounds["ratio"], **hollow)
+        panel.axhline(1.0, color="0.6", linewidth=0.8)
+        panel.set(xscale="log", yscale="log", title=f"${space}$" if "^" in space else space)
+        panel.set(xlabel="budget (nats)")
+        panel.legend(fontsize=7)
+        panel.set_ylabel(f"draws over the {beside}'s" if panel in axes[:, 0] else "")
+    return figure
+
+
+if __name__ == "__main__":
+    script.run(snakemake, measure, lambda table: (aims(table), draw(table)))

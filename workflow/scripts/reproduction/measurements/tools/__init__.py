@@ -1,1 +1,0 @@
-"""Private linear regression by the tools people use, on data sets that packages ship."""
