@@ -86,20 +86,18 @@ def log_density(mechanism, budget):
     return value
 
 
-def walk(rng, mechanism, budget, step_scale):
+def walk(rng, mechanism, budget, radius):
     """Yield point, log density and acceptance of one chain, started at the fit, for ever.
 
     With the same random numbers its steps are those of `geodp.samplers.random_walk.RandomWalk`.
     """
     manifold, density = mechanism.manifold, log_density(mechanism, budget)
     metric = geomstats_space(manifold).metric
-    scale = mechanism.sensitivity.blocks[FOOTPOINT][0] / budget
-    radius = min(step_scale * scale, manifold.injectivity_radius)
     point = to_geomstats(mechanism.fit.footpoint[0])
     value = density(point)
     while True:
         direction = random_directions(rng, (manifold.dim,))
-        length = radius * rng.random() ** (1.0 / manifold.dim)
+        length = min(radius, manifold.injectivity_radius) * rng.random() ** (1.0 / manifold.dim)
         frame = manifold.frame(from_geomstats(manifold, point))
         vector = to_geomstats(manifold.vector(frame, length * direction))
         proposed = np.reshape(metric.exp(vector, point), point.shape)
