@@ -109,10 +109,7 @@ def walk(rng, mechanism, budget, radius):
 
 
 def geodesic(manifold, covariates, points, options):
-    """Point at the mean covariate and shooting vector, from the best start there is.
-
-    That is linear regression in the tangent space at the mean.
-    """
+    """Point at the mean covariate and shooting vector, from a line in the mean's tangent space."""
     space, points = geomstats_space(manifold), to_geomstats(points)
     mean = FrechetMean(space).fit(points).estimate_
     centred = covariates - np.mean(covariates)

@@ -57,6 +57,7 @@ rule table:
         "../../envs/environment.yaml"
     threads: share
     params:
+        study="{study}",
         kind=lambda wildcards: STUDIES[wildcards.study].computed[wildcards.table]["kind"],
         settings=lambda wildcards: STUDIES[wildcards.study].computed[wildcards.table],
         seed=study_seed,
