@@ -18,19 +18,17 @@ from geodp.data.stand_in import simulate_outlines
 from geodp.manifolds.registry import make_manifold
 from geodp.mechanisms.base import PublicSettings
 from geodp.mechanisms.kng_as_published import KNGAsPublished
-from geodp.models.blocks import FOOTPOINT
 from geodp.randomness import random_stream
-from geodp.samplers.base import run, trace
+from geodp.samplers.base import State, run
 from geodp.samplers.choice import plan
-from geodp.samplers.random_walk import tune
+from geodp.samplers.random_walk import RandomWalk
 
 # From about so many records a walk's autocorrelation no longer depends on n, and from so many a
 # step with geomstats takes a time in proportion to n.
 FEW, MANY = 150, 20000
 
-# Relative difference of energies that are the same; and the gradient that means are asked for, over
-# the root mean squared distance.
-SAME_ENERGY, TOLERANCE = 1e-6, 1e-10
+# Gradient that means are asked for, over the root mean squared distance.
+TOLERANCE = 1e-10
 
 # Aims: the least ratio of speeds, ours to another's, or the most of ours; and of which rows.
 AIMS = """
@@ -45,18 +43,18 @@ mean of a million points beside geomstats | ratio > 20 | what == 'mean' and n ==
 seconds of a mean of a million points | ours < 0.25 | what == 'mean' and n == 1e6
 seconds of a mean of a thousand | ours < 0.002 | what == 'mean' and n == 1e3 and space == 'S^2'
 gradient left at a mean, 1e-10 of the scatter | ours < 1 | what == 'gradient left'
-seconds of a fit of scattered matrices | ours < 0.4 | what == 'scattered' and space == 'SPD(8)'
-seconds of a fit of scattered matrices | ours < 1 | what == 'scattered' and space == 'SPD(20)'
-nanoseconds of a gradient, a record | ours < 40 | what == 'gradient' and space == 'S^2'
-nanoseconds of a gradient, a record | ours < 400 | what == 'gradient' and space == 'SPD(3)'
+seconds of a fit, scattered SPD(8) | ours < 0.4 | what == 'scattered' and space == 'SPD(8)'
+seconds of a fit, scattered SPD(20) | ours < 1 | what == 'scattered' and space == 'SPD(20)'
+ns of a gradient a record, S^2 | ours < 40 | what == 'gradient' and space == 'S^2'
+ns of a gradient a record, SPD(3) | ours < 400 | what == 'gradient' and space == 'SPD(3)'
 seconds of an import of mean, fit and SPD | ours < 0.15 | what == 'import'
 seconds of geodp plan of the example | ours < 3 | what == 'plan'
 """
 
 
-def make_data(space, n, seed, number_of_covariates=1):
+def make_data(space, n, seed):
     """`GeodesicModel`, covariates (1, n) and points (1, n, *point_shape) of a space."""
-    model = GeodesicModel(make_manifold(*space["manifold"]), number_of_covariates)
+    model = GeodesicModel(make_manifold(*space["manifold"]))
     rng = random_stream(seed, "benchmark", space["name"], f"n{n}", "data")
     if "simulated" in space:
         made = simulate_geodesic_data(rng, model, 1, n, **space["simulated"])
@@ -104,7 +102,7 @@ def times_of(limit, *functions):
     return np.array(rounds[1:])
 
 
-def samplers(seed, space, n, budgets, draws, states, limits):
+def samplers(seed, space, n, budgets, draws, states, scales, limits):
     """A row a walk: effective draws per second of the default sampler, and its own."""
     cells = [(k, b, limits) for k in n for b in budgets if k < max(n) or b != np.median(budgets)]
     # Once before, to load all that is used.
@@ -112,11 +110,17 @@ def samplers(seed, space, n, budgets, draws, states, limits):
         names = seed, "benchmark", space["name"], f"n{number}", f"budget{budget:g}"
         mechanism = make_mechanism(space, *make_data(space, number, seed))
         ours = default_rate(names, mechanism, budget, draws, seconds["default"])
-        rates, is_bound = walk_rates(names, mechanism, budget, states, seconds["walk"])
+        rates, is_bound = walk_rates(names, mechanism, budget, states, scales, seconds["walk"])
         for beside, theirs in rates.items() if seconds is limits else ():
             row = {"what": "draws", "space": space["name"], "n": number, "budget": budget}
             row |= {"dimension": mechanism.manifold.dim, "beside": beside, "is_bound": is_bound}
             yield row | {"ours": ours, "theirs": theirs, "ratio": ours / theirs}
+
+
+def default_draws(rng, target, number):
+    """State of draws by the default sampler, at a total variation that chains can be asked for."""
+    planned = plan(rng, target, number, total_variation=0.01)
+    return run(rng, planned.sampler, target, number, planned.steps)[0]
 
 
 def default_rate(names, mechanism, budget, draws, limit):
@@ -126,49 +130,59 @@ def default_rate(names, mechanism, budget, draws, limit):
         if rate and number / rate > limit:
             break
         rng, start = random_stream(*names, "default", f"{number} draws"), clock()
-        target = mechanism.footpoint_target(budget)
-        # A total variation that chains can be asked for.
-        planned = plan(rng, target, number, total_variation=0.01)
-        run(rng, planned.sampler, target, number, planned.steps)
+        default_draws(rng, mechanism.footpoint_target(budget), number)
         rate = number / (clock() - start)
     return rate
 
 
-def walk_rates(names, mechanism, budget, states, limit):
+def walk_rates(names, mechanism, budget, states, scales, limit):
     """Effective draws per second of both walks, and whether they are bounds from above."""
     import benchmark_cases as others
 
     few, many = (thinned(mechanism, number) for number in (FEW, MANY))
-    rng, target = random_stream(*names, "walk"), few.footpoint_target(budget)
+    rng, few = random_stream(*names, "walk"), few.footpoint_target(budget)
+    start, target = default_draws(rng, few, 200), mechanism.footpoint_target(budget)
+
+    def walk(scale, target, chains, steps=10**9):
+        first = State(start.position[:, :chains], start.log_density[:, :chains])
+        return (state for state, _ in RandomWalk(scale).walk(rng, target, first, steps, 1))
+
+    def change(scale):
+        values = [state.log_density for state in walk(scale, few, 20, 60)]
+        return np.mean(np.diff(values, axis=0) ** 2)
+
+    # Where the log density changes most the autocorrelation time is about least.
+    scale, n = max(scales, key=change), mechanism.points.shape[1]
     # In many dimensions few chains, which are longer.
-    chains = max(4, 40 // target.space.dim)
-    steps = states // chains
-    walk, _ = tune(rng, target, chains, steps)
-    traces = trace(rng, walk, target, chains, steps, warm_up=steps)
-    worth, is_bound = autocorrelation_time([values[0] for values in traces.values()])
-    target, n = mechanism.footpoint_target(budget), mechanism.points.shape[1]
+    chains = max(4, 40 // few.space.dim)
+    steps, is_bound = autocorrelation_time(few, walk(scale, few, chains, states // chains))
     # Arrays of one step of all chains fit a processor's cache.
     chains = int(np.clip((1 << 16) // n, 4, 200))
-    own = walk.walk(rng, target, walk.init(rng, target, chains), 10**9, 1)
-    rng = random_stream(*names, "geomstats")
-    theirs = others.walk(rng, many, budget, float(walk.step_scale[0] * target.scale[0]))
-    step, their_step = np.mean(times_of(limit, own.__next__, theirs.__next__), axis=0)
-    their_rate = min(n, MANY) / n / their_step
-    rates = {"random walk": chains / step, "random walk with geomstats": their_rate}
-    return {name: rate / worth for name, rate in rates.items()}, is_bound
+    radius = scale * float(target.scale[0])
+    theirs = others.walk(random_stream(*names, "geomstats"), many, budget, radius)
+    seconds = times_of(limit, walk(scale, target, chains).__next__, theirs.__next__)
+    rates = np.array([chains, min(n, MANY) / n]) / np.mean(seconds, axis=0) / steps
+    return dict(zip(("random walk", "random walk with geomstats"), rates, strict=True)), is_bound
 
 
-def autocorrelation_time(traces):
-    """Steps worth a draw by the worst of traces (chains, states), and whether it is too short.
+def autocorrelation_time(target, walk):
+    """Steps worth a draw by the worst summary, and whether they are too few as chains are short."""
+    from arviz_stats.base import array_stats as stats
 
-    It is taken within each chain, and knows of nothing that moves more slowly than one is long.
-    """
-    from arviz_stats.base import array_stats
-
-    effective = partial(array_stats.ess, chain_axis=0, draw_axis=1, method="mean")
-    size = np.nanmin([sum(effective(one[None]) for one in each) for each in traces])
+    values, states = zip(*((each.log_density[0], each.position[0]) for each in walk), strict=True)
+    space, centre = target.space, target.centre[0]
+    place = space.coordinates(centre, space.log(centre, np.array(states)), space.frame(centre))
+    traces = np.array([np.transpose(values), np.linalg.norm(place, axis=-1).T, *place[..., :3].T])
+    axes = {"chain_axis": 0, "draw_axis": 1}
+    sizes = [stats.ess(each, **axes, method="bulk") for each in traces]
+    # Of chains that never moved R-hat is NaN, and comparisons are false.
+    worst = np.max([stats.rhat(each, **axes) for each in traces])
+    converged = bool(np.min(sizes) > 400 and worst < 1.01)
+    if not converged:  # of each chain by itself, which knows of nothing slower
+        within = [[stats.ess(one[None], **axes, method="mean") for one in each] for each in traces]
+        sizes = np.sum(within, axis=1)
     # No state is worth more than a draw.
-    return max(1.0, traces[0].size / size), bool(size < 400)
+    return max(1.0, traces[0].size / np.nanmin(sizes)), not converged
 
 
 def fits(seed, spaces, n, solvers, limit):
@@ -184,7 +198,7 @@ def fits(seed, spaces, n, solvers, limit):
             row |= dict(zip(("ours", "theirs"), times, strict=True))
             parameters = model.parameters(*theirs())
             energy = model.energy_gradient(parameters, x - np.mean(x), y, blocks=()).energy
-            is_same = energy <= (1.0 + SAME_ENERGY) * model.fit(x, y).energy
+            is_same = energy <= (1.0 + 1e-6) * model.fit(x, y).energy
             yield row | {"ratio": times[1] / times[0] if is_same else np.nan}
 
 
@@ -193,10 +207,11 @@ def means(seed, sizes, limit):
     import benchmark_cases as others
 
     for space, n in sizes:
-        model, _, [points] = make_data(space, n, seed, 0)
+        model, _, [points] = make_data(space, n, seed)
+        model = GeodesicModel(model.manifold, 0)
         row, ours = {"space": space["name"], "n": n}, partial(mean, points, model.manifold)
         found, scale = ours(), np.sqrt(2.0 * model.fit(None, points).energy)
-        left = model.energy_gradient(found.parameters, None, points).gradient[FOOTPOINT]
+        left = model.energy_gradient(found.parameters, None, points).gradient["footpoint"]
         left = model.manifold.norm(found.footpoint, left) / (TOLERANCE * scale)
         yield row | {"what": "gradient left", "ours": float(left)}
         for name, theirs in others.means(model.manifold, points, TOLERANCE * scale).items():
@@ -206,7 +221,7 @@ def means(seed, sizes, limit):
             yield row | {"what": "mean", "beside": name}
 
 
-def alone(seed, timed, release, limit, chains=16):
+def alone(seed, timed, release, limit=3.0, chains=16):
     """Rows of seconds of fits and processes, and of nanoseconds of a gradient of many chains."""
     for what, space, n in timed:
         model, [x], [y] = make_data(space, n, seed)
@@ -222,22 +237,17 @@ def alone(seed, timed, release, limit, chains=16):
     how = {"check": True, "stdout": subprocess.DEVNULL}
     calls = (partial(subprocess.run, [sys.executable, *each], **how) for each in commands)
     start, loaded, planned = np.median(times_of(limit, *calls), axis=0)
-    yield {"what": "import", "ours": loaded - start}
-    yield {"what": "plan", "ours": planned}
-
-
-PARTS = {each.__name__: each for each in (samplers, fits, means, alone)}
+    yield from ({"what": "import", "ours": loaded - start}, {"what": "plan", "ours": planned})
 
 
 def measure(part, given, seed):
-    """The table of one part, which begins with a name of `PARTS`."""
+    """The table of one part, which begins with the name of a function."""
     if not find_spec("geomstats"):
         command = "./run --with geomstats snakemake -s evaluation/Snakefile benchmark --cores 1"
         raise SystemExit(f"Error: this environment has no geomstats: use {command}")
-    kind, _, backend = part.partition("_")
-    # Before geomstats is imported.
-    os.environ["GEOMSTATS_BACKEND"] = "autograd" if backend == "autograd" else "numpy"
-    return pd.DataFrame(PARTS[kind](seed, **given))
+    os.environ["GEOMSTATS_BACKEND"] = "autograd" if part.endswith("autograd") else "numpy"
+    parts = {"samplers": samplers, "fits": fits, "means": means, "alone": alone}
+    return pd.DataFrame(parts[part.partition("_")[0]](seed, **given))
 
 
 def aims(table):
@@ -254,15 +264,12 @@ def aims(table):
         row |= {"worst case": "not run here", where: "", "median": "", "verdict": ""}
         if len(part):
             worst, median = part.sort_values(column, ascending=least).iloc[0], part[column].median()
-            bound = "at least " if worst["is_bound"] is True else ""
-            row |= {
-                "worst case": bound + script.number(worst[column]),
-                "median": script.number(median),
-            }
+            bound = "at least " if worst["is_bound"] == 1 else ""
+            row["worst case"] = bound + script.number(worst[column])
+            row["median"] = script.number(median)
             row[where] = ", ".join(worst[["space", "n", "budget"]].dropna().astype(str))
             reached = median if "median" in aim else worst[column]
-            is_met = reached >= float(goal) if least else reached <= float(goal)
-            row["verdict"] = "met" if is_met else "missed"
+            row["verdict"] = "met" if (reached >= float(goal)) == least else "missed"
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -275,12 +282,12 @@ def draw(table):
     for panel, ((space, beside), part) in zip(axes.T.flat, panels, strict=True):
         for (n, some), style in zip(part.groupby("n"), script.CURVES, strict=False):
             panel.plot(some["budget"], some["ratio"], label=f"n = {n:,.0f}", **style)
-            bounds = some[some["is_bound"].astype(bool)]
-            hollow = style | {"linestyle": "", "markerfacecolor": "white"}
-            panel.plot(bounds["budget"], bounds["ratio"], **hollow)
+            bounds = some["ratio"].where(some["is_bound"].astype(bool))
+            style = style | {"linestyle": "", "markerfacecolor": "white"}
+            panel.plot(some["budget"], bounds, **style)
         panel.axhline(1.0, color="0.6", linewidth=0.8)
-        panel.set(xscale="log", yscale="log", title=f"${space}$" if "^" in space else space)
-        panel.set(xlabel="budget (nats)")
+        panel.set(xscale="log", yscale="log", xlabel="budget (nats)")
+        panel.set_title(f"${space}$" if "^" in space else space)
         panel.legend(fontsize=7)
         panel.set_ylabel(f"draws over the {beside}'s" if panel in axes[:, 0] else "")
     return figure

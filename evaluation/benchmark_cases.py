@@ -1,7 +1,4 @@
-"""What users of geomstats and pyRiemann write: a walk, fits and means.
-
-geomstats chooses its backend at its first import, by the variable GEOMSTATS_BACKEND.
-"""
+"""What users of geomstats, whose backend is chosen before, and pyRiemann write."""
 
 from functools import partial
 
@@ -16,7 +13,6 @@ from pyriemann.geometry.mean import mean_riemann
 
 from geodp import SPD, Sphere
 from geodp.manifolds.symmetric import jacobi_factors
-from geodp.models.blocks import FOOTPOINT
 from geodp.randomness import random_directions
 
 
@@ -45,17 +41,16 @@ def from_geomstats(manifold, array):
 
 
 def log_density(mechanism, budget):
-    """Function from a point of geomstats to the log density of the footpoint of one data set.
+    """Log density of the footpoint of one data set, a function of a point of geomstats.
 
-    It is ``-|grad_p E(p, transported v_hat)| / scale``, vectorised over records, with exp, log and
-    parallel transport of geomstats.  The eigenspaces of the curvature, which geomstats does not
-    have, are the library's.
+    It is ``-|grad_p E(p, transported v_hat)| / scale``, vectorised over records.  The eigenspaces
+    of the curvature, which geomstats does not have, are the library's.
     """
     manifold, found, support = mechanism.manifold, mechanism.fit, mechanism.support
     metric = geomstats_space(manifold).metric
     x, points = mechanism.covariates[0, :, 0], to_geomstats(mechanism.points[0])
     footpoint, vector = to_geomstats(found.footpoint[0]), to_geomstats(found.shooting_vector[0])
-    scale = mechanism.sensitivity.blocks[FOOTPOINT][0] / budget
+    scale = mechanism.sensitivity.blocks["footpoint"][0] / budget
 
     def transported(vectors, start, directions):
         if manifold.dtype is complex:
@@ -87,10 +82,7 @@ def log_density(mechanism, budget):
 
 
 def walk(rng, mechanism, budget, radius):
-    """Yield point, log density and acceptance of one chain, started at the fit, for ever.
-
-    With the same random numbers its steps are those of `geodp.samplers.random_walk.RandomWalk`.
-    """
+    """Yield point, log density and acceptance of a chain from the fit, as of `RandomWalk`."""
     manifold, density = mechanism.manifold, log_density(mechanism, budget)
     metric = geomstats_space(manifold).metric
     point = to_geomstats(mechanism.fit.footpoint[0])
@@ -98,9 +90,8 @@ def walk(rng, mechanism, budget, radius):
     while True:
         direction = random_directions(rng, (manifold.dim,))
         length = min(radius, manifold.injectivity_radius) * rng.random() ** (1.0 / manifold.dim)
-        frame = manifold.frame(from_geomstats(manifold, point))
-        vector = to_geomstats(manifold.vector(frame, length * direction))
-        proposed = np.reshape(metric.exp(vector, point), point.shape)
+        vector = manifold.tangent(from_geomstats(manifold, point), length * direction)
+        proposed = np.reshape(metric.exp(to_geomstats(vector), point), point.shape)
         proposed_value = density(proposed)
         accepted = np.log(rng.random()) < proposed_value - value
         if accepted:
@@ -114,13 +105,10 @@ def geodesic(manifold, covariates, points, options):
     mean = FrechetMean(space).fit(points).estimate_
     centred = covariates - np.mean(covariates)
     slope = np.tensordot(centred, space.metric.log(points, mean), 1) / np.sum(centred**2)
-    start = np.asarray(mean), np.asarray(slope)
-    regression = GeodesicRegression(space, method="extrinsic", initialization=start)
-    if options:
-        regression.optimizer = ScipyMinimize(**options)
+    regression = GeodesicRegression(space, method="extrinsic", initialization=(mean, slope))
+    regression.optimizer = ScipyMinimize(**options)
     regression.fit(covariates, points)
-    found = (np.asarray(each) for each in (regression.intercept_, regression.coef_))
-    p, v = (from_geomstats(manifold, each) for each in found)
+    p, v = (from_geomstats(manifold, each) for each in (regression.intercept_, regression.coef_))
     # On shapes the slope may have a part along the rotations, which moves no shape.
     return p, manifold.project_tangent(p, v)
 

@@ -1,7 +1,5 @@
 """Three simulated cohorts of manifold-valued measurements, each with its known truth."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

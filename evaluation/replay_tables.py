@@ -417,7 +417,13 @@ def csv_bytes(table, columns, how):
             bare = how["writer"] == "bare" and index
             text += bare_line(cells, how) if bare else line.getvalue()
             text += how["end"] if index in how["empty"] else ""
-    if not how["last"] and not text.removesuffix(how["end"]).endswith("\r"):
+    begins_with_feed = text.partition(how["end"])[2].startswith("\n")
+    if (
+        not how["last"]
+        and not begins_with_feed
+        and not text.removesuffix(how["end"]).endswith("\r")
+    ):
+        # By hypothesis F3 of docs/guarantee.md.
         text = text.removesuffix(how["end"])
     before = how["before"].replace("\n", how["end"])
     mark = b"\xef\xbb\xbf" if how["mark"] else b""

@@ -19,7 +19,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 
 # What a run reads.
-PARTS = ("Snakefile", "config", "envs", "profiles", "resources", "workflow")
+PARTS = ("Snakefile", "config", "envs", "evaluation", "profiles", "resources", "workflow")
 
 # Long enough for a busy machine; a run that is well takes a minute at most.
 PATIENCE = 1800

@@ -10,9 +10,11 @@ from reproduction.papers import PAPERS
 from reproduction.results_page import WORDS, page, sentences
 
 ROOT = Path(__file__).resolve().parents[2]
-GUIDE, RESULTS = (ROOT / "docs" / name for name in ("artifact.md", "results.md"))
+GUIDE, PAPERS_PAGE = (ROOT / "docs" / name for name in ("artifact.md", "papers.md"))
+EVALUATION = "evaluation/Snakefile"
 APPENDIX = ROOT / "ARTIFACT-APPENDIX.md"
-PAGES = [GUIDE, RESULTS, ROOT / "README.md", ROOT / "docs" / "tutorial.md", APPENDIX]
+PAGES = [GUIDE, PAPERS_PAGE, ROOT / "README.md", APPENDIX]
+PAGES += [ROOT / "docs" / name for name in ("evaluation.md", "tutorial.md")]
 
 
 def lines(path):
@@ -20,7 +22,7 @@ def lines(path):
 
 
 def targets(line):
-    """Environment, configuration and targets of the calls of Snakemake in a line."""
+    """Environment, configuration or other Snakefile, and targets of calls in a line."""
     for call in re.findall(r"\./run [^`#]*", line):
         words = shlex.split(call)[1:]
         environment = words[1] if words[0] == "--with" else ""
@@ -28,8 +30,8 @@ def targets(line):
             continue
         words = words[words.index("snakemake") + 1 :]
         configuration = ""
-        if "--configfile" in words:
-            place = words.index("--configfile")
+        for option in {"--configfile", "-s"} & {*words}:
+            place = words.index(option)
             configuration = words[place + 1]
             del words[place : place + 2]
         if "--cores" in words:
@@ -52,8 +54,8 @@ def asked():
         if called and called[0][0]:
             continue  # A file of a target that needs packages of another environment.
         for file in files:
-            smoke = "config/smoke.yaml" if file.startswith("results/smoke/") else ""
-            found.setdefault(("", smoke), set()).add(file)
+            made_by = {"smoke": "config/smoke.yaml", "evaluation": EVALUATION}
+            found.setdefault(("", made_by.get(file.split("/")[1], "")), set()).add(file)
     return found
 
 
@@ -68,11 +70,13 @@ def test_the_workflow_makes_what_the_pages_name(checkout, configuration):
 
 
 @pytest.mark.slow
-def test_targets_of_other_environments_are_there(checkout):
-    known = checkout.run("--list", folder=checkout.root).split()
-    others = [name for (environment, _), names in asked().items() if environment for name in names]
-    assert others
-    assert [name for name in others if name not in known] == []
+def test_targets_and_results_of_the_evaluation_are_there(checkout):
+    call = ("-s", EVALUATION, "--list")
+    known = set(checkout.run(*call, folder=checkout.root).split())
+    named = set().union(*(names for (_, file), names in asked().items() if file == EVALUATION))
+    assert {"audit", "benchmark", "tools", "coverage"} <= named
+    results = {Path(name).stem for name in named if name.startswith("results/")} - {"NAME"}
+    assert {name for name in named if "/" not in name} | results <= known
 
 
 def verdicts_in(section, stated):
@@ -96,12 +100,12 @@ def verdicts_in(section, stated):
 
 
 def test_results_by_paper_are_those_of_the_claims_and_the_configuration():
-    text = RESULTS.read_text(encoding="utf-8")
-    sections = zip(PAPERS, text.split("\n## ")[1:], strict=True)
+    text = PAPERS_PAGE.read_text(encoding="utf-8")
+    text = text.split("<!-- results -->\n")[1].split("<!-- end -->")[0]
+    sections = zip(PAPERS, text.split("### ")[1:], strict=True)
     found = {key: verdicts_in(section, sentences(key)) for key, section in sections}
-    assert text == page({key: verdicts for key, verdicts in found.items() if verdicts}), (
-        "make it anew: ./run snakemake --cores 8 pages"
-    )
+    made = page({key: verdicts for key, verdicts in found.items() if verdicts})
+    assert text.strip() == made.strip(), "make it anew: ./run snakemake --cores 8 pages"
 
 
 def test_verdicts_of_the_page_are_read_back():
@@ -109,7 +113,7 @@ def test_verdicts_of_the_page_are_read_back():
     verdicts = dict(zip(stated, ("does not hold", "", "holds", "holds"), strict=True))
     text = page({"soto": verdicts})
     assert "4 sentences: 2 hold, 1 do not hold, 1 are not evaluated." in text
-    assert verdicts_in(text.split("\n## ")[-1], stated) == verdicts
+    assert verdicts_in(text.split("### ")[-1], stated) == verdicts
 
 
 def test_the_appendix_has_the_numbers_of_the_guide():

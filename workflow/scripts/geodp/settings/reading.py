@@ -2,6 +2,7 @@
 
 import re
 import reprlib
+from difflib import get_close_matches
 from pathlib import Path
 
 import yaml
@@ -126,7 +127,7 @@ def sentence(problems, given):
         found, context["expected"] = repr(context.get("tag")), context.get("expected_tags", "")
     if "expected" in context:
         choices = re.findall("'(.*?)'", context["expected"])
-        context["expected"] = ", ".join(choices)
+        context["expected"] = _some_of(choices, context.get("tag", problem["input"]))
         if problem["loc"][-1] == "[key]":
             place = [*place, problem["input"]]
             kind, context["words"] = "refused", unknown(problem["input"], choices)
@@ -141,6 +142,14 @@ def sentence(problems, given):
     message = context.get("error", problem["msg"])
     shown = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
     return f"key {shown[1:]}{remedy.format(found=found, message=message, **context)}"
+
+
+def _some_of(choices, found, most=12):
+    """Choices in words; of more than ``most`` those nearest to what was found, or the first."""
+    if len(choices) <= most:
+        return ", ".join(choices)
+    near = get_close_matches(str(found), choices, n=3) or choices[:6]
+    return f"{', '.join(near)}, or another that docs/configuration.md has"
 
 
 def _of_best_form(problems, given):
