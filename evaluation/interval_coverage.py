@@ -248,8 +248,8 @@ def summarise(table, mark="coverage"):
     places, [dots, marks, *_] = np.arange(len(table))[::-1], script.CURVES
     look = {"fmt": "o", "markersize": 4, "color": dots["color"], "label": "two standard errors"}
     panel.errorbar(table["value"], places, xerr=2.0 * table["standard_error"], **look)
-    for limit, mark in (("least", ">"), ("most", "<")):
-        panel.plot(table[limit], places, mark, color=marks["color"], label=f"at {limit}")
+    for limit, look in (("least", ">"), ("most", "<")):
+        panel.plot(table[limit], places, look, color=marks["color"], label=f"at {limit}")
     words = about.drop(columns=["n", "epsilon", "covariates"], errors="ignore").astype(str)
     panel.set_yticks(places, words.agg(": ".join, axis=1), fontsize=6)
     figure.legend(loc="outside upper center", ncols=3, fontsize=8)

@@ -381,7 +381,7 @@ def test_shares_are_zero_for_zero_and_one_for_least_squares(rng, monkeypatch):
     shown, figure = tools.summarise(table)
     plt.close(figure)
     assert [float(each) for each in shown["tools"]["1"]] == [0.0, 1.0]
-    below = shown["tools_against"].set_index("title")["below IHM"]
+    below = shown["tools_against"].set_index("title")["below ridge"]
     assert below.to_dict() == {"zero": "1", "ridge": "0"}
     assert list(shown["tools_releases"]["data_set"]) == ["made"]
 

@@ -100,7 +100,7 @@ def test_claims_are_judged(paper, tables):
     assert list(verdicts.index[verdicts == ""]) == []
 
 
-@pytest.mark.parametrize("kind", FIGURES)
+@pytest.mark.parametrize("kind", sorted({*FIGURES} - {"wine"}))
 def test_figures_show_their_tables(kind, tables):
     study = kind if kind in STUDIES else "geodesic_vs_notebook"
     # Scripts read variances as text.

@@ -1,5 +1,5 @@
 """Errors of median regression over the number of records."""
 
-from reproduction.figures.kng_linear import OF_MECHANISM, draw
+from reproduction.figures.kng_linear import draw
 
-__all__ = ["OF_MECHANISM", "draw"]
+__all__ = ["draw"]
