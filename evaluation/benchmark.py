@@ -288,7 +288,7 @@ def draw(table):
         panel.set(xscale="log", yscale="log", xlabel="budget (nats)")
         panel.set_title(f"${space}$" if "^" in space else space)
         panel.legend(fontsize=7)
-        panel.set_ylabel(f"draws over the {beside}'s" if panel in axes[:, 0] else "")
+        panel.set_ylabel(f"draws over a {beside}'s" if panel in axes[:, 0] else "", fontsize=7)
     return figure
 
 

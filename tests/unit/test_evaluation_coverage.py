@@ -1,4 +1,4 @@
-"""Shares of bands and intervals that hold, beside aims; held-out cohorts; errors of releases."""
+"""Shares of bands and intervals that hold, beside aims; held-out cohorts."""
 
 from types import SimpleNamespace
 
@@ -6,76 +6,114 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 from scipy.stats import linregress
 
 import cohorts
 import held_out
 import interval_coverage as coverage
-import utility
-from geodp import Assumptions, Euclidean, ReleasePlan
+from geodp import Assumptions, Euclidean
 from geodp_release import bands
 from geodp_release.bands import Estimate
-from geodp_release.stages import PointsStage
 from reproduction.places import CHECKOUT
 
-SETTINGS = yaml.safe_load((CHECKOUT / "evaluation" / "coverage.yaml").read_text("utf-8"))
+AIMS = {
+    "error": {"measure": "errors", "most": 2.0},
+    "over least squares": {"measure": "errors over least squares", "most": 3.0},
+    "bands": {"measure": "bands", "least": 0.87, "most": 0.95},
+    "size": {"measure": "rejections", "least": 0.035, "most": 0.065},
+}
+SPACE = {"manifold": ("euclidean", 3), "footpoint_radius": 1.0, "shooting_vector_length": 2.0}
+SPACE |= {"residual_scale": 0.1, "n": 500, "budget": 3.0}
 CRITERIA = {"bands": {"least": 0.8}, "trend": {"least": 0.8}, "no trend": {"most": 0.15}}
 CRITERIA |= {"residual scale": {"least": 0.8}, "R^2": {"least": 0.8}, "doubts": {"most": 0.1}}
 
 
-def one_stage(assumptions, budget, work=None):
-    """A plan of one quick stage, with errors that nobody simulated."""
-    stage = PointsStage.of(budget.amount, budget.unit, 64, 0.5)
-    return ReleasePlan(assumptions, budget, (stage,), 0.2, 0.1, 0.5)
+def of_cell(aims, releases, unlike="nothing", ratio="", **space):
+    cell = {"space": "a space", "unlike": unlike, "true_over_assumed": ratio, "aims": aims}
+    return coverage.measure(cell, SPACE | space, AIMS, releases, 1024, 1)
 
 
-def of_cell(space, aims, releases, **cell):
-    """The table of a cell of the shipped spaces and aims."""
-    aims = {name: SETTINGS["aims"][name] for name in aims}
-    given = SETTINGS["spaces"][space], aims, releases, 1024, 1
-    return coverage.measure({"space": space, **cell}, *given)
-
-
-def shown(summary, name):
+def shown(table, **mark):
     """The table that a page shows; its figure is closed."""
-    tables, figure = summary
+    tables, figure = coverage.summarise(table, **mark)
     plt.close(figure)
-    return tables[name]
+    return tables[mark.get("mark", "coverage")]
 
 
 def test_releases_of_a_cell_are_measured(few_points, monkeypatch):
     monkeypatch.setattr(bands, "SIMULATED", 64)
-    table = of_cell("R^3, age and group", ["error", "bands"], 2)
-    assert list(table["aim"]) == ["error", "error", "bands"]
-    assert list(table["number_of_covariates"]) == [2] * 3
+    table = of_cell("error; bands; size", 2, covariate_spread=["unknown", "two groups"])
+    assert list(table["what"].str.partition(",")[0]) == ["error", "error", "bands", "size"]
+    assert set(table["covariates"]) == {2}
     assert (table["value"][:2] > 0.0).all()
     assert 0.4 < table["value"][2] <= 1.0
-    tests = of_cell("S^2", ["size"], 2, unlike="no trend")
-    page = shown(coverage.summarise(pd.concat([table, tests], ignore_index=True)), "coverage")
-    assert list(page["not as assumed"]) == ["nothing"] * 3 + ["no trend"]
+    assert list(shown(table)["not as assumed"]) == ["nothing"] * 4
 
 
-def test_measures_are_beside_their_aims(monkeypatch):
+def test_cells_have_known_data_spaces_and_aims():
+    cells = pd.read_csv(CHECKOUT / "evaluation" / "coverage_cells.csv", keep_default_na=False)
+    rules = (CHECKOUT / "evaluation" / "Snakefile").read_text("utf-8")
+    assert set(cells["unlike"]) == set(coverage.UNLIKE)
+    assert all(f'    "{space}": ' in rules for space in cells["space"])
+    assert all(f'"{aim}": {{"measure"' in rules for aim in "; ".join(cells["aims"]).split("; "))
+    assert set(cells.loc[cells["true_over_assumed"] != "", "unlike"]) == {"nothing"}
+
+
+def test_values_are_beside_their_aims(monkeypatch):
     held = np.array([[True, False, np.nan]] * 3 + [[True, np.nan, np.nan], [np.nan] * 3])
-    found = iter(held)
-    monkeypatch.setattr(coverage, "plan_release", one_stage)
+    found, assumed = iter(held), []
+    monkeypatch.setattr(coverage, "plan_release", lambda known, **_: assumed.append(known))
     monkeypatch.setattr(coverage, "drawn", lambda *_: None)
-    measures = coverage.MEASURES | {"bands": (lambda *_: next(found), coverage._share)}
-    monkeypatch.setattr(coverage, "MEASURES", measures)
-    table = of_cell("S^2", ["bands"], len(held), true_over_assumed=3.0)
+    monkeypatch.setattr(coverage, "found_in", lambda *_: next(found))
+    table = of_cell("bands", len(held), ratio="4.0")
+    assert [each.residual_scale for each in assumed] == [0.025]
     [row] = table.to_dict("records")
     # Of four releases with a band.
-    assert row["value"] == pytest.approx(4 / 7)
-    assert row["standard_error"] == pytest.approx(np.sqrt(4 / 7 * 3 / 7 / 4))
-    assert row["drawn"] == pytest.approx(7 / 15)
-    assert not row["is_met"]
-    [row] = shown(coverage.summarise(table), "coverage").to_dict("records")
-    assert row["not as assumed"] == "residual scale 3 times the assumed"
+    found = row["value"], row["standard_error"]
+    assert found == pytest.approx((4 / 7, np.sqrt(4 / 7 * 3 / 7 / 4)))
+    [row] = shown(table).to_dict("records")
+    assert row["not as assumed"] == "residual scale 4.0 times the assumed"
     assert (row["measure"], row["value"]) == ("bands, share", "0.571 \u00b1 0.247")
     assert (row["aim"], row["met"]) == ("at least 0.87, at most 0.95", "**no**")
-    ratios = coverage._ratios(np.array([[4.0, 1.0]] * 3 + [[16.0, 4.0]]), np.random.default_rng(0))
+    rows = [(0.9, 0.9, 0.9), (0.9, np.nan, 0.8), (np.nan, 0.8, np.nan), (0.9, np.nan, np.nan)]
+    rows = [dict(zip(("value", "least", "most"), row, strict=True)) for row in rows]
+    met = [coverage.judged(row | {"standard_error": 0.0})["met"] for row in rows]
+    assert met == ["yes", "**no**", "**no**", ""]
+    rng = np.random.default_rng(0)
+    ratios = coverage.come_to("errors", np.array([[4.0, 1.0]] * 3 + [[16.0, 4.0]]), rng)
     assert ratios == {"root mean square": (2.0, 0.0), "median": (2.0, 0.0)}
+    found = coverage.come_to("more rejections", np.array([1.0, -1.0, 0.0, 1.0]), rng)
+    assert found == {"difference": (0.25, pytest.approx(np.sqrt(0.6875 / 4)))}
+
+
+def test_a_release_is_measured_against_the_truth():
+    plane = Euclidean(2)
+    assumptions = Assumptions(plane, np.zeros(2), 1.0, 2.0, (0.0, 2.0), 40)
+    state = np.array([[0.5, 0.0], [1.0, -1.0]])
+    true, x = assumptions.coefficients @ state, np.linspace(-0.5, 0.5, 40)
+    release = SimpleNamespace(
+        plan=SimpleNamespace(assumptions=assumptions),
+        # As far away as the first band reaches.
+        predict=lambda places: plane.ends(state[0] + np.array([0.3, 0.4]), state[1:], places),
+        band=lambda places, level: np.append([0.51, np.nan], np.full(9, 0.49)),
+        coefficients=lambda level: (None, true - [[0.1, 0.1], [-0.1, np.nan]], true + level, None),
+        doubts=lambda: ["Doubt."],
+        p_values=lambda: np.array([0.05]),
+    )
+
+    def of(measure, y):
+        return coverage.found_in(measure, release, state, x[:, None], y, lambda: release)
+
+    steep, level = (x[:, None] * slope + 0.01 * np.ones((40, 2)) for slope in (state[1], 0.0))
+    level[::2] *= -1.0
+    np.testing.assert_array_equal(of("bands", steep), [1.0, np.nan, *np.zeros(9)])
+    np.testing.assert_array_equal(of("intervals", steep), [[1.0, 1.0], [0.0, np.nan]])
+    assert of("doubts", steep)
+    assert of("rejections", steep).tolist() == [True]
+    assert [of("more rejections", y) for y in (steep + level, level)] == [0.0, 1.0]
+    assert of("errors", steep) == pytest.approx([0.25, 0.25])
+    exact = state[0] + x[:, None] * state[1]
+    assert of("errors over least squares", exact) == pytest.approx([0.25, 0.0])
 
 
 def test_radii_are_left_out_beside_a_release_that_has_them(monkeypatch):
@@ -93,16 +131,16 @@ def test_radii_are_left_out_beside_a_release_that_has_them(monkeypatch):
 
     monkeypatch.setattr(coverage, "plan_release", plan_of)
     monkeypatch.setattr(coverage, "drawn", drawn)
-    aims = ["error without radii", "error over least squares"]
-    table = of_cell("R^3", aims, 3, radii_left_out=True)
+    table = of_cell("error; over least squares", 3, "radii left out")
     assert [each.footpoint_radius for each in planned] == [1e6, 1.0]
     assert [each.residual_scale for each in planned] == [None, None]
-    root = table[table["kind"] == "root mean square"].set_index("aim")
-    assert root["value"]["error without radii"] == pytest.approx(1.5, rel=0.02)
-    assert root["value"]["error over least squares"] > 30.0
-    assert list(root["is_met"]) == [True, False]
-    page = shown(coverage.summarise(table), "coverage")
-    assert set(page["not as assumed"]) == {"radii left out"}
+    values = table.set_index("what")["value"]
+    assert values["error, root mean square"] == pytest.approx(1.5, rel=0.02)
+    assert values["over least squares, root mean square"] > 30.0
+    assert set(shown(table)["not as assumed"]) == {"radii left out"}
+    of_cell("error", 1)
+    assert [each.footpoint_radius for each in planned[2:]] == [1.0, 1.0]
+    assert [each.residual_scale for each in planned[2:]] == [None, 0.1]
 
 
 def test_held_out_cohorts_are_beside_their_criteria(monkeypatch):
@@ -114,7 +152,7 @@ def test_held_out_cohorts_are_beside_their_criteria(monkeypatch):
         *("anywhere", 4, 8.0, (True, False), lambda rng: (None, None, truth)),
     )
     monkeypatch.setitem(cohorts.COHORTS, "Made up", cohort)
-    monkeypatch.setattr(held_out, "plan_release", one_stage)
+    monkeypatch.setattr(held_out, "plan_release", lambda *given: SimpleNamespace(given=given))
     plans, levels = [], []
 
     def drawn(plan, *_):
@@ -126,7 +164,7 @@ def test_held_out_cohorts_are_beside_their_criteria(monkeypatch):
             return lambda level: levels.append(level) or Estimate(value, value - 0.2, value, level)
 
         return SimpleNamespace(
-            plan=plan,
+            plan=SimpleNamespace(assumptions=plan.given[0]),
             # Off by 1.5 at the first place.
             predict=lambda places: places[:, :1] + 1.5 * (places[:, :1] == 10.0),
             band=lambda places, level: np.where(
@@ -140,27 +178,21 @@ def test_held_out_cohorts_are_beside_their_criteria(monkeypatch):
 
     monkeypatch.setattr(coverage, "drawn", drawn)
     table = held_out.measure("Made up", 3, 3, CRITERIA, 1)
-    given = plans[0].assumptions
-    assert (given.subjects, given.residual_scale, given.footpoint_radius) == (4, None, 1e6)
-    assert (str(plans[0].budget.amount), set(levels)) == ("8.0", {0.9})
-    assert dict(zip(table["what"], table["value"], strict=True)) == {
-        "bands": 0.75,
-        "bands drawn": pytest.approx(4 / 9),
-        "bands at 10, 2": 0.5,
-        "bands at 15, 4": 1.0,
-        "bands at 20, 4": pytest.approx(np.nan, nan_ok=True),
-        "trend on covariate 1": pytest.approx(2 / 3),
-        "no trend on covariate 2": pytest.approx(1 / 3),
-        "residual scale": 1.0,
-        "R^2": 0.0,
-        "doubts": pytest.approx(1 / 3),
+    known, budget = plans[0].given
+    assert (known.subjects, known.residual_scale, known.footpoint_radius) == (4, None, 1e6)
+    assert (str(budget.amount), set(levels)) == ("8.0", {0.9})
+    page = shown(table, mark="held_out")
+    assert dict(
+        zip(page["measure"], zip(page["value"], page["met"], strict=True), strict=True)
+    ) == {
+        "bands": ("0.750 \u00b1 0.306", "**no**"),
+        "bands drawn": ("0.444 \u00b1 0.287", ""),
+        "trend on covariate 1": ("0.667 \u00b1 0.272", "**no**"),
+        "no trend on covariate 2": ("0.333 \u00b1 0.272", "**no**"),
+        "residual scale": ("1.000 \u00b1 0.000", "yes"),
+        "R^2": ("0.000 \u00b1 0.000", "**no**"),
+        "doubts": ("0.333 \u00b1 0.272", "**no**"),
     }
-    judged = table[table["is_met"].notna()]
-    assert list(judged["is_met"]) == [False, False, False, True, False, False]
-    page = shown(held_out.summarise(table), "held_out").set_index("measure")
-    assert tuple(page.loc["bands"]) == ("Made up", "0.75", "at least 0.8", "**no**")
-    assert tuple(page.loc["bands drawn"]) == ("Made up", "0.44", "", "")
-    assert page["value"]["bands at 20, 4"] == "none drawn"
 
 
 def test_data_of_coverage_are_unlike_what_is_assumed():
@@ -187,6 +219,11 @@ def test_data_of_coverage_are_unlike_what_is_assumed():
     far = np.linalg.norm(of("a fifth of the records elsewhere")[2], axis=1) > 6.0
     assert np.mean(far) == pytest.approx(0.2, abs=0.002)
     assert np.all(of("no trend")[0][1] == 0.0)
+    # Half of covariates in each clump; of correlated ones each two share 0.64 of their variance.
+    x = coverage.UNLIKE["covariates in two clumps"].covariates(rng, (4000, 1))
+    assert np.mean(np.abs(x - 0.5) > 0.1) == pytest.approx(1.0, abs=0.01)
+    x = coverage.UNLIKE["correlated covariates"].covariates(rng, (4000, 2))
+    assert np.corrcoef(x.T)[0, 1] == pytest.approx(0.64, abs=0.04)
 
 
 def test_trends_have_the_power_that_is_wanted_without_privacy():
@@ -200,31 +237,3 @@ def test_trends_have_the_power_that_is_wanted_without_privacy():
         drawn = [coverage.UNLIKE[name].draw(assumptions, 0.1, rng) for _ in range(800)]
         found = np.mean([coverage.trend_p_value(plane, x[:, 0], y) <= 0.05 for _, x, y in drawn])
         assert found == pytest.approx(power, abs=4.0 * np.sqrt(power * (1.0 - power) / 800))
-
-
-@pytest.mark.parametrize("space", [("sphere", 2), ("kendall", 8)])
-def test_errors_of_releases_are_beside_others(space, monkeypatch):
-    monkeypatch.setattr(utility, "plan_release", one_stage)
-    asked, draw = [], utility.KNGAsPublished.draw
-    monkeypatch.setattr(
-        utility.KNGAsPublished,
-        "draw",
-        lambda self, rng, budgets, *rest: asked.append(budgets) or draw(self, rng, budgets, *rest),
-    )
-    data = {"length": 0.6} if space[0] == "sphere" else {"of": "rats"}
-    given = (*space, 0.5, 1.0, 0.03, data, {"n": [20], "budgets": [8.0]})
-    rats = str(CHECKOUT / "resources" / "vilmann_rats.csv")
-    table = utility.measure("a space", given, 20, [0.5, 8.0], 40, 2, 1, rats)
-    # Half of the budget for each parameter.
-    assert [set(each.values()) for each in asked] == [{"0.25"}, {"4.0"}]
-    cell = table[table["budget"].fillna(8.0) == 8.0].set_index("mechanism")
-    assert set(cell.index) == {"release", *utility.BESIDE}
-    assert cell["predicted"]["release"] == pytest.approx(0.2)
-    assert cell["curve_error"]["without data"] > cell["curve_error"]["no privacy"]
-    # The centre is half a radius from the truth.
-    made = utility.Space("a space", given, 1, rats)
-    p, _, centre = made.truth
-    assert made.manifold.dist(p, centre) == pytest.approx(0.25)
-    [row] = shown(utility.summarise(table, [8.0]), "utility").to_dict("records")
-    assert row["predicted"] == pytest.approx(0.2)
-    assert row["no privacy"] == cell["curve_error"]["no privacy"]

@@ -2,34 +2,6 @@
 # In: the paper's file of claims, and tables. Out: claims/<paper>.csv, .html.
 
 
-def claimed_tables(paper):
-    """Tables that claims of a paper are about, and errors of their studies: files by study and table."""
-    found = {}
-    with open(CLAIM_FILES[paper], encoding="utf-8", newline="") as text:
-        for row in csv.DictReader(text):
-            against = (row.get("against") or "").partition(" ")[0]
-            for name in {row.get("study"), against} & STUDIES.keys():
-                for table in (row.get("table"), "errors"):
-                    if table in STUDIES[name].table_names:
-                        found[name, table] = table_file(name, table)
-                    elif owner := figure_with_table(STUDIES[name], table):
-                        found[name, table] = table_file(name, owner)
-    return dict(sorted(found.items()))
-
-
-def figure_with_table(study, kind):
-    """Name of the first table of a kind that is made for a figure alone, if there is one."""
-    names = (
-        f"{name}_{kind}" for name in study.settings["figures"] if study.own_table(name) == kind
-    )
-    return next(names, None)
-
-
-def seed_of_paper(paper):
-    """Seed of the first study that claims name."""
-    return next((seed_of(STUDIES[study]) for study, _ in claimed_tables(paper)), config["seed"])
-
-
 rule evaluate_claims:
     input:
         template=shipped("workflow/report/claims.html.j2"),
@@ -59,12 +31,6 @@ rule evaluate_claims:
         "judge the claims of {wildcards.paper}"
     script:
         "../scripts/claims.py"
-
-
-def paper_files(paper):
-    """Verdicts and figures of a paper."""
-    own = [study for study in STUDIES.values() if study.paper == paper]
-    return [*claims_files(paper), *(file for study in own for file in figure_files(study))]
 
 
 # A target for each paper that this project reruns.

@@ -32,15 +32,6 @@ rule evaluate:
         "../scripts/evaluate.py"
 
 
-def inputs_of_table(wildcards):
-    """Records of the user's file, if it is there, other files, and tables that this one is made of."""
-    study = STUDIES[wildcards.study]
-    reads = TABLES[study.computed[wildcards.table]["kind"]].reads
-    files = [find([path])[0] for path in study.computed[wildcards.table].get("files", [])]
-    found = {name: table_file(study.name, name) for name in reads}
-    return found | {"table": study.files.get(wildcards.table) or [], "files": files}
-
-
 rule table:
     input:
         unpack(inputs_of_table),

@@ -3,35 +3,6 @@
 # In: tables; groups and cells. Out: figures/<figure>.pdf, .svg, .png, .csv; tables/<figure>_<kind>.csv.
 
 
-def needs_of(wildcards):
-    """What the table of a figure alone needs."""
-    kind = import_module(f"reproduction.tables.{wildcards.kind}")
-    return kind.needs(STUDIES[wildcards.study], wildcards.figure, STUDIES)
-
-
-def inputs_of_figure_table(wildcards):
-    """Files of groups, and of draws of cells."""
-    needs, study = needs_of(wildcards), STUDIES[wildcards.study]
-    cells = [
-        block_file(study.name, group, sampler, study.block_of[group, cell, sampler])
-        for group, cell, sampler in needs.cells
-    ]
-    files = {
-        name.split(".")[0]: [group_file(*group, name) for group in needs.groups]
-        for name in needs.files
-    }
-    return files | {"cells": cells}
-
-
-def needed_params(wildcards):
-    """Parameters that a table of a figure needs; one that reads no group has no data and no model."""
-    needs, study = needs_of(wildcards), STUDIES[wildcards.study]
-    if not needs.groups:
-        return needs.params
-    common = {key: study.settings[key] for key in ("manifold", "model")}
-    return needs.params | common | {"seed": seed_of(study)}
-
-
 rule figure_table:
     input:
         unpack(inputs_of_figure_table),
@@ -57,23 +28,6 @@ rule figure_table:
         "{wildcards.study}: {wildcards.kind} of {wildcards.figure}"
     script:
         "../scripts/table.py"
-
-
-def told(wildcards):
-    """What a figure's module is told of it."""
-    study = STUDIES[wildcards.study]
-    chosen = study.settings["figures"][wildcards.figure]
-    is_drawn = not study.computed
-    return {
-        "figure": chosen,
-        "grids": study.grids if chosen["kind"] == "error" else None,
-        "splits": study.splits if is_drawn else None,
-        "budgets": study.budgets if is_drawn else None,
-        "mechanism": study.shown_mechanism(wildcards.figure),
-        "length_unit": study.length_unit if is_drawn else None,
-        "covariate_label": study.settings["covariate_label"],
-        "notes": [study.note],
-    }
 
 
 rule figure:

@@ -2,13 +2,6 @@
 # In: the configuration. Out: plan/plan.csv, needed.csv, plan.pdf, .svg, .png.
 
 
-def plan_of_the_configuration(wildcards):
-    """The key plan; a sentence if there is none."""
-    if "plan" not in config:
-        sys.exit("Error: configuration key plan is missing: add it, as config/config.yaml explains")
-    return config["plan"]
-
-
 rule plan:
     output:
         **PLAN_FILES,

@@ -2,65 +2,6 @@
 # In: figures, tables and verdicts. Out: results/<name>/report.html.
 
 
-def command_of_times():
-    """The command, for the folder of this run and its configuration, that shows times of jobs."""
-    here = Path.cwd()
-
-    def seen(path):
-        path = Path(path).absolute()
-        return shlex.quote(str(path.relative_to(here) if path.is_relative_to(here) else path))
-
-    run, where = "./run", ""
-    if here != CHECKOUT:
-        run, where = seen(CHECKOUT / "run"), f" -s {seen(CHECKOUT / 'workflow' / 'Snakefile')}"
-    own = "".join(f" {seen(path)}" for path in GIVEN)
-    return f"{run} snakemake{where} --report times.html" + (own and f" --configfile{own}")
-
-
-def report_figures():
-    """Figures of the report, by their paths without suffix: what it says of each."""
-    return {
-        figure_path(study.name, figure, ""): {
-            "paper": PAPER_NAMES.get(study.paper, ""),
-            "order": order,
-            "study": study.name,
-            "studies": sorted({owner for owner, _ in study.tables_of(figure)}),
-            "number": chosen.get("number", ""),
-            "title": figure_title(figure, chosen.get("number", "")),
-            "kind": chosen["kind"],
-            # Where no macro of captions.html.j2 is called like the kind.
-            "caption": FIGURES[chosen["kind"]].__doc__.partition("\n\n")[0],
-            "mechanism": study.shown_mechanism(figure),
-            "notes": [study.note],
-        }
-        for order, study in enumerate(STUDIES.values())
-        for figure, chosen in study.settings["figures"].items()
-    }
-
-
-def report_pictures(suffix):
-    """An input function: files of the figures of the report."""
-
-    def files(wildcards):
-        if not STUDIES:
-            sys.exit(
-                "Error: there is nothing to report, as the configuration has no studies: give one "
-                "that has, with --configfile"
-            )
-        return [f"{path}{suffix}" for path in report_figures()]
-
-    return files
-
-
-def report_tables(name):
-    """A table of every study of draws that has it."""
-    return [
-        table_file(study.name, name)
-        for study in STUDIES.values()
-        if name in study.table_names and not study.computed
-    ]
-
-
 rule report:
     input:
         svg=report_pictures("svg"),

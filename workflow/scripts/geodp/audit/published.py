@@ -335,5 +335,6 @@ def worst_published_loss(seed, n, budget, variant, candidates, rounds, **chosen)
     first, setting, domain = records_in_ball(seed, n, **chosen)
     rng = random_stream(seed, "audit", f"n{n}", f"{budget:g}", variant.name)
     loss = search_loss(variant, setting, budget, first)
-    pair, _ = worst_neighbour(rng, *first, domain, loss, candidates, rounds)
+    covariates, points = first
+    pair, _ = worst_neighbour(rng, covariates, points, domain, loss, candidates, rounds)
     return pair_loss(rng, variant, setting, budget, pair)

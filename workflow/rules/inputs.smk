@@ -1,0 +1,156 @@
+# What rules ask for: inputs that follow from the configuration, and parameters; no rules.
+
+
+def inputs_of_table(wildcards):
+    """Records of the user's file, if it is there, other files, and tables that this one is made of."""
+    study = STUDIES[wildcards.study]
+    reads = TABLES[study.computed[wildcards.table]["kind"]].reads
+    files = [find([path])[0] for path in study.computed[wildcards.table].get("files", [])]
+    found = {name: table_file(study.name, name) for name in reads}
+    return found | {"table": study.files.get(wildcards.table) or [], "files": files}
+
+
+def needs_of(wildcards):
+    """What the table of a figure alone needs."""
+    kind = import_module(f"reproduction.tables.{wildcards.kind}")
+    return kind.needs(STUDIES[wildcards.study], wildcards.figure, STUDIES)
+
+
+def inputs_of_figure_table(wildcards):
+    """Files of groups, and of draws of cells."""
+    needs, study = needs_of(wildcards), STUDIES[wildcards.study]
+    cells = [
+        block_file(study.name, group, sampler, study.block_of[group, cell, sampler])
+        for group, cell, sampler in needs.cells
+    ]
+    files = {
+        name.split(".")[0]: [group_file(*group, name) for group in needs.groups]
+        for name in needs.files
+    }
+    return files | {"cells": cells}
+
+
+def needed_params(wildcards):
+    """Parameters that a table of a figure needs; one that reads no group has no data and no model."""
+    needs, study = needs_of(wildcards), STUDIES[wildcards.study]
+    if not needs.groups:
+        return needs.params
+    common = {key: study.settings[key] for key in ("manifold", "model")}
+    return needs.params | common | {"seed": seed_of(study)}
+
+
+def told(wildcards):
+    """What a figure's module is told of it."""
+    study = STUDIES[wildcards.study]
+    chosen = study.settings["figures"][wildcards.figure]
+    is_drawn = not study.computed
+    return {
+        "figure": chosen,
+        "grids": study.grids if chosen["kind"] == "error" else None,
+        "splits": study.splits if is_drawn else None,
+        "budgets": study.budgets if is_drawn else None,
+        "mechanism": study.shown_mechanism(wildcards.figure),
+        "length_unit": study.length_unit if is_drawn else None,
+        "covariate_label": study.settings["covariate_label"],
+        "notes": [study.note],
+    }
+
+
+def claimed_tables(paper):
+    """Tables that claims of a paper are about, and errors of their studies: files by study and table."""
+    found = {}
+    with open(CLAIM_FILES[paper], encoding="utf-8", newline="") as text:
+        for row in csv.DictReader(text):
+            against = (row.get("against") or "").partition(" ")[0]
+            for name in {row.get("study"), against} & STUDIES.keys():
+                for table in (row.get("table"), "errors"):
+                    if table in STUDIES[name].table_names:
+                        found[name, table] = table_file(name, table)
+                    elif owner := figure_with_table(STUDIES[name], table):
+                        found[name, table] = table_file(name, owner)
+    return dict(sorted(found.items()))
+
+
+def figure_with_table(study, kind):
+    """Name of the first table of a kind that is made for a figure alone, if there is one."""
+    names = (
+        f"{name}_{kind}" for name in study.settings["figures"] if study.own_table(name) == kind
+    )
+    return next(names, None)
+
+
+def seed_of_paper(paper):
+    """Seed of the first study that claims name."""
+    return next((seed_of(STUDIES[study]) for study, _ in claimed_tables(paper)), config["seed"])
+
+
+def paper_files(paper):
+    """Verdicts and figures of a paper."""
+    own = [study for study in STUDIES.values() if study.paper == paper]
+    return [*claims_files(paper), *(file for study in own for file in figure_files(study))]
+
+
+def plan_of_the_configuration(wildcards):
+    """The key plan; a sentence if there is none."""
+    if "plan" not in config:
+        sys.exit("Error: configuration key plan is missing: add it, as config/config.yaml explains")
+    return config["plan"]
+
+
+def command_of_times():
+    """The command, for the folder of this run and its configuration, that shows times of jobs."""
+    here = Path.cwd()
+
+    def seen(path):
+        path = Path(path).absolute()
+        return shlex.quote(str(path.relative_to(here) if path.is_relative_to(here) else path))
+
+    run, where = "./run", ""
+    if here != CHECKOUT:
+        run, where = seen(CHECKOUT / "run"), f" -s {seen(CHECKOUT / 'workflow' / 'Snakefile')}"
+    own = "".join(f" {seen(path)}" for path in GIVEN)
+    return f"{run} snakemake{where} --report times.html" + (own and f" --configfile{own}")
+
+
+def report_figures():
+    """Figures of the report, by their paths without suffix: what it says of each."""
+    return {
+        figure_path(study.name, figure, ""): {
+            "paper": PAPER_NAMES.get(study.paper, ""),
+            "order": order,
+            "study": study.name,
+            "studies": sorted({owner for owner, _ in study.tables_of(figure)}),
+            "number": chosen.get("number", ""),
+            "title": figure_title(figure, chosen.get("number", "")),
+            "kind": chosen["kind"],
+            # Where no macro of captions.html.j2 is called like the kind.
+            "caption": FIGURES[chosen["kind"]].__doc__.partition("\n\n")[0],
+            "mechanism": study.shown_mechanism(figure),
+            "notes": [study.note],
+        }
+        for order, study in enumerate(STUDIES.values())
+        for figure, chosen in study.settings["figures"].items()
+    }
+
+
+def report_pictures(suffix):
+    """An input function: files of the figures of the report."""
+
+    def files(wildcards):
+        if not STUDIES:
+            sys.exit(
+                "Error: there is nothing to report, as the configuration has no studies: give one "
+                "that has, with --configfile"
+            )
+        return [f"{path}{suffix}" for path in report_figures()]
+
+    return files
+
+
+def report_tables(name):
+    """A table of every study of draws that has it."""
+    return [
+        table_file(study.name, name)
+        for study in STUDIES.values()
+        if name in study.table_names and not study.computed
+    ]
