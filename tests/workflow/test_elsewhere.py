@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from geodp.errors import DataError
-from reproduction import places, targets
+from reproduction import places
 from reproduction.papers import PAPERS
 
 SNAKEFILE = "workflow/Snakefile"
@@ -108,7 +107,7 @@ def test_module_of_another_workflow(checkout, folder):
     assert "fit with 1234 MB" in printed
     page = (folder / "first" / "results" / "tiny" / "report.html").read_text()
     assert "<code>first/results/tiny</code>" in page
-    checkout.run("--dry-run", "--quiet", "rules", "--", "geodp_all", "geodp_plan", folder=folder)
+    checkout.run("--dry-run", "--quiet", "rules", "--", "geodp_all", "geodp_report", folder=folder)
     # What is wrong in the part that it was given is said as ever.
     parent["geodp"]["sead"] = parent["geodp"].pop("seed")
     (folder / "parent.yaml").write_text(yaml.safe_dump(parent))
@@ -143,22 +142,6 @@ def test_missing_file_names_both_folders(checkout, folder):
         "Error: configuration key studies.rats.data.path: there is no file mine.csv in "
         f"{folder} or in {checkout.root}: put it there or correct the path\n"
     ) in checkout.refused(*call, folder=folder)
-
-
-@pytest.mark.parametrize(
-    ("target", "package", "call"),
-    [
-        ("benchmark_means", "geomstats", "--with geomstats snakemake benchmark --cores 1"),
-        ("linear_tools", "diffprivlib", "--with competitors snakemake linear_tools --cores 8"),
-        ("linear_opacus", "opacus", "--with opacus snakemake linear_opacus --cores 1"),
-    ],
-)
-def test_targets_say_where_their_packages_are(monkeypatch, target, package, call):
-    monkeypatch.setattr(targets, "find_spec", lambda name: None if name == package else name)
-    with pytest.raises(
-        DataError, match=f" needs {package}, in an environment .*: use ./run {call}"
-    ):
-        targets.JOBS[target].arguments({})
 
 
 def test_own_files_before_those_of_the_project(tmp_path, monkeypatch):
