@@ -10,6 +10,7 @@ import warnings
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
+from importlib.util import find_spec
 from itertools import product
 
 import numpy as np
@@ -24,6 +25,11 @@ PACKAGES = {"dp_sgd": ("opacus", "torch")}
 
 def measure(wine, methods, covariate, responses, bound, budgets, delta, draws, settings, seed):
     """A row a method, budget and setting; columns ``0``, ``1`` and so on are errors of draws."""
+    needed = "opacus" if "dp_sgd" in methods else "diffprivlib"
+    if not find_spec(needed):
+        name = "opacus" if needed == "opacus" else "competitors"
+        command = f"./run --with {name} snakemake -s evaluation/Snakefile {name} --cores 1"
+        raise SystemExit(f"Error: this environment has no {needed}: use {command}")
     frame = pd.read_csv(wine, sep=";")
     x = frame[[covariate]].to_numpy(dtype=float)
     x = (x - x.min()) / np.ptp(x)

@@ -14,7 +14,7 @@ rule evaluate_claims:
     log:
         f"{RESULTS}/logs/claims_{{paper}}.log",
     wildcard_constraints:
-        paper="|".join(CLAIM_FILES) or "no_such_paper",
+        paper="|".join(map(re.escape, CLAIM_FILES)) or "no_such_paper",
     localrule: True
     conda:
         "../../envs/environment.yaml"

@@ -38,7 +38,7 @@ rule table:
     output:
         shown_table("{table}"),
     log:
-        f"{RESULTS}/{{study}}/logs/{{table}}.log",
+        f"{RESULTS}/{{study}}/logs/tables_{{table}}.log",
     wildcard_constraints:
         study=OF_TABLES,
         table=r"\w+",
@@ -52,7 +52,8 @@ rule table:
         kind=lambda wildcards: STUDIES[wildcards.study].computed[wildcards.table]["kind"],
         settings=lambda wildcards: STUDIES[wildcards.study].computed[wildcards.table],
         seed=study_seed,
-        digest=lambda wildcards: digest_of(STUDIES[wildcards.study].files.get(wildcards.table)),
+        # A file may be replaced by an older one.
+        digests=digests_of_table,
         code=lambda wildcards: code(
             "table.py",
             f"reproduction.tables.{STUDIES[wildcards.study].computed[wildcards.table]['kind']}",

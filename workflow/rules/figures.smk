@@ -9,7 +9,7 @@ rule figure_table:
     output:
         f"{RESULTS}/{{study}}/tables/{{figure}}_{{kind}}.csv",
     log:
-        f"{RESULTS}/{{study}}/logs/{{figure}}_{{kind}}.log",
+        f"{RESULTS}/{{study}}/logs/tables_{{figure}}_{{kind}}.log",
     wildcard_constraints:
         kind="convergence|curves|predictions|regression|transport",
     conda:
@@ -32,16 +32,14 @@ rule figure_table:
 
 rule figure:
     input:
-        tables=lambda wildcards: [
-            table_file(*table) for table in STUDIES[wildcards.study].tables_of(wildcards.figure)
-        ],
+        tables=tables_of_figure,
     output:
         pdf=f"{RESULTS}/{{study}}/figures/{{figure}}.pdf",
         png=f"{RESULTS}/{{study}}/figures/{{figure}}.png",
         svg=shown(f"{RESULTS}/{{study}}/figures/{{figure}}.svg", "Figures", "{figure}", "{study}"),
         csv=f"{RESULTS}/{{study}}/figures/{{figure}}.csv",
     log:
-        f"{RESULTS}/{{study}}/logs/{{figure}}.log",
+        f"{RESULTS}/{{study}}/logs/figures_{{figure}}.log",
     wildcard_constraints:
         study="|".join(STUDIES) or "no_such_study",
     localrule: True

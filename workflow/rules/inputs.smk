@@ -1,19 +1,44 @@
 # What rules ask for: inputs that follow from the configuration, and parameters; no rules.
 
 
+def known(name, names, what, study):
+    """The name of a part of a study, if it has one; or a sentence."""
+    if name not in names:
+        there = f"ask for one of {', '.join(names)}" if names else "it has none"
+        sys.exit(f"Error: study {study.name} has no {what} {name}: {there}")
+    return name
+
+
 def inputs_of_table(wildcards):
     """Records of the user's file, if it is there, other files, and tables that this one is made of."""
     study = STUDIES[wildcards.study]
+    known(wildcards.table, study.computed, "table", study)
     reads = TABLES[study.computed[wildcards.table]["kind"]].reads
     files = [find([path])[0] for path in study.computed[wildcards.table].get("files", [])]
     found = {name: table_file(study.name, name) for name in reads}
     return found | {"table": study.files.get(wildcards.table) or [], "files": files}
 
 
+def digests_of_table(wildcards):
+    """Digests of these files."""
+    found = inputs_of_table(wildcards)
+    return [digest_of(path) for path in (found["table"], *found["files"])]
+
+
 def needs_of(wildcards):
     """What the table of a figure alone needs."""
+    study = STUDIES[wildcards.study]
+    own = [name for name in study.settings["figures"] if study.own_table(name) == wildcards.kind]
+    known(wildcards.figure, own, f"figure with a table {wildcards.kind}", study)
     kind = import_module(f"reproduction.tables.{wildcards.kind}")
-    return kind.needs(STUDIES[wildcards.study], wildcards.figure, STUDIES)
+    return kind.needs(study, wildcards.figure, STUDIES)
+
+
+def tables_of_figure(wildcards):
+    """Files of the tables that a figure shows."""
+    study = STUDIES[wildcards.study]
+    known(wildcards.figure, study.settings["figures"], "figure", study)
+    return [table_file(*table) for table in study.tables_of(wildcards.figure)]
 
 
 def inputs_of_figure_table(wildcards):
@@ -59,14 +84,14 @@ def told(wildcards):
 def claimed_tables(paper):
     """Tables that claims of a paper are about, and errors of their studies: files by study and table."""
     found = {}
-    with open(CLAIM_FILES[paper], encoding="utf-8", newline="") as text:
+    with open(CLAIM_FILES[paper], encoding="utf-8", errors="replace", newline="") as text:
         for row in csv.DictReader(text):
             against = (row.get("against") or "").partition(" ")[0]
             for name in {row.get("study"), against} & STUDIES.keys():
                 for table in (row.get("table"), "errors"):
                     if table in STUDIES[name].table_names:
                         found[name, table] = table_file(name, table)
-                    elif owner := figure_with_table(STUDIES[name], table):
+                    elif table and (owner := figure_with_table(STUDIES[name], table)):
                         found[name, table] = table_file(name, owner)
     return dict(sorted(found.items()))
 

@@ -105,6 +105,12 @@ def _expand_study(name, settings, cells_per_job):
 
 def _expand_tables(name, settings, key):
     """A study of tables that are computed."""
+    tables = {table: dict(chosen) for table, chosen in settings["tables"].items()}
+    for table, chosen in tables.items():
+        if "manifold" in chosen:
+            place = f"{key}.tables.{table}.manifold"
+            chosen["manifold"] = _with_digest(chosen["manifold"], place)
+    settings = settings | {"tables": tables}
     files = {
         table: find_table(chosen["data"], f"{key}.tables.{table}.data.path")
         for table, chosen in settings["tables"].items()
@@ -158,11 +164,11 @@ def _cells(part, names, written, key):
     return cells
 
 
-def find_table(data, key, needed=True):
+def find_table(data, key):
     """Path of a study's records: the one that exists of those it names, or ``None``.
 
-    From the section ``data`` and the key of its path; a missing file without a stand-in is refused
-    if it is needed.
+    From the section ``data`` and the key of its path; a missing file without a stand-in is
+    refused.
     """
     if data["source"] != "table":
         return None
@@ -173,7 +179,7 @@ def find_table(data, key, needed=True):
     for name in given:
         if Path(name).is_dir():
             raise _refused(f"{key}: {name} is a folder: name the file in it")
-    if needed and not there and data["stand_in"] is None:
+    if not there and data["stand_in"] is None:
         raise _missing(given, key)
     return there[0] if there else None
 

@@ -65,6 +65,17 @@ class ReproductionSettings(Section):
             )
 
     @model_validator(mode="after")
+    def _studies_have_their_papers(self):
+        keys = [paper.key for paper in self.papers]
+        for name, study in (self.studies or {}).items():
+            if keys and study.paper is not None and study.paper not in keys:
+                raise refused(
+                    f": there is no paper {study.paper} (there are: {', '.join(keys)}): name one",
+                    f"studies.{name}.paper",
+                )
+        return self
+
+    @model_validator(mode="after")
     def _papers_differ(self):
         for key in ("name", "key"):
             names = [getattr(paper, key) for paper in self.papers]

@@ -20,6 +20,7 @@ from geodp.settings.section import (
     Text,
     absent,
     integer,
+    named,
     refused,
     some,
 )
@@ -201,7 +202,7 @@ class StudySettings(Section):
     """Paper that its figures stand beside: the name of its file of claims without `_claims.csv`."""
     seed: Seed | None = absent()
     """Another seed than the configuration's."""
-    tables: dict[Name, TableSettings] | None = absent()
+    tables: named(TableSettings, Name) | None = absent()
     """Tables that are computed, by the name that claims and figures use, in place of data and
     draws."""
     manifold: ManifoldSettings | None = absent()

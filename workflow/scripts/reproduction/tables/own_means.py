@@ -6,6 +6,7 @@ What is written shows the data, too: it is no release.
 import numpy as np
 import pandas as pd
 
+import geodp.mechanisms.means  # noqa: F401  (what is loaded by name is code of this table, too)
 from geodp.data.records import FEWEST_RECORDS
 from geodp.errors import DataError
 from geodp.mechanisms.base import FALSE, PublicSettings

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+import geodp.mechanisms.means  # noqa: F401  (what is loaded by name is code of this table, too)
 from geodp.means.ambient import embed, is_outside
 from geodp.means.problem import fitted, mean_of_logs
 from geodp.means.samples import in_ball, pole
