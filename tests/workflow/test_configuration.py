@@ -393,3 +393,19 @@ def test_releases_of_simulated_data_are_told_how_far_records_scatter(small):
     # The standard deviation of the noise, whose variance is 0.001.
     assert found["mechanism"]["options"]["residual_scale"] == pytest.approx(0.0316228, rel=1e-5)
     assert found["support"]["footpoint_radius"] == 0.3
+
+
+def test_mechanisms_that_draw_besides_have_the_same_cells(small):
+    sphere = small["studies"]["sphere"] | {"model": {"covariates": 0}, "data_radius": 0.3}
+    sphere["data"] = {"source": "simulated", "data_sets": 2}
+    sphere |= {"mechanism": "laplace", "also": ["kng_as_published"], "draws": {}}
+    sphere |= {"support": {"footpoint_centre": "truth"}, "budgets": {"equal": {"totals": ["1.0"]}}}
+    study = one_group(sphere)
+    [(_, cells), (key, same)] = study.cell_blocks.items()
+    assert cells == same == {"p1.0": {"footpoint": "1.0"}}
+    group, sampler, _ = key
+    assert sampler == "kng_as_published"
+    drawn = study.sampled_mechanism(sampler, group)
+    assert drawn == study.mechanism_settings | {"mechanism": study.also[sampler]}
+    assert study.sampling_module(sampler) != study.sampling_module("default")
+    assert study.sampler_settings(sampler) == study.sampler_settings("default")
