@@ -377,7 +377,7 @@ plant("silence in threads", publish, "QUIET")(nullcontext())
 
 @scenario("silence in threads", "output is closed or logs are off")
 def releases_in_threads(made, rounds=8):
-    """Six releases at once, after which output and logs are as they were; again, as chance decides."""
+    """Six releases at once, in turns, after which output and logs are as they were."""
     before = sys.stdout, sys.stderr
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
