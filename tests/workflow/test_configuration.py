@@ -397,7 +397,7 @@ def test_releases_of_simulated_data_are_told_how_far_records_scatter(small):
 
 def test_mechanisms_that_draw_besides_have_the_same_cells(small):
     sphere = small["studies"]["sphere"] | {"model": {"covariates": 0}, "data_radius": 0.3}
-    sphere["data"] = {"source": "simulated", "data_sets": 2}
+    sphere["data"] = {"source": "simulated", "data_sets": 3}
     sphere |= {"mechanism": "laplace", "also": ["kng_as_published"], "draws": {}}
     sphere |= {"support": {"footpoint_centre": "truth"}, "budgets": {"equal": {"totals": ["1.0"]}}}
     study = one_group(sphere)

@@ -10,7 +10,7 @@ def sweep(groups, cells):
     """Configuration of so many groups, each with a noise variance, with so many budgets each."""
     study = {
         "manifold": {"name": "sphere", "size": 2},
-        "data": {"source": "simulated", "data_sets": 1, "shooting_vector_length": 0.6},
+        "data": {"source": "simulated", "data_sets": 2, "shooting_vector_length": 0.6},
         "budgets": {"equal": {"totals": [f"{2 * (k + 1) / 100:.2f}" for k in range(cells)]}},
         "cells": [
             {

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from geodp.settings.section import (
+    Count,
     DecimalText,
     Number,
     Positive,
@@ -26,8 +27,8 @@ class SimulatedData(Section):
     """Records about random geodesics."""
 
     source: Literal["simulated"]
-    data_sets: integer(ge=0) = 20
-    """Data sets besides the first, for the bands of curves. Other keys of this name count all."""
+    data_sets: Count = 21
+    """Data sets: the first is shown, and all give the bands of curves."""
     shooting_vector_length: Positive | None = None
     """Length of the true geodesics, in a random direction; else give `last_point`."""
     covariates: Literal["equally_spaced", "uniform", "none"] = "equally_spaced"
@@ -48,8 +49,8 @@ class StandInData(Section):
 
     n: integer(ge=3) = 100
     """Records of a data set."""
-    data_sets: integer(ge=0) = 10
-    """Data sets besides the first; other keys of this name count all."""
+    data_sets: Count = 11
+    """Data sets: the first is shown, and all give the bands of curves."""
     trend_length: number(ge=0) = 0.045
     """Length of the geodesic over the covariate's range, in rad."""
 

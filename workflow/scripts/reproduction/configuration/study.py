@@ -421,6 +421,14 @@ class StudySettings(Section):
             raise refused(f": ambient noise {reason}: set it to tangent", "data.noise")
 
     def _check_simulated_data(self, data):
+        for key in ("random_walk", "release"):
+            part = getattr(self, key)
+            if part is not None and part.data_sets > data.data_sets:
+                raise refused(
+                    f": {part.data_sets} is more than the {data.data_sets} of data.data_sets: "
+                    "lower it, or raise that",
+                    f"{key}.data_sets",
+                )
         k, length, end = self.model.covariates, data.shooting_vector_length, data.last_point
         if k == 0:
             for key in ("shooting_vector_length", "last_point"):

@@ -16,7 +16,7 @@ def make(job):
         study_model(params),
         params.settings,
         study,
-        1 + params.settings["data_sets"],
+        params.settings["data_sets"],
         int(params.group["n"]),
         float(params.group["noise_variance"]),
     )

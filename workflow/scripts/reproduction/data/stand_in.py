@@ -18,7 +18,7 @@ def make(job):
     simulation = simulate_outlines(
         # Studies with different landmark maps share the outlines.
         random_stream(params.seed, "stand_in", *([f"n{number}"] if number else []), "data"),
-        1 + chosen["data_sets"],
+        chosen["data_sets"],
         number or chosen["n"],
         params.manifold["size"],
         (first, last),
@@ -32,7 +32,7 @@ def make(job):
     return {
         "covariates": ((ages - low) / (high - low))[..., None],
         "points": manifold.from_landmarks(simulation.outlines),
-        "true_footpoint": np.broadcast_to(start, (1 + chosen["data_sets"], *start.shape)),
+        "true_footpoint": np.broadcast_to(start, (chosen["data_sets"], *start.shape)),
         "covariate_range": [low, high],
         "description": np.array("simulated stand-in"),
     }
