@@ -61,7 +61,7 @@ def page():
     for name in MODELS:
         document = schema(name)
         files.append((name, _keys(document), []))
-        for section in _sections(document, document["$defs"], seen):
+        for section in _sections(document, document.get("$defs", {}), seen):
             described = _description(section, f"the class {section['title']}")
             like, shared = _most_alike(section, seen)
             like = like and _type({"$ref": f"/{like}"})
