@@ -1,7 +1,7 @@
 """Releases as the mechanism of a study, drawn as `geodp_release.release` does."""
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,7 @@ class ReleaseMechanism(Mechanism):
     subjects: np.ndarray | None = None
 
     name = "release"
+    of_data_sets = ("covariates", "points", "subjects")
 
     @property
     def guarantee(self):
@@ -68,17 +69,11 @@ class ReleaseMechanism(Mechanism):
                 "take one covariate, or release by geodp.release_geodesic"
             )
         needed = ("shooting_vector_length", "covariate_range") if number_of_covariates else ()
-        for name in ("centre", "footpoint_radius", *needed):
+        for name in ("footpoint_radius", *needed):
             if getattr(public, name) is None:
                 raise DataError(f"a release needs the public {name}: give it")
         if "residual_scale" not in public.options:
             raise DataError("a release needs the option residual_scale: give it")
-        centre = np.asarray(public.centre)
-        if centre.shape != model.manifold.point_shape:
-            raise DataError(
-                "a release needs a public centre that does not depend on the data "
-                "set: give coordinates of a point"
-            )
         x = model.aligned(covariates, points)
         known = subjects is not None and np.size(subjects) > 0
         labels: Any = np.broadcast_to(subjects, x.shape[:-1]) if known else None
@@ -88,7 +83,7 @@ class ReleaseMechanism(Mechanism):
             number, limit = len(counts), max(counts.values())
         assumptions = Assumptions(
             manifold=model.manifold,
-            centre=centre,
+            centre=public.shared_centre(model.manifold, "a release"),
             footpoint_radius=min(public.footpoint_radius, model.manifold.injectivity_radius),
             shooting_vector_length=(public.shooting_vector_length,) * number_of_covariates,
             covariate_range=(public.covariate_range,) * number_of_covariates,
@@ -106,14 +101,6 @@ class ReleaseMechanism(Mechanism):
         lengths = {f"|v| <= {each:g}" for each in np.ravel(self.assumptions.shooting_vector_length)}
         return ", ".join(
             [f"distance of p to its centre <= {self.assumptions.footpoint_radius:g}", *lengths]
-        )
-
-    def take(self, data_sets):
-        return replace(
-            self,
-            covariates=self.covariates[data_sets],
-            points=self.points[data_sets],
-            subjects=None if self.subjects is None else self.subjects[data_sets],
         )
 
     def plan(self, budgets):

@@ -1,11 +1,12 @@
 """The protocol of a mechanism: draws of a model's parameters at given budgets, with a guarantee."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
+from geodp.errors import DataError
 from geodp.models.blocks import FOOTPOINT
 from geodp.models.geodesic import GeodesicModel
 
@@ -47,7 +48,8 @@ class PublicSettings:
     data_radius : float, optional
         Radius of a ball that holds the data (the papers' ``tau_m`` or r).
     centre : ndarray, shape (point_shape) or (data_sets, *point_shape), optional
-        Centre of that ball, and of the ball of footpoints.
+        Centre of that ball, and of the ball of footpoints.  Studies may take it from the truth or
+        the fit, one for each data set: `shared_centre` refuses that.
     footpoint_radius, shooting_vector_length : float, optional
         Limits of the support.
     covariate_range : tuple of float, optional
@@ -62,6 +64,15 @@ class PublicSettings:
     shooting_vector_length: float | None = None
     covariate_range: tuple[float, float] | None = None
     options: dict = field(default_factory=dict)
+
+    def shared_centre(self, manifold, mechanism):
+        """The centre (point_shape) that all data sets share, or `DataError` if there is none."""
+        if self.centre is None or np.shape(self.centre) != manifold.point_shape:
+            raise DataError(
+                f"{mechanism} needs a public centre that does not depend on the data set: give "
+                "coordinates of a point"
+            )
+        return np.asarray(self.centre)
 
 
 @dataclass(frozen=True)
@@ -110,9 +121,9 @@ class Draws:
     ----------
     parameters : dict of ndarray
         By block.  The footpoint has shape (data_sets, F, *point_shape); shooting vectors have shape
-        (data_sets, F, V, *point_shape), V of them at each footpoint.
+        (data_sets, F, V, *point_shape), V of them at each footpoint, perhaps one alone.
     reports : dict of SamplingReport
-        By name of a budget: a block, or ``all``.
+        By name of a budget, for each of those of the draws: a block, or ``all``.
     """
 
     parameters: dict
@@ -140,12 +151,15 @@ class Mechanism(ABC):
     guarantee : Guarantee
     support_description : str
         The support of the draws, in a line.
+    of_data_sets : tuple of str
+        Fields that have an axis of data sets: arrays, or what has a method `take` itself.
     """
 
     name: str
     model: GeodesicModel
     guarantee: Any
     support_description: Any
+    of_data_sets: ClassVar[tuple[str, ...]] = ("covariates", "points")
 
     @classmethod
     @abstractmethod
@@ -174,9 +188,15 @@ class Mechanism(ABC):
         """Sensitivities and the quantities they depend on, by name; arrays over data sets."""
         return {}
 
-    @abstractmethod
     def take(self, data_sets):
-        """The same mechanism for some of the data sets, given as a slice."""
+        """The same mechanism, a dataclass, for some of the data sets, given as a slice."""
+        fields = {name: getattr(self, name) for name in self.of_data_sets}
+        taken = {
+            name: each[data_sets] if isinstance(each, np.ndarray) else each.take(data_sets)
+            for name, each in fields.items()
+            if each is not None
+        }
+        return replace(self, **taken)  # type: ignore[type-var]
 
     @abstractmethod
     def draw(self, rng, budgets, draws, plan_sampler):

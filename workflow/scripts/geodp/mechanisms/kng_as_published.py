@@ -107,6 +107,7 @@ class KNGAsPublished(Mechanism):
     searched: bool = True
 
     name = "kng_as_published"
+    of_data_sets = ("covariates", "points", "fit", "sensitivity", "support")
     guarantee = Guarantee(
         FALSE,
         "one record replaced",
@@ -162,16 +163,6 @@ class KNGAsPublished(Mechanism):
             # There residuals jump and nearly cancel, so most of the mass can lie there.
             described += ", predictions may reach the cut locus of the data"
         return described
-
-    def take(self, data_sets):
-        return replace(
-            self,
-            covariates=self.covariates[data_sets],
-            points=self.points[data_sets],
-            fit=self.fit.take(data_sets),
-            sensitivity=self.sensitivity.take(data_sets),
-            support=self.support.take(data_sets),
-        )
 
     def bounds(self):
         return {**self.sensitivity.blocks, "tau": self.sensitivity.tau}

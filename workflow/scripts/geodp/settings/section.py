@@ -18,7 +18,7 @@ def refused(words, key=""):
 def unknown(key, known):
     """What to say of an unknown key: the nearest known one, or all."""
     near = get_close_matches(str(key), known, n=1)
-    remedy = f"did you mean {near[0]}?" if near else f"known keys are {', '.join(known)}"
+    remedy = f"did you mean {near[0]}?" if near else f"known keys are {', '.join(known) or 'none'}"
     return f" is unknown: {remedy}"
 
 

@@ -264,8 +264,11 @@ class StudySettings(Section):
             self._check_simulated_data(self.data)
         else:
             self._check_table(self.data)
-        if self.support.footpoint_centre is not None and (
-            self.support.footpoint_radius is None and self.data_radius is None
+        has_ball = any(not MECHANISMS[each.name].anywhere for each in (self.mechanism, *self.also))
+        if (
+            has_ball
+            and self.support.footpoint_centre is not None
+            and (self.support.footpoint_radius is None and self.data_radius is None)
         ):
             raise refused(
                 " is missing: a ball of footpoints needs a radius, or data_radius from which one "
