@@ -70,15 +70,20 @@ def page(verdicts):
 
 
 def _figures(key):
-    """Figures of a paper with their numbers, by folder."""
+    """Figures of a paper that have a number there, by folder: names and numbers."""
     settings = yaml.safe_load((CHECKOUT / "config" / "config.yaml").read_text("utf-8"))
-    return {
-        f"results/{settings['name']}/{study}/figures": {
-            name: figure.get("number", "") for name, figure in chosen["figures"].items()
-        }
-        for study, chosen in settings["studies"].items()
-        if chosen.get("paper") == key and "figures" in chosen
-    }
+    found = {}
+    for study, chosen in settings["studies"].items():
+        if chosen.get("paper") == key:
+            numbers = {
+                name: figure.get("number", "") for name, figure in chosen.get("figures", {}).items()
+            }
+            found[f"results/{settings['name']}/{study}/figures"] = {
+                name: number
+                for name, number in numbers.items()
+                if number or re.fullmatch(r"figure_\d+", name)
+            }
+    return {folder: figures for folder, figures in found.items() if figures}
 
 
 def with_block(text, name, block):
