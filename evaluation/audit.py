@@ -23,8 +23,6 @@ from geodp.samplers.integer_choice import generator_bits
 from geodp_release import stages as st
 from geodp_release.accounting import PURE
 from geodp_release.assumptions import ADD_OR_REMOVE, REPLACE
-from geodp_release.draw import run_plan
-from geodp_release.subjects import ONE_EACH, subject_records
 from geodp_release.timing import release_times, sampler_times
 from replay_mistakes import planted
 from replay_runs import few_at_once
@@ -36,29 +34,37 @@ TWO_POINTS = {1.0: "two points, residuals clipped", 2.0: "two points, clipped, f
 
 
 def losses(seed, n, budget, candidates, rounds, two_points, **chosen):
-    """Rows of the losses of every density: at the worst neighbours found, and of the worst two.
+    """Rows of the losses of every density at the worst neighbours found, and of two records.
 
     A row has as well how far a record moves the gradient, as a fraction of its sensitivity, where
-    tau is not a data set's own, nor the geodesic, and the factor is one.
+    both data sets share tau and the geodesic, and the factor is one.
     """
     first, setting, domain = published.records_in_ball(seed, n, **chosen)
     for name, variant in published.VARIANTS.items():
         found = published.worst_published_loss(
             seed, n, budget, variant, candidates, rounds, **chosen
         )
-        row = {"what": "loss", "name": name, "n": n, "value": found.loss, "error": found.error}
+        row = loss_row(name, n, budget, found)
         if variant.tau != "own" and variant.factor == 1.0 and name != "tau shared":
             change = published.search_change(variant, setting, first)
             rng = random_stream(seed, "audit", "sensitivity", name)
             _, row["moved"] = worst_neighbour(rng, *first, domain, change, candidates, rounds)
-        yield row | {"stated": budget}
-    pair = published.two_points(two_points["angle"])
+        yield row
+    yield from worst_two(seed, budget, **two_points)
+
+
+def worst_two(seed, budget, angle, tau):
+    """Rows of the losses of the worst case of two records."""
+    pair = published.two_points(angle)
     for factor, name in TWO_POINTS.items():
         rng = random_stream(seed, "audit", name, f"{budget:g}")
-        densities = published.two_point_densities(pair, two_points["tau"], budget, factor)
-        found = published.realised_loss(rng, densities)
-        row = {"what": "loss", "name": name, "n": 2, "value": found.loss, "error": found.error}
-        yield row | {"stated": budget}
+        densities = published.two_point_densities(pair, tau, budget, factor)
+        yield loss_row(name, 2, budget, published.realised_loss(rng, densities))
+
+
+def loss_row(name, n, budget, found):
+    row = {"what": "loss", "name": name, "n": n, "stated": budget}
+    return row | {"value": found.loss, "error": found.error}
 
 
 def verdict(loss, error, stated):
@@ -149,9 +155,7 @@ def released_columns(plan, data, pair, mistake, streams, number):
     assumptions, found = plan.assumptions, []
     with planted(mistake) if mistake else nullcontext(), few_at_once():
         for stream, given in zip(streams, data, strict=True):
-            records = subject_records(assumptions, *given, ONE_EACH)
-            bits, shared = generator_bits(stream), {}
-            released = [run_plan(plan, records, bits, shared) for _ in range(number)]
+            released = script.releases(plan, *given, generator_bits(stream), number)
             states = np.array([each.state for each in released])
             named = features(assumptions.manifold, assumptions.centre, states, pair)
             named["number"] = np.array([each.number for each in released])
@@ -196,9 +200,7 @@ def measure(part, given, seed):
 def summarise(table):
     """Tables of losses, of testers and of times; no figure."""
     parts = dict(list(table.groupby("what")))
-    loss, draws, others = (
-        parts[what] for what in ("loss", "time of a draw", "time of a release")
-    )
+    loss, draws, others = (parts[what] for what in ("loss", "time of a draw", "time of a release"))
     listed = {"density": loss["name"], "n": loss["n"].astype(int)}
     listed["stated"] = loss["stated"].map("{:g}".format)
     listed["realised loss"] = loss["value"].map("{:.3g}".format)

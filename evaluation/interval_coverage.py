@@ -16,9 +16,7 @@ from geodp import Assumptions, GeodesicModel, PrivacyBudget, Release, plan_relea
 from geodp.manifolds.registry import make_manifold
 from geodp.randomness import random_stream
 from geodp.samplers.integer_choice import generator_bits
-from geodp_release.draw import run_plan
 from geodp_release.simulation import TWO_GROUPS
-from geodp_release.subjects import ONE_EACH, subject_records
 
 # Level of bands and intervals, and of tests for a trend.
 LEVEL, SIZE = 0.9, 0.05
@@ -143,8 +141,8 @@ def places_of(covariates, number=11):
 
 def drawn(plan, covariates, points, rng):
     """A release of records, by seeded random bits."""
-    records = subject_records(plan.assumptions, covariates, points, ONE_EACH)
-    return Release.of(plan, run_plan(plan, records, generator_bits(rng)), guarantee=None)
+    [released] = script.releases(plan, covariates, points, generator_bits(rng))
+    return Release.of(plan, released, guarantee=None)
 
 
 def bands_hold(release, places, true):

@@ -10,6 +10,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
+from geodp_release.draw import run_plan
+from geodp_release.subjects import ONE_EACH, subject_records
+
 STYLE = {
     "savefig.dpi": 200,
     "savefig.bbox": "tight",
@@ -68,8 +71,17 @@ def run(snakemake, measure, summarise=None):
 def need(environment, target, *packages):
     """Stop a job with what to do, where packages of an environment are not there."""
     if missing := [name for name in packages if not find_spec(name)]:
-        command = f"./run --with {environment} snakemake -s evaluation/Snakefile {target} --cores 1"
-        raise SystemExit(f"Error: this environment has no {' and no '.join(missing)}: use {command}")
+        raise SystemExit(
+            f"Error: this environment has no {' and no '.join(missing)}: use "
+            f"./run --with {environment} snakemake -s evaluation/Snakefile {target} --cores 1"
+        )
+
+
+def releases(plan, covariates, points, bits, draws=1):
+    """What a plan releases of records of one subject each, so many times, by random bits."""
+    records = subject_records(plan.assumptions, covariates, points, ONE_EACH)
+    shared: dict = {}
+    return [run_plan(plan, records, bits, shared) for _ in range(draws)]
 
 
 def new_figure(rows, columns, width, height, **keywords):

@@ -21,9 +21,7 @@ from geodp.randomness import random_stream
 from geodp.samplers.integer_choice import generator_bits
 from geodp_release.accounting import PrivacyBudget
 from geodp_release.assumptions import Assumptions
-from geodp_release.draw import run_plan
 from geodp_release.planning import plan_release
-from geodp_release.subjects import ONE_EACH, subject_records
 from tools_methods import METHODS, Budget, Problem, ridge_regression
 
 # Others are set against these, data set by data set and draw by draw, where shares differ by so
@@ -132,9 +130,8 @@ def beside_matrix(problem, parts, epsilon, repeats, rng):
     )
 
     def released(rest):
-        records = subject_records(plan.assumptions, rest.covariates, rest.responses, ONE_EACH)
-        bits, shared = generator_bits(rng), {}
-        return [run_plan(plan, records, bits, shared).state for _ in range(repeats)]
+        given = rest.covariates, rest.responses, generator_bits(rng)
+        return [each.state for each in script.releases(plan, *given, repeats)]
 
     def predicted(x, state):
         # Shooting vectors are along all of a covariate's range.

@@ -105,6 +105,7 @@ def _mixed(rows, epsilon, delta):
 
     Delta is that of the sketches, of the eigenvalue that is released, and of its being too large.
     """
+
     def left(level):
         mixed, more = 1.0 + np.exp(level), np.exp(level) * np.geomspace(1e-6, 1.0 - 1e-6, 4000)
         # Of Renyi's divergence of the order 1 + more, with all digits.

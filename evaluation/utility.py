@@ -19,9 +19,7 @@ from geodp.mechanisms.kng_as_published import KNGAsPublished
 from geodp.randomness import random_stream
 from geodp.samplers import matched
 from geodp.samplers.integer_choice import generator_bits
-from geodp_release.draw import run_plan
 from geodp_release.simulation import CURVE, EVENLY
-from geodp_release.subjects import ONE_EACH, subject_records
 
 AGES = (50.0, 90.0)  # Of the simulated outlines.
 
@@ -61,11 +59,8 @@ def simulate(rng, manifold, data, truth, scale, data_sets, number):
 
 def draw_releases(rng, plan, covariates, points, draws):
     """Geodesics as a release draws them, with seeded random bits."""
-    bits, found = generator_bits(rng), []
-    for x, y in zip(covariates, points, strict=True):
-        records = subject_records(plan.assumptions, x, y, ONE_EACH)
-        shared: dict = {}
-        found.append([run_plan(plan, records, bits, shared).state for _ in range(draws)])
+    bits, data_sets = generator_bits(rng), zip(covariates, points, strict=True)
+    found = [[each.state for each in script.releases(plan, *xy, bits, draws)] for xy in data_sets]
     return np.moveaxis(np.array(found), 2, 0)
 
 
