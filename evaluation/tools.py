@@ -154,6 +154,7 @@ def summarise(table):
     sets = shares["round"].astype(int).map(dict(enumerate(ROUNDS)))
     shares = shares.assign(sets=sets, title=shares["method"].map(titles))
     medians = shares.groupby(["sets", "title", "budget"], sort=False)["share"].median()
+    medians = medians.map(_share).unstack().rename_axis(["sets", "method"])
     against = {}
     for method, rival in AGAINST:
         some = shares[shares["method"] == method]
@@ -166,7 +167,7 @@ def summarise(table):
     releases = releases.assign(words=words, n=releases["n"].astype(int))
     by_budget = releases.pivot(index=["data_set", "n"], columns="budget", values="words")
     shown = {
-        "tools": medians.map(_share).unstack().rename(columns="{:g}".format),
+        "tools": medians.rename(columns="{:g}".format),
         "tools_against": pd.DataFrame(against),
         "tools_releases": by_budget.rename(columns="{:g}".format),
     }

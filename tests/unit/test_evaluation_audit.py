@@ -19,9 +19,6 @@ from geodp.audit.published import (
 )
 from geodp.audit.search import Pair, climb, worst_neighbour
 from geodp.audit.testers import TESTERS, property_test
-from geodp.samplers.integer_choice import generator_bits
-from geodp_release.draw import run_plan
-from geodp_release.subjects import ONE_EACH, subject_records
 
 CENTRE = np.array([0.0, 0.0, 1.0])
 CHOSEN = {"ball_radius": np.pi / 8, "geodesic_length": 0.2 * np.pi}
@@ -202,25 +199,6 @@ def test_bounds_exceed_a_budget_as_seldom_as_their_confidence_says(learn):
     """Nothing differs: of 40 bounds at 0.9 above zero some 4, and 14 next to never."""
     pairs = (laplace_pair(0.0, [3, k], 800) for k in range(40))
     assert sum(property_test(each, "abc", learn, 0.9).bound > 0.0 for each in pairs) < 14
-
-
-@pytest.mark.parametrize("space", audit.SPACES)
-def test_what_is_tested_are_releases(space):
-    """Sums that are kept change nothing: the same bits give the same numbers."""
-    for _, words, plan, data, pair, mistake in list(audit.cases(space, 2.0))[:5]:
-        streams = [np.random.default_rng(k) for k in (1, 2)]
-        names, columns = audit.released_columns(plan, data, pair, mistake, streams, 3)
-        for k, given in enumerate(data):
-            records = subject_records(plan.assumptions, *given, ONE_EACH)
-            bits = generator_bits(np.random.default_rng(k + 1))
-            found = [run_plan(plan, records, bits) for _ in range(3)]
-            states = np.array([each.state for each in found])
-            again = attack.features(
-                plan.assumptions.manifold, plan.assumptions.centre, states, pair
-            )
-            again = np.stack([again[name] for name in names if name in again], axis=-1)
-            np.testing.assert_allclose(columns[k][:, : again.shape[1]], again, rtol=1e-9)
-            assert ("number" in names) == (words == "a count, then a step")
 
 
 @pytest.mark.slow
