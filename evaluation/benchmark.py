@@ -7,7 +7,6 @@ import sys
 import time
 from dataclasses import replace
 from functools import partial
-from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
@@ -241,9 +240,7 @@ def alone(seed, timed, release, limit=3.0, chains=16):
 
 def measure(part, given, seed):
     """The table of one part, which begins with the name of a function."""
-    if not find_spec("geomstats"):
-        command = "./run --with geomstats snakemake -s evaluation/Snakefile benchmark --cores 1"
-        raise SystemExit(f"Error: this environment has no geomstats: use {command}")
+    script.need("geomstats", "benchmark", "geomstats")
     os.environ["GEOMSTATS_BACKEND"] = "autograd" if part.endswith("autograd") else "numpy"
     parts = {"samplers": samplers, "fits": fits, "means": means, "alone": alone}
     return pd.DataFrame(parts[part.partition("_")[0]](seed, **given))
@@ -286,8 +283,8 @@ def draw(table):
             panel.plot(some["budget"], bounds, **style)
         panel.axhline(1.0, color="0.6", linewidth=0.8)
         panel.set(xscale="log", yscale="log", xlabel="budget (nats)")
-        panel.set_title(f"${space}$" if "^" in space else space)
-        panel.legend(fontsize=7)
+        panel.set_title(script.title(space))
+        panel.legend()
         panel.set_ylabel(f"draws over a {beside}'s" if panel in axes[:, 0] else "", fontsize=7)
     return figure
 

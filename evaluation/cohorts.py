@@ -23,8 +23,7 @@ class Truth:
 class Cohort:
     """The public inputs of one cohort, whether it has trends, and how to draw it."""
 
-    about: str
-    manifold: dict[str, str | int]
+    manifold: tuple[str, int]
     covariate_range: tuple[tuple[float, float], ...]
     centre: tuple[float, ...] | tuple[tuple[float, ...], ...] | str
     subjects: int
@@ -111,7 +110,6 @@ def draw_gaze(rng: np.random.Generator) -> tuple[Array, Array, Truth]:
     slope *= slope_length(GAZE_R_SQUARED, scale, 2, age_variance) / np.linalg.norm(slope)
 
     def predict(covariates: Array) -> Array:
-        """Return the true direction at each age."""
         return sphere_exp(base, (np.asarray(covariates, float)[:, :1] - mean_age) * slope)
 
     covariates = (low + width * share)[:, None]
@@ -140,7 +138,6 @@ def draw_tensors(rng: np.random.Generator) -> tuple[Array, Array, Truth]:
     residuals = (spreads * rng.standard_normal((TENSOR_SUBJECTS, 3))) @ axes.T
 
     def predict(covariates: Array) -> Array:
-        """Return the one true tensor for every time."""
         return np.tile(base, (len(covariates), 1, 1))
 
     scale = float(np.sqrt(np.mean(spreads**2)))
@@ -169,7 +166,6 @@ def draw_pressures(rng: np.random.Generator) -> tuple[Array, Array, Truth]:
     slope = slope_length(PRESSURE_R_SQUARED, scale, 2, age_variance) * unit_vector(2, rng)
 
     def predict(covariates: Array) -> Array:
-        """Return the true pressures at each age, whatever the treatment."""
         return base + (np.asarray(covariates, float)[:, :1] - mean_age) * slope
 
     correlations = np.array([[1.0, PRESSURE_CORRELATION], [PRESSURE_CORRELATION, 1.0]])
@@ -186,33 +182,30 @@ def draw_pressures(rng: np.random.Generator) -> tuple[Array, Array, Truth]:
 
 COHORTS: dict[str, Cohort] = {
     "gaze": Cohort(
-        "directions of gaze against age, mostly of young adults",
-        {"name": "sphere", "size": 2},
-        (GAZE_AGES,),
-        "anywhere",
-        GAZE_SUBJECTS,
-        1.0,
-        (True,),
-        draw_gaze,
+        manifold=("sphere", 2),
+        covariate_range=(GAZE_AGES,),
+        centre="anywhere",
+        subjects=GAZE_SUBJECTS,
+        epsilon=1.0,
+        trends=(True,),
+        draw=draw_gaze,
     ),
     "tensors": Cohort(
-        "diffusion tensors against weeks since concussion, with no change",
-        {"name": "spd", "size": 2},
-        ((TENSOR_WEEKS.low, TENSOR_WEEKS.high),),
-        TENSOR_CENTRE,
-        TENSOR_SUBJECTS,
-        2.0,
-        (False,),
-        draw_tensors,
+        manifold=("spd", 2),
+        covariate_range=((TENSOR_WEEKS.low, TENSOR_WEEKS.high),),
+        centre=TENSOR_CENTRE,
+        subjects=TENSOR_SUBJECTS,
+        epsilon=2.0,
+        trends=(False,),
+        draw=draw_tensors,
     ),
     "pressures": Cohort(
-        "blood pressures in mmHg against age and treatment, with misreadings",
-        {"name": "euclidean", "size": 2},
-        ((PRESSURE_AGES.low, PRESSURE_AGES.high), (0.0, 1.0)),
-        PRESSURE_CENTRE,
-        PRESSURE_SUBJECTS,
-        2.0,
-        (True, False),
-        draw_pressures,
+        manifold=("euclidean", 2),
+        covariate_range=((PRESSURE_AGES.low, PRESSURE_AGES.high), (0.0, 1.0)),
+        centre=PRESSURE_CENTRE,
+        subjects=PRESSURE_SUBJECTS,
+        epsilon=2.0,
+        trends=(True, False),
+        draw=draw_pressures,
     ),
 }

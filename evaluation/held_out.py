@@ -17,7 +17,7 @@ from geodp.settings.sections import public_centre
 def measure(cohort, tables, places, criteria, seed):
     """Table of a cohort of `COHORTS`, a row for each share of its tables; some have a criterion."""
     given = COHORTS[cohort]
-    manifold = make_manifold(**given.manifold)
+    manifold = make_manifold(*given.manifold)
     centre, ranges = public_centre(manifold, given.centre), given.covariate_range
     known = Assumptions(manifold, centre, covariate_range=ranges, subjects=given.subjects)
     plan = plan_release(known, PrivacyBudget(str(given.epsilon)))
@@ -42,8 +42,8 @@ def measure(cohort, tables, places, criteria, seed):
     for what in rows[0]:
         value, error = coverage.share(np.array([row[what] for row in rows], dtype=float))
         row = {"cohort": cohort, "what": what, "value": value, "standard_error": error}
-        row |= {"least": np.nan, "most": np.nan} | criteria.get(what.partition(" on ")[0], {})
-        table.append(row | {"tables": tables})
+        row |= {"least": np.nan, "most": np.nan}
+        table.append(row | criteria.get(what.partition(" on ")[0], {}))
     return pd.DataFrame(table)
 
 

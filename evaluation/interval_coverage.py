@@ -16,9 +16,7 @@ from geodp import Assumptions, GeodesicModel, PrivacyBudget, Release, plan_relea
 from geodp.manifolds.registry import make_manifold
 from geodp.randomness import random_stream
 from geodp.samplers.integer_choice import generator_bits
-from geodp_release.draw import run_plan
 from geodp_release.simulation import TWO_GROUPS
-from geodp_release.subjects import ONE_EACH, subject_records
 
 # Level of bands and intervals, and of tests for a trend.
 LEVEL, SIZE = 0.9, 0.05
@@ -143,8 +141,8 @@ def places_of(covariates, number=11):
 
 def drawn(plan, covariates, points, rng):
     """A release of records, by seeded random bits."""
-    records = subject_records(plan.assumptions, covariates, points, ONE_EACH)
-    return Release.of(plan, run_plan(plan, records, generator_bits(rng)), guarantee=None)
+    [released] = script.releases(plan, covariates, points, generator_bits(rng))
+    return Release.of(plan, released, guarantee=None)
 
 
 def bands_hold(release, places, true):
@@ -241,19 +239,9 @@ def judged(row):
 
 
 def summarise(table, mark="coverage"):
-    """The table of the page, the columns before ``value`` and what is judged; and the figure."""
+    """The table of the page, columns before ``value`` and what is judged; no figure."""
     about = table.loc[:, :"what"].rename(columns={"what": "measure"})
-    shown = about.join(pd.DataFrame(map(judged, table.to_dict("records"))))
-    figure, [[panel]] = script.new_figure(1, 1, width=7.0, height=1.0 + 0.17 * len(table))
-    places, [dots, marks, *_] = np.arange(len(table))[::-1], script.CURVES
-    look = {"fmt": "o", "markersize": 4, "color": dots["color"], "label": "two standard errors"}
-    panel.errorbar(table["value"], places, xerr=2.0 * table["standard_error"], **look)
-    for limit, look in (("least", ">"), ("most", "<")):
-        panel.plot(table[limit], places, look, color=marks["color"], label=f"at {limit}")
-    words = about.drop(columns=["n", "epsilon", "covariates"], errors="ignore").astype(str)
-    panel.set_yticks(places, words.agg(": ".join, axis=1), fontsize=6)
-    figure.legend(loc="outside upper center", ncols=3, fontsize=8)
-    return {mark: shown}, figure
+    return {mark: about.join(pd.DataFrame(map(judged, table.to_dict("records"))))}, None
 
 
 if __name__ == "__main__":

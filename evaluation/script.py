@@ -1,5 +1,7 @@
 """What the scripts of evaluation/Snakefile share: a job's files, tables in words, figures."""
 
+from importlib.util import find_spec
+
 import matplotlib as mpl
 
 mpl.use("Agg")
@@ -7,6 +9,9 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+
+from geodp_release.draw import run_plan
+from geodp_release.subjects import ONE_EACH, subject_records
 
 STYLE = {
     "savefig.dpi": 200,
@@ -16,12 +21,12 @@ STYLE = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "legend.frameon": False,
+    "legend.fontsize": 7.5,
     "lines.linewidth": 1.4,
     "lines.markersize": 5,
     # Text stays text, and the same figure gives the same file.
     "svg.fonttype": "none",
     "svg.hashsalt": "geodp",
-    "pdf.fonttype": 42,
 }
 
 # Keywords of curves, dark to light; told apart in greyscale and by colour-blind readers.
@@ -30,6 +35,7 @@ CURVES = (
     {"color": "#c2480c", "marker": "s", "linestyle": "--"},
     {"color": "#e0a526", "marker": "^", "linestyle": "-."},
     {"color": "#5aa7c7", "marker": "D", "linestyle": (0, (5, 1, 1, 1, 1, 1))},
+    {"color": "#9a9a9a", "marker": "v", "linestyle": ":"},
 )
 
 
@@ -43,19 +49,17 @@ def run(snakemake, measure, summarise=None):
     measure : callable
         From the rule's params and named inputs to a table; for a rule without inputs ``parts``.
     summarise : callable, optional
-        From a table to tables of docs/evaluation.md by their mark and to a figure, for a rule with
-        an output ``page``.  The table is that of `measure`, or the parts joined; of these it gets
-        the params as well.
+        From the parts joined to tables of docs/evaluation.md by their mark, and to a figure, for a
+        rule with inputs ``parts``.  It is saved as outputs but ``table`` and ``page``.
     """
-    given, inputs = dict(snakemake.params.items()), dict(snakemake.input.items())
-    output = dict(snakemake.output.items())
+    inputs, output = dict(snakemake.input.items()), dict(snakemake.output.items())
     if parts := inputs.pop("parts", None):
-        table = pd.concat(map(pd.read_csv, [parts] if isinstance(parts, str) else parts))
+        table = pd.concat(map(pd.read_csv, parts), ignore_index=True)
     else:
-        table, given = measure(**given, **inputs), {}
+        table = measure(**dict(snakemake.params.items()), **inputs)
     table.to_csv(output.pop("table"), index=False)
-    if "page" in output:
-        shown, figure = summarise(table.reset_index(drop=True), **given)
+    if parts:
+        shown, figure = summarise(table)
         with open(output.pop("page"), "w", encoding="utf-8") as page:
             page.writelines(
                 f"<!-- {mark} -->\n{in_words(each)}<!-- end -->\n" for mark, each in shown.items()
@@ -64,11 +68,32 @@ def run(snakemake, measure, summarise=None):
             figure.savefig(path, metadata={"Date": None} if path.endswith("svg") else None)
 
 
+def need(environment, target, *packages):
+    """Stop a job with what to do, where packages of an environment are not there."""
+    if missing := [name for name in packages if not find_spec(name)]:
+        raise SystemExit(
+            f"Error: this environment has no {' and no '.join(missing)}: use "
+            f"./run --with {environment} snakemake -s evaluation/Snakefile {target} --cores 1"
+        )
+
+
+def releases(plan, covariates, points, bits, draws=1):
+    """What a plan releases of records of one subject each, so many times, by random bits."""
+    records = subject_records(plan.assumptions, covariates, points, ONE_EACH)
+    shared: dict = {}
+    return [run_plan(plan, records, bits, shared) for _ in range(draws)]
+
+
 def new_figure(rows, columns, width, height, **keywords):
     """Figure and array of axes (rows, columns); sizes in inches."""
     mpl.rcParams.update(STYLE)
     keywords = {"squeeze": False, "layout": "constrained", **keywords}
     return plt.subplots(rows, columns, figsize=(width, height), **keywords)
+
+
+def title(space):
+    """A space's name with its power as one."""
+    return f"${space}$" if "^" in space else space
 
 
 def number(value):

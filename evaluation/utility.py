@@ -19,12 +19,9 @@ from geodp.mechanisms.kng_as_published import KNGAsPublished
 from geodp.randomness import random_stream
 from geodp.samplers import matched
 from geodp.samplers.integer_choice import generator_bits
-from geodp_release.draw import run_plan
 from geodp_release.simulation import CURVE, EVENLY
-from geodp_release.subjects import ONE_EACH, subject_records
 
 AGES = (50.0, 90.0)  # Of the simulated outlines.
-BLOCK = 20000  # Records simulated at once.
 
 RELEASED, PUBLISHED = "release", "as published"
 NOT_PRIVATE, WITHOUT_DATA = "no privacy", "without data"
@@ -52,29 +49,18 @@ def true_geodesic(rng, manifold, data, rats):
 
 def simulate(rng, manifold, data, truth, scale, data_sets, number):
     """Covariates (data_sets, n), from 0 to 1, and points (data_sets, n, *point_shape)."""
-    covariates = np.empty((data_sets, number))
-    points = np.empty((data_sets, number, *manifold.point_shape), dtype=manifold.dtype)
-    step = max(1, BLOCK // data_sets)
-    for start in range(0, number, step):
-        block = slice(start, min(start + step, number))
-        if data == "outlines":
-            found = simulate_outlines(rng, data_sets, block.stop - start, manifold.landmarks, AGES)
-            covariates[:, block] = (found.ages - AGES[0]) / (AGES[1] - AGES[0])
-            points[:, block] = manifold.from_landmarks(found.outlines)
-            continue
-        covariates[:, block] = np.linspace(0.0, 1.0, number)[block]
-        clean = manifold.exp(truth[0], manifold.expand(covariates[:, block] - 0.5) * truth[1])
-        points[:, block] = manifold.exp(clean, scale * manifold.random_tangent(rng, clean))
-    return covariates, points
+    if data == "outlines":
+        found = simulate_outlines(rng, data_sets, number, manifold.landmarks, AGES)
+        return (found.ages - AGES[0]) / np.ptp(AGES), manifold.from_landmarks(found.outlines)
+    covariates = np.tile(np.linspace(0.0, 1.0, number), (data_sets, 1))
+    clean = manifold.exp(truth[0], manifold.expand(covariates - 0.5) * truth[1])
+    return covariates, manifold.exp(clean, scale * manifold.random_tangent(rng, clean))
 
 
 def draw_releases(rng, plan, covariates, points, draws):
     """Geodesics as a release draws them, with seeded random bits."""
-    bits, found = generator_bits(rng), []
-    for x, y in zip(covariates, points, strict=True):
-        records = subject_records(plan.assumptions, x, y, ONE_EACH)
-        shared: dict = {}
-        found.append([run_plan(plan, records, bits, shared).state for _ in range(draws)])
+    bits, data_sets = generator_bits(rng), zip(covariates, points, strict=True)
+    found = [[each.state for each in script.releases(plan, *xy, bits, draws)] for xy in data_sets]
     return np.moveaxis(np.array(found), 2, 0)
 
 
@@ -104,8 +90,8 @@ def draw_published(rng, known, data, fit, budget, draws):
     return *from_the_middle(manifold, footpoints, vectors), distance
 
 
-def measure(space, given, number, budgets, released, records, draws, seed, rats):
-    """Table of all budgets on one space at one n, with releases at some of them."""
+def measure(space, given, number, budgets, records, draws, seed, rats):
+    """Table of errors on one space at one n: of each mechanism, at all budgets if it has one."""
     scale, data, names = given["residual_scale"], given["data"], ("utility", space, f"n{number}")
     maps = [fourier_harmonics(given["manifold"][1], 4)] if data == "outlines" else []
     manifold = make_manifold(*given["manifold"], *maps)
@@ -122,67 +108,55 @@ def measure(space, given, number, budgets, released, records, draws, seed, rats)
     blind = known.support.draw(random_stream(seed, *names, WITHOUT_DATA), (1, 2000))
     # Squared error, in flat space, of a geodesic drawn uniformly from the support.
     without_data = known.support.radii**2 * manifold.dim / (manifold.dim + 2.0) @ CURVE
-    rows = []
 
-    def add(mechanism, geodesics, **about):
+    def row(mechanism, geodesics, budget=np.nan, **about):
         error = np.mean(geodesic_errors(manifold, geodesics, truth)["curve"])
-        row = {"space": space, "dimension": manifold.dim, "n": number, "mechanism": mechanism}
-        row |= {"budget": np.nan, "curve_error": np.sqrt(error), "predicted": np.nan}
-        rows.append(row | {"is_noise": error > 0.1 * without_data, "total_variation": 0.0} | about)
+        row = {"space": space, "n": number, "mechanism": mechanism, "budget": budget}
+        return row | {"error": np.sqrt(error), "is_noise": error > 0.1 * without_data} | about
 
-    add(NOT_PRIVATE, [np.expand_dims(each, 1) for each in fitted])
-    add(WITHOUT_DATA, known.support.parts(blind))
+    rows = [row(NOT_PRIVATE, [np.expand_dims(each, 1) for each in fitted])]
+    rows.append(row(WITHOUT_DATA, known.support.parts(blind)))
     for budget in budgets:
         stream = (*names, f"budget{budget:g}")
         rng = random_stream(seed, *stream, PUBLISHED)
         *drawn, distance = draw_published(rng, known, found, fit, budget, draws)
-        add(PUBLISHED, drawn, budget=budget, total_variation=distance)
-        if budget in released and number in given["released"]:
-            plan = plan_release(known, PrivacyBudget(str(budget)))
-            rng, few = random_stream(seed, *stream, RELEASED), [each[:6] for each in found]
-            add(RELEASED, draw_releases(rng, plan, *few, 2), budget=budget, predicted=plan.error)
+        rows.append(row(PUBLISHED, drawn, budget, total_variation=distance))
+        plan = plan_release(known, PrivacyBudget(str(budget)))
+        rng, few = random_stream(seed, *stream, RELEASED), [each[:6] for each in found]
+        released = draw_releases(rng, plan, *few, 2)
+        rows.append(row(RELEASED, released, budget, predicted=plan.error))
     return pd.DataFrame(rows)
 
 
-def summarise(table, shown):
+def summarise(table):
     """The table of the page, releases beside others; and the figure."""
-    rows = []
-    for case in table[table["mechanism"] == RELEASED].itertuples():
-        same = table[(table["space"] == case.space) & (table["n"] == case.n)]
-        same = same[same["budget"].isna() | (same["budget"] == case.budget)]
-        row = {"space": case.space, "n": f"{case.n:,}", "epsilon": f"{case.budget:g}"}
-        row["release"] = script.number(case.curve_error) + " (noise)" * bool(case.is_noise)
-        row["predicted"] = case.predicted
-        rows.append(row | same.set_index("mechanism")["curve_error"][BESIDE].to_dict())
-    return {"utility": pd.DataFrame(rows)}, draw(table, sorted(shown, reverse=True))
+    cases, cell = table[table["mechanism"] == RELEASED], ["space", "n"]
+    errors = table[table["mechanism"] == PUBLISHED].set_index([*cell, "budget"])["error"]
+    cases = cases.join(errors.rename(PUBLISHED), [*cell, "budget"])
+    for mechanism in (NOT_PRIVATE, WITHOUT_DATA):
+        errors = table[table["mechanism"] == mechanism].set_index(cell)["error"]
+        cases = cases.join(errors.rename(mechanism), cell)
+    words = cases["error"].map(script.number) + np.where(cases["is_noise"], " (noise)", "")
+    cases = cases.assign(release=words, n=cases["n"].map("{:,}".format))
+    cases["epsilon"] = cases["budget"].map("{:g}".format)
+    shown = cases[["space", "n", "epsilon", "release", "predicted", *BESIDE]]
+    return {"utility": shown}, draw(table)
 
 
-def draw(table, shown):
-    """Error against the number of subjects, a panel a space: larger budgets are darker."""
-    figure, axes = script.new_figure(2, 2, width=7.0, height=6.1, sharex=True)
-    grey = {"color": "0.55", "linestyle": ":", "label": "as published: its budget does not hold"}
-    blind = {"color": "0.1", "linestyle": (0, (1, 4)), "label": "without the data"}
-    noise = {"color": "0.3", "markerfacecolor": "white", "label": "ring: noise"}
-    for panel, (space, part) in zip(axes.flat, table.groupby("space", sort=False), strict=False):
-        parts = dict(iter(part.groupby("mechanism")))
-        for budget, curve in zip(shown, script.CURVES, strict=False):
-            some = parts[PUBLISHED].query("budget == @budget")
-            panel.plot(some["n"], some["curve_error"], **grey)
-            some = part.query("budget == @budget and mechanism == @RELEASED")
-            look = {"color": curve["color"], "marker": "x", "linewidth": 0.6}
-            if len(some):
-                look["label"] = rf"release, $\epsilon$ = {budget:g}"
-                panel.plot(some["n"], some["curve_error"], **look)
-                some = some[some["is_noise"].astype(bool)]
-                panel.plot(some["n"], some["curve_error"], "o", **noise)
-        some = parts[NOT_PRIVATE]
-        panel.plot(some["n"], some["curve_error"], color="0.1", label="least squares, not private")
-        panel.axhline(np.sqrt(np.mean(parts[WITHOUT_DATA]["curve_error"] ** 2)), **blind)
-        title = f"{f'${space}$' if '^' in space else space}, {part['dimension'].iloc[0]} dimensions"
-        panel.set(xscale="log", yscale="log", title=title, xlabel="number of subjects $n$")
-        panel.set_ylabel("error of the geodesic\n(root mean square, unit of length)")
-    found = dict(zip(*axes[0, 0].get_legend_handles_labels()[::-1], strict=True))
-    figure.legend(found.values(), found.keys(), loc="outside upper center", ncols=3, fontsize=7.5)
+def draw(table):
+    """Error against the number of subjects: a panel a space and budget, a curve a mechanism."""
+    spaces, budgets = table.groupby("space", sort=False), sorted(table["budget"].dropna().unique())
+    figure, axes = script.new_figure(len(budgets), len(spaces), 9.6, 4.6, sharex=True)
+    for column, (space, part) in zip(axes.T, spaces, strict=True):
+        for panel, budget in zip(column, budgets, strict=True):
+            some = part[part["budget"].isna() | (part["budget"] == budget)]
+            for mechanism, look in zip([RELEASED, *BESIDE], script.CURVES, strict=False):
+                rows = some[some["mechanism"] == mechanism].sort_values("n")
+                panel.plot(rows["n"], rows["error"], label=mechanism, **look)
+            panel.set(xscale="log", yscale="log", xlabel="number of subjects $n$")
+            panel.set_title(rf"{script.title(space)}, $\epsilon$ = {budget:g}")
+    axes[0, 0].set_ylabel("error of the geodesic")
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
     return figure
 
 

@@ -2,7 +2,6 @@
 
 from types import SimpleNamespace
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -56,7 +55,6 @@ def test_values_are_beside_their_aims(monkeypatch):
     table = of_cell("bands", len(held), ratio="4.0")
     assert [each.residual_scale for each in assumed] == [0.025]
     [row] = coverage.summarise(table)[0]["coverage"].to_dict("records")
-    plt.close()
     assert row["not as assumed"] == "residual scale 4.0 times the assumed"
     # 4 / 7, of four releases with a band.
     assert (row["measure"], row["value"]) == ("bands, share", "0.571 \u00b1 0.247")
@@ -125,9 +123,9 @@ def test_radii_are_left_out_beside_a_release_that_has_them(monkeypatch):
 
 def test_held_out_cohorts_are_beside_their_criteria(monkeypatch):
     truth = cohorts.Truth(lambda x: x[:, :1], residual_scale=1.0, r_squared=0.9)
-    line, ranges = {"name": "euclidean", "size": 1}, ((10.0, 20.0), (2.0, 4.0))
-    public = line, ranges, "anywhere", 4, 8.0, (True, False)
-    cohort = cohorts.Cohort("points on a line", *public, lambda rng: (None, None, truth))
+    ranges = (10.0, 20.0), (2.0, 4.0)
+    public = ("euclidean", 1), ranges, "anywhere", 4, 8.0, (True, False)
+    cohort = cohorts.Cohort(*public, lambda rng: (None, None, truth))
     monkeypatch.setitem(cohorts.COHORTS, "Made up", cohort)
     monkeypatch.setattr(held_out, "plan_release", lambda *given: SimpleNamespace(given=given))
     plans, levels = [], []
@@ -159,7 +157,6 @@ def test_held_out_cohorts_are_beside_their_criteria(monkeypatch):
     assert (known.subjects, known.residual_scale, known.footpoint_radius) == (4, None, 1e6)
     assert (str(budget.amount), set(levels)) == ("8.0", {0.9})
     page = coverage.summarise(table, "held_out")[0]["held_out"].set_index("measure")
-    plt.close()
     assert page[["value", "met"]].apply(tuple, axis=1).to_dict() == {
         "bands": ("0.750 \u00b1 0.306", "**no**"),
         "bands drawn": ("0.444 \u00b1 0.287", ""),

@@ -37,13 +37,15 @@ def test_errors_of_releases_are_beside_others(data, monkeypatch):
     monkeypatch.setattr(utility, "plan_release", planned)
     monkeypatch.setattr(utility.KNGAsPublished, "draw", drawn)
     given = SPACE | {"manifold": ("kendall", 8) if data == "rats" else ("sphere", 2)}
-    given |= {"data": data, "released": [20]}
-    table = utility.measure("a space", given, 20, [0.5, 8.0], [8.0], 40, 2, 1, RATS)
+    table = utility.measure("a space", given | {"data": data}, 20, [0.5, 8.0], 40, 2, 1, RATS)
     # Half of the budget for each parameter.
     assert asked == [{"0.25"}, {"4.0"}]
-    cell = table[table["budget"].fillna(8.0) == 8.0].set_index("mechanism")["curve_error"]
+    cell = table[table["budget"].fillna(8.0) == 8.0].set_index("mechanism")["error"]
     assert cell["without data"] > 0.4 > 0.1 > cell["as published"] > cell["no privacy"]
-    [row] = utility.summarise(table, [8.0])[0]["utility"].to_dict("records")
-    plt.close()
+    shown, figure = utility.summarise(table)
+    plt.close(figure)
+    row = shown["utility"].iloc[1]
+    assert row["epsilon"] == "8"
+    assert row["release"].startswith(utility.script.number(cell["release"]))
     found = [row[key] for key in ("predicted", *utility.BESIDE)]
     assert found == pytest.approx([0.2, *cell[utility.BESIDE]])
