@@ -198,7 +198,7 @@ def measure(part, given, seed):
 
 
 def summarise(table):
-    """Tables of losses, of testers and of times; no figure."""
+    """Tables of losses, of testers and of times; the figure of losses."""
     parts = dict(list(table.groupby("what")))
     loss, draws, others = (parts[what] for what in ("loss", "time of a draw", "time of a release"))
     listed = {"density": loss["name"], "n": loss["n"].astype(int)}
@@ -215,7 +215,10 @@ def summarise(table):
     timed["time with an extreme record, over that without"] = ratios
     timed = pd.DataFrame(timed.items(), columns=["measured", "found"])
     listed = pd.DataFrame(listed).fillna("")
-    return {"losses": listed, "testers": tested.reset_index(), "times": timed}, None
+    labels, stated = listed["density"] + ", n " + listed["n"].astype(str), loss["stated"]
+    axis = {"xscale": "log", "xlabel": "realised privacy loss over the stated budget"}
+    figure = script.dots(labels, loss["value"] / stated, 0.0 * stated, np.nan, 1.0, **axis)
+    return {"losses": listed, "testers": tested.reset_index(), "times": timed}, figure
 
 
 if __name__ == "__main__":

@@ -239,9 +239,13 @@ def judged(row):
 
 
 def summarise(table, mark="coverage"):
-    """The table of the page, columns before ``value`` and what is judged; no figure."""
+    """The table of the page, columns before ``value`` and what is judged; and the figure."""
     about = table.loc[:, :"what"].rename(columns={"what": "measure"})
-    return {mark: about.join(pd.DataFrame(map(judged, table.to_dict("records"))))}, None
+    shown = about.join(pd.DataFrame(map(judged, table.to_dict("records"))))
+    labels = about.fillna("").astype(str).agg(", ".join, axis=1).str.replace(", , ", ", ")
+    columns = (table[name] for name in ("value", "standard_error", "least", "most"))
+    axis = {"xlabel": "share, or ratio of errors", "title": "Releases, two standard errors"}
+    return {mark: shown}, script.dots(labels, *columns, **axis)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """What the scripts of evaluation/Snakefile share: a job's files, tables in words, figures."""
 
 from importlib.util import find_spec
+from inspect import signature
 
 import matplotlib as mpl
 
@@ -47,18 +48,25 @@ def run(snakemake, measure, summarise=None):
     snakemake : object
         The job, as Snakemake gives it to a script.
     measure : callable
-        From the rule's params and named inputs to a table; for a rule without inputs ``parts``.
+        From the rule's params and named inputs to a table; for a rule without inputs ``parts``,
+        which are joined.
     summarise : callable, optional
-        From the parts joined to tables of docs/evaluation.md by their mark, and to a figure, for a
-        rule with inputs ``parts``.  It is saved as outputs but ``table`` and ``page``.
+        From that table to tables of docs/evaluation.md by their mark, and to a figure, for a rule
+        with an output ``page``.  The figure is saved as outputs but ``table`` and ``page``.
     """
     inputs, output = dict(snakemake.input.items()), dict(snakemake.output.items())
     if parts := inputs.pop("parts", None):
         table = pd.concat(map(pd.read_csv, parts), ignore_index=True)
     else:
-        table = measure(**dict(snakemake.params.items()), **inputs)
+        given, wanted = dict(snakemake.params.items()) | inputs, signature(measure).parameters
+        if other := given.keys() ^ wanted.keys():
+            raise SystemExit(
+                f"Error: rule {snakemake.rule}: its params and inputs and the arguments of measure "
+                f"differ in {', '.join(sorted(other))}: name both alike"
+            )
+        table = measure(**given)
     table.to_csv(output.pop("table"), index=False)
-    if parts:
+    if "page" in output:
         shown, figure = summarise(table)
         with open(output.pop("page"), "w", encoding="utf-8") as page:
             page.writelines(
@@ -89,6 +97,32 @@ def new_figure(rows, columns, width, height, **keywords):
     mpl.rcParams.update(STYLE)
     keywords = {"squeeze": False, "layout": "constrained", **keywords}
     return plt.subplots(rows, columns, figsize=(width, height), **keywords)
+
+
+def dots(labels, values, errors, least, most, **axis):
+    """Figure of a value a row, two standard errors about it, and the limits that it is judged by.
+
+    Arrays of one length or numbers, NaN where a row has no error or no limit; ``axis`` is as
+    `Axes.set` has it.  Values outside of their limits are hollow.
+    """
+    rows = np.arange(len(labels))
+    values, least, most = (np.broadcast_to(each, len(rows)) for each in (values, least, most))
+    figure, [[panel]] = new_figure(1, 1, 6.4, 1.2 + 0.17 * len(rows))
+    outside = (values < least) | (values > most)
+    panel.errorbar(values, rows, xerr=2.0 * np.nan_to_num(errors), fmt="none", color="#9a9a9a")
+    blue, red = "#14315f", "#c2480c"
+    for places, marker, words, color, fill in (
+        (least, ">", "at least", red, red),
+        (most, "<", "at most", red, red),
+        (np.where(outside, np.nan, values), "o", "within its limits", blue, blue),
+        (np.where(outside, values, np.nan), "o", "outside", blue, "white"),
+    ):
+        if np.any(np.isfinite(places)):
+            panel.plot(places, rows, marker, color=color, mfc=fill, label=words)
+    panel.set(yticks=rows, yticklabels=labels, ylim=(len(rows) - 0.5, -0.5), **axis)
+    panel.grid(axis="y", color="#e4e4e4", linewidth=0.5)
+    figure.legend(loc="outside upper center", ncols=4)
+    return figure
 
 
 def title(space):
