@@ -38,6 +38,7 @@ def measured(name, claim, *tables, replicates=1):
     ("measure", "values", "expected"),
     [
         ("share_ordered", [[3, 2, 1], [2, 3, 2.5]], 4 / 6),
+        ("share_ordered", [[1, 2, 4], [1, 3, 2]], 1 / 6),
         ("share_worst_at_ends", [[2, 1, 3], [1, 2, 3]], 3 / 4),
         ("share_unimodal", [[3, 1, 2]], 1.0),
         ("share_unimodal", [[4, 1, 3, 2]], 3 / 4),
@@ -59,7 +60,6 @@ def test_numbers_of_curves(measure, values, expected):
 def test_a_direction_is_that_of_the_order():
     table = curves([1, 2, 4], [1, 3, 2])
     assert measured("share_ordered", claim_of(direction="rises"), table).replicates[0] == 5 / 6
-    assert measured("share_ordered", claim_of(direction="falls"), table).replicates[0] == 1 / 6
 
 
 @pytest.mark.parametrize(
@@ -166,42 +166,16 @@ def test_intervals_cover(count, least):
     assert least <= np.mean((low <= 0.0) & (high >= 0.0)) <= 0.98
 
 
-COMPARED = "than the one it is compared with"
-
-
 @pytest.mark.parametrize(
-    ("measure", "mine", "number", "expected"),
+    ("measure", "mine", "expected"),
     [
-        ("reduction", [161.0], -15.1, f"the mean is 1510 % higher {COMPARED}"),
-        ("reduction", [9.0], 0.1, f"the mean is 10 % lower {COMPARED}"),
-        (
-            "reduction_fall",
-            [8.0, 9.0],
-            0.1,
-            "the mean is 20 % lower at the smallest n and 10 % lower at the largest",
-        ),
-        (
-            "reduction",
-            [11.0, 8.0],
-            0.05,
-            f"the mean is 5 % lower {COMPARED}, averaged over n (from 10 % higher to 20 % lower)",
-        ),
-        ("share_below", [9.0], 1.0, "the mean is 0.9 times the mean it is compared with"),
-        (
-            "share_below",
-            [11.0, 7.0],
-            0.5,
-            "the mean is the smaller one at 1 of 2 values of n, and 0.9 times the mean it is "
-            "compared with on average",
-        ),
-        ("smallest", [11.88], 11.38, "the smallest of 2 values is 11.4"),
+        ("reduction", [161.0], -15.1),
+        ("reduction", [11.0, 8.0], 0.05),
+        ("reduction_fall", [8.0, 9.0], 0.1),
+        ("share_below", [9.0], 1.0),
+        ("share_below", [11.0, 7.0], 0.5),
     ],
 )
-def test_reasons_of_comparisons(measure, mine, number, expected):
-    tables = [
-        curves(means).assign(n=lambda table: table["x"]) for means in (mine, [10] * len(mine))
-    ]
-    tables = tables[: 1 + ("against" in MEASURES[measure].needed)]
-    found = measured(measure, claim_of(along="n"), *tables)
-    assert found.says == expected
-    assert found.replicates[0] == pytest.approx(number)
+def test_numbers_of_two_studies(measure, mine, expected):
+    found = measured(measure, claim_of(), curves(mine), curves([10.0] * len(mine)))
+    assert found.replicates[0] == pytest.approx(expected)
