@@ -313,8 +313,8 @@ def test_what_cannot_be_judged_gets_no_verdict(name, change, why):
 def test_papers_are_judged_side_by_side():
     """Each as if it were alone, and identifiers may recur from paper to paper."""
     tables = by_budget()
-    errors = tables["sphere", "errors"]["mean_squared_error"]
-    errors *= np.exp(np.random.default_rng(5).standard_normal(len(errors)))
+    table = tables["sphere", "errors"]
+    table["mean_squared_error"] *= np.exp(np.random.default_rng(5).standard_normal(len(table)))
     some = CLAIMS[CLAIMS["claim"].isin(["sphere_budget", "sphere_split.ends"])]
     other = one("sphere_budget").assign(direction="rises", statement="It rises.")
     papers = [paper(some, "First"), paper(other, "Second")]
