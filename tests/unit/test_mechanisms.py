@@ -105,14 +105,17 @@ def test_hessians_describe_the_densities_near_their_centres(mechanism):
 
 def test_part_of_the_data_sets_has_their_densities(mechanism):
     states = footpoints_about_the_fit(mechanism, 3, 0.2)
-    whole, part = mechanism, mechanism.take(slice(1, 2))
-    expected = whole.footpoint_target(0.5).log_density(states)[1:]
-    found = part.footpoint_target(0.5).log_density(states[1:])
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
     vectors = np.full((2, 3, 4, mechanism.manifold.dim), 0.1)
-    expected = whole.shooting_vector_target(states, 0.5)[0].log_density(vectors)[1:]
-    found = part.shooting_vector_target(states[1:], 0.5)[0].log_density(vectors[1:])
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+    def densities(of, part):
+        footpoints = states[part]
+        yield of.footpoint_target(0.5).log_density(footpoints)
+        yield of.shooting_vector_target(footpoints, 0.5)[0].log_density(vectors[part])
+
+    second = slice(1, 2)
+    parts = densities(mechanism.take(second), second)
+    for whole, part in zip(densities(mechanism, slice(None)), parts, strict=True):
+        np.testing.assert_allclose(part, whole[second], rtol=1e-12)
 
 
 # Supports
@@ -198,7 +201,6 @@ def test_supports_are_bounded_by_the_data_where_these_are(
 @pytest.mark.parametrize(
     ("support", "words"),
     [
-        (PublishedSupport(np.array([np.pi, np.pi])), "p anywhere, |v| <= 3.1416"),
         (PublishedSupport(np.array([np.inf, np.inf])), "p anywhere, |v| unbounded"),
         (PublishedSupport(np.array([1.6, 2.0])), "p anywhere, |v| <= 2 (tau_m + tau)"),
         (
@@ -208,10 +210,6 @@ def test_supports_are_bounded_by_the_data_where_these_are(
         (
             PublishedSupport(np.array([1.6, 2.0]), np.eye(3)[:2], np.array([0.8, 1.0])),
             "distance of p to its centre <= tau_m + tau, |v| <= 2 (tau_m + tau)",
-        ),
-        (
-            PublishedSupport(np.array([np.inf, np.inf]), np.eye(3)[:2], np.array([0.8, 0.8])),
-            "distance of p to its centre <= 0.8, |v| unbounded",
         ),
     ],
 )
