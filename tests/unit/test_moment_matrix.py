@@ -31,15 +31,6 @@ def rng(request):
 # Noise, whose density is tested beside that of exact noise
 
 
-@pytest.mark.parametrize("noise", [LaplaceNoise(0.5), GaussianNoise(2.0)])
-def test_deviations_of_entries(rng, noise):
-    size = 6
-    drawn = np.array([noise.draw(rng, size) for _ in range(20_000)])
-    np.testing.assert_array_equal(drawn, np.swapaxes(drawn, 1, 2))
-    assert drawn[:, 0, 1].std() == pytest.approx(noise.deviation(size), rel=0.03)
-    assert drawn[:, 2, 2].std() == pytest.approx(np.sqrt(2.0) * noise.deviation(size), rel=0.03)
-
-
 # Privacy losses
 
 
@@ -179,7 +170,6 @@ def test_slopes_are_not_shortened_by_clipping(rng, monkeypatch, delta):
 def test_slopes_at_a_large_budget_are_those_of_least_squares(rng, delta):
     x = rng.standard_normal((500, 4))
     x /= np.linalg.norm(x, axis=1, keepdims=True)
-    slopes = np.array([[0.1, -0.2, 0.3, 0.1], [0.2, 0.1, 0.0, -0.1]]).T
-    y = x @ slopes + 0.05 * rng.standard_normal((500, 2))
+    y = 0.1 * x[:, :2] - 0.2 * x[:, 2:] + 0.05 * rng.standard_normal((500, 2))
     found = private_slopes(rng, x, y, 500, 5e3, delta)
     np.testing.assert_allclose(found, np.linalg.lstsq(x, y, rcond=None)[0], atol=5e-3)
