@@ -6,7 +6,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from quadrature import matrix_laplace_log_density
-from scipy.integrate import quad
 from scipy.stats import chi2, chisquare, gamma, kstest
 
 from geodp.linear.moment_matrix import LaplaceNoise
@@ -27,30 +26,6 @@ def agree(counts, chances):
 # Noise
 
 
-# Matrix Laplace noise of size one is Laplace noise.
-@pytest.mark.parametrize("draw", [rounded_laplace, exact_noise.rounded_matrix_laplace])
-@pytest.mark.parametrize(
-    ("scale", "precision"),
-    [
-        (Fraction(1, 3), exact_noise.PRECISION),
-        (Fraction(5, 2), exact_noise.PRECISION),
-        # With two bits at first nothing is decided, and the distribution is the same.
-        (Fraction(1), 2),
-    ],
-)
-def test_rounded_laplace_on_a_line(draw, scale, precision, monkeypatch):
-    monkeypatch.setattr(exact_noise, "PRECISION", precision)
-    source = bits([1, precision])
-    drawn = np.array([draw(source, 1, scale)[0] for _ in range(3000)])
-    values = range(-2, 3)
-    chances = [
-        quad(lambda y: np.exp(-abs(y) / scale) / (2 * scale), k - 0.5, k + 0.5, points=[k])[0]
-        for k in values
-    ]
-    counts = [np.sum(drawn == k) for k in values]
-    assert agree([*counts, len(drawn) - sum(counts)], [*chances, 1.0 - sum(chances)])
-
-
 @pytest.mark.parametrize("dimension", [1, 7, pytest.param(96, marks=pytest.mark.slow)])
 def test_lengths_are_gamma_and_directions_uniform(dimension):
     scale = Fraction(1 << 40, 3)
@@ -66,9 +41,21 @@ def test_lengths_are_gamma_and_directions_uniform(dimension):
     assert np.max(np.abs((towards**2).mean(axis=0) * dimension - 1.0)) < 0.6
 
 
+def of_rounded_laplace(k, scale):
+    """Integral of the Laplace density from k - 1/2 to k + 1/2."""
+    inside = np.exp(-k / scale) * np.sinh(0.5 / scale)
+    return np.where(k == 0, -np.expm1(-0.5 / scale), inside)
+
+
+# Draws, and weights of the sizes of integers.  Matrix Laplace noise of size one is Laplace noise.
 INTEGERS = {
     "Laplace": (discrete_laplace, lambda k, scale: np.exp(-k / scale)),
     "Gaussian": (discrete_gaussian, lambda k, variance: np.exp(-(k**2) / (2.0 * variance))),
+    "rounded": (lambda *given: rounded_laplace(given[0], 1, given[1])[0], of_rounded_laplace),
+    "matrix": (
+        lambda *given: exact_noise.rounded_matrix_laplace(given[0], 1, given[1])[0],
+        of_rounded_laplace,
+    ),
 }
 # Just below and above one the width of the candidates of Gaussian noise changes.
 SCALES = [Fraction(1, 3), Fraction(99, 100), Fraction(1), Fraction(37, 5), Fraction(25)]
@@ -76,6 +63,7 @@ SCALES = [Fraction(1, 3), Fraction(99, 100), Fraction(1), Fraction(37, 5), Fract
 
 @pytest.mark.parametrize(
     ("scale", "precision"),
+    # With two bits at first nothing is decided, and the distribution is the same.
     [(Fraction(1, 3), 2), (Fraction(37, 5), 2), *((s, exact_noise.PRECISION) for s in SCALES)],
 )
 @pytest.mark.parametrize(("draw", "weight"), INTEGERS.values(), ids=INTEGERS)
@@ -83,7 +71,7 @@ def test_integers_have_their_probabilities(draw, weight, scale, precision, monke
     monkeypatch.setattr(exact_noise, "PRECISION", precision)
     source = bits([5, precision])
     drawn = np.array([draw(source, scale) for _ in range(4000)])
-    weights = np.array([weight(abs(k), float(scale)) for k in range(-400, 401)])
+    weights = weight(np.abs(np.arange(-400, 401)), float(scale))
     chances = weights / weights.sum()
     used = np.flatnonzero(chances > 2e-3)
     counts = [np.sum(drawn == k) for k in used - 400]
@@ -102,32 +90,28 @@ SAMPLERS = {
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_bits_that_are_drawn_do_not_follow_the_value(name, scale):
     """A draw takes always as many; or as many a candidate, whatever is accepted in the end."""
-    source, counts = bits(7), []
+    source, asked, drawn = bits(7), [0], []
 
     def counted(count):
-        counts.append(count)
+        asked[-1] += count
         return source(count)
 
-    asked, drawn = [], []
     for _ in range(1000):
-        counts.clear()
         drawn.append(SAMPLERS[name](counted, scale))
-        asked.append(sum(counts))
-    least = min(asked)
-    assert all(each % least == 0 for each in asked)
+        asked.append(0)
+    candidates = np.array(asked[:-1]) / min(asked[:-1])
+    assert np.all(candidates % 1.0 == 0.0)
     if name != "Gaussian":
-        assert max(asked) == least
-    else:
-        candidates = np.array(asked) / least
-        # Of a draw at which 0.46 or more are accepted.
-        assert np.mean(candidates) < 2.4
-        assert abs(np.corrcoef(candidates, np.abs(drawn))[0, 1]) < 4.0 / np.sqrt(1000)
+        assert np.all(candidates == 1.0)
+        return
+    # Of a draw at which 0.46 or more are accepted.
+    assert np.mean(candidates) < 2.4
+    assert abs(np.corrcoef(candidates, np.abs(drawn))[0, 1]) < 4.0 / np.sqrt(1000)
 
 
 @pytest.mark.parametrize("scale", [Fraction(0), Fraction(-1)])
-@pytest.mark.parametrize("name", SAMPLERS)
-def test_what_is_not_above_zero_is_refused(name, scale):
-    draw = discrete_gaussian if name == "Gaussian" else SAMPLERS[name]
+@pytest.mark.parametrize("draw", [*(draw for draw, _ in INTEGERS.values())], ids=INTEGERS)
+def test_what_is_not_above_zero_is_refused(draw, scale):
     with pytest.raises(ValueError, match="above zero"):
         draw(integer_choice.system_bits, scale)
 
@@ -174,19 +158,12 @@ def have_the_characteristic_function(drawn):
     return bool(np.all(np.abs(np.mean(errors, axis=0)) < allowed))
 
 
-@pytest.mark.parametrize(
-    ("size", "precision"),
-    # With 30 bits at first nothing is decided.
-    [
-        (2, exact_noise.PRECISION),
-        (2, 30 - 61),
-        (3, exact_noise.PRECISION),
-        (5, exact_noise.PRECISION),
-    ],
-)
-def test_matrices_have_the_density_of_the_theorem(size, precision, monkeypatch):
-    monkeypatch.setattr(exact_noise, "PRECISION", precision)
-    rng, number = np.random.default_rng(37), 1500
+# With 30 bits at first nothing is decided.
+@pytest.mark.parametrize(("size", "bits_at_first"), [(2, None), (2, 30), (3, None), (5, None)])
+def test_matrices_have_the_density_of_the_theorem(size, bits_at_first, monkeypatch):
+    if bits_at_first:
+        monkeypatch.setattr(exact_noise, "PRECISION", bits_at_first - 61)
+    rng, number = np.random.default_rng(37), 3000 if size == 2 else 1500
     floats = np.array([LaplaceNoise(1.0).draw(rng, size) for _ in range(number)])
     shape = (number, 2, size * (size + 1) // 2)
     simulated = MatrixLaplaceNoise((0.5, 2.0)).draw(rng, shape) / [[0.5], [2.0]]
@@ -331,12 +308,6 @@ def test_the_first_and_the_last_number_choose_the_ends():
         assert choice.draw(Given(below)) == index
 
 
-@pytest.mark.parametrize("rest", [0, (1 << 256) - 1])
-def test_a_prefix_that_is_the_boundary_chooses_the_second_whatever_follows(rest):
-    """Half of the total is where two equal weights meet."""
-    assert integer_choice.ExactChoice([1, 1], [5, 5], Fraction(1)).draw(Given(1 << 319, rest)) == 1
-
-
 @pytest.mark.parametrize(("offset", "index"), [(-(2**200), 0), (2**200, 1)])
 def test_bits_that_do_not_decide_are_followed_by_more(offset, index):
     """Of weights whose boundary is no dyadic number the first bits may be those of the boundary."""
@@ -348,6 +319,9 @@ def test_bits_that_do_not_decide_are_followed_by_more(offset, index):
     source = Given(prefix, rest + offset)
     assert integer_choice.ExactChoice([1, 1], [0, 1], Fraction(1)).draw(source) == index
     assert source.asked == [320, 256]
+    # Half of the total is where two equal weights meet.
+    equal = integer_choice.ExactChoice([1, 1], [5, 5], Fraction(1))
+    assert equal.draw(Given(1 << 319, rest + offset)) == 1
 
 
 @pytest.mark.parametrize(
