@@ -110,9 +110,7 @@ def reach_of(space, wide):
 
 def chart_of(space, pole, reach, wide):
     """Coordinates whose middle is about the mean radius of a density of a width."""
-    if space is MATRICES:
-        return quadrature.SPDChart(pole, reach, 2.7 * wide)
-    return quadrature.PolarChart(space, pole, reach, 1.7 * wide)
+    return quadrature.PolarChart(space, pole, reach, (2.7 if space is MATRICES else 1.7) * wide)
 
 
 def footpoint(space, noise_variance, budget, bins=BINS):

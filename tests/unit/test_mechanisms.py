@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from quadrature import published_mechanism
+from quadrature import beside_the_fit, published_mechanism
 
 from geodp import SPD, DataError, Euclidean, GeodesicModel, Hyperbolic, KendallPlanarShapes, Sphere
 from geodp.manifolds.supports import Ball
+from geodp.mechanisms import kng_as_published
 from geodp.mechanisms.kng_as_published import PublishedSupport, published_support
 from geodp.models.sensitivity import gradient_sensitivity
 from geodp.randomness import random_directions
@@ -249,3 +250,38 @@ def test_a_ball_as_large_as_the_space_leaves_nothing_out(space):
     start = np.repeat(np.expand_dims(centre, 1), 100, axis=1)
     states = space.exp(start, space.injectivity_radius * space.random_direction(rng, start))
     assert np.all(Ball(space, centre, np.full(100, space.injectivity_radius)).contains(states))
+
+
+# Other modes of shooting vectors at footpoints far from the fit
+
+
+def test_a_search_for_other_modes_of_matrices_finds_none():
+    """The library's own, made to look by a bound of the curvature that is not sharp."""
+    matrices = published_mechanism(SPD(2), (1e-4,))
+    footpoints = [beside_the_fit(matrices, distance) for distance in (0.0, 0.1, 0.3, 0.5)]
+    footpoints = np.stack(footpoints, axis=1)
+    assert matrices.shooting_vector_target(footpoints, 1.0)[0].other_modes is None
+    bent = SPD(2)
+    bent.curvature_bounds = (-0.5, 1e-9)
+    looking = replace(matrices, model=GeodesicModel(bent))
+    target, _ = looking.shooting_vector_target(footpoints, 1.0)
+    assert np.all(np.isneginf(target.other_modes.log_mass))
+
+
+def test_a_search_with_some_of_many_records_finds_the_modes_of_all(monkeypatch):
+    """At a footpoint half a radian off, where there is another mode."""
+    many = published_mechanism(Sphere(2), (0.01,), 3000)
+    place = beside_the_fit(many, 0.5)[:, None]
+    positions = []
+    for records in (300, 3000):
+        monkeypatch.setattr(kng_as_published, "SEARCHED_RECORDS", records)
+        target, _ = many.shooting_vector_target(place, 0.3)
+        modes = target.other_modes
+        positions.append(modes.position[:, :, :1])
+        assert modes.log_mass[0, 0, 0] > -2.0
+        # The densities are those of all records, and have no slope there.
+        assert target.log_density(positions[-1])[0, 0, 0] > -0.01
+    few = target.density.thinned(300)
+    assert few.covariates.shape == (1, 300, 1)
+    # The mode of some records is elsewhere.
+    assert few.log_density(positions[-1])[0, 0, 0] < -0.1
