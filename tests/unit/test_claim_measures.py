@@ -174,8 +174,13 @@ def test_intervals_cover(count, least):
         ("reduction_fall", [8.0, 9.0], 0.1),
         ("share_below", [9.0], 1.0),
         ("share_below", [11.0, 7.0], 0.5),
+        ("share_nearer", [8.0, 9.0, 10.0, 11.0], 0.5),
     ],
 )
 def test_numbers_of_two_studies(measure, mine, expected):
-    found = measured(measure, claim_of(), curves(mine), curves([10.0] * len(mine)))
-    assert found.replicates[0] == pytest.approx(expected)
+    tables = [
+        curves(means).assign(budget=lambda table: table["x"], log_error=lambda table: table["y"])
+        for means in (mine, [10.0] * len(mine))
+    ]
+    tables = [table.assign(log_error_standard_error=0.1) for table in tables]
+    assert measured(measure, claim_of(), *tables).replicates[0] == pytest.approx(expected)
