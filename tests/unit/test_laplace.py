@@ -44,13 +44,11 @@ RANK_ONE = {
     "S^1": (("sphere", 1), 1, (), (0.1, 3.0)),
     "S^2": (("sphere", 2), 2, (1.0,), (0.02, 0.5, 3.0)),
     "H^2": (("hyperbolic", 2), 2, (-1.0,), (0.1, 0.5)),
-    "H^3": (("hyperbolic", 3), 3, (-1.0,), (0.1, 0.3)),
     "S^20": (("sphere", 20), 20, (1.0,), (0.05, 0.5)),
     "H^10": (("hyperbolic", 10), 10, (-1.0,), (0.08,)),
     "R^3": (("euclidean", 3), 3, (0.0,), (20.0,)),
     "CP^14": (("kendall", 16), 28, (4.0, 1.0), (0.01, 0.3)),
     "triangles": (("kendall", 3), 2, (4.0,), (0.05, 1.0)),
-    "CP^3": (("kendall", 5), 6, (4.0, 1.0), (0.2,)),
 }
 
 
@@ -112,12 +110,10 @@ def test_scales_without_a_finite_volume_are_refused(kind, widest, least, limit):
 
 
 def test_spaces_of_which_too_little_is_known_are_refused():
-    class Other(GeomstatsManifold):
-        def __init__(self):
-            self.name = "some space"
-
+    space = object.__new__(GeomstatsManifold)
+    space.name = "some space"
     with pytest.raises(DataError, match="some space is not known to be one"):
-        draw_laplace(np.random.default_rng(1), Other(), np.ones((1, 3)), 0.1)
+        draw_laplace(np.random.default_rng(1), space, np.ones((1, 3)), 0.1)
 
 
 def ball_data():

@@ -32,7 +32,6 @@ def test_centres_are_of_each_data_set_or_one_for_all():
     ("numbers", "more", "key"),
     [
         ([0.0, 1.0], {}, r"support\.footpoint_centre"),
-        ([0.0, 0.0, 0.0], {}, r"support\.footpoint_centre"),
         ([0.0, 1.0], {"centre_moved": None}, r"release\.centre"),
     ],
 )

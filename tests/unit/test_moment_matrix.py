@@ -126,17 +126,16 @@ def test_noise_alone_is_shrunk_to_nothing(rng, noise, edge):
 def test_a_lone_eigenvalue_is_brought_back(rng, noise):
     """No multiple of what is seen of it has a smaller error, and its mean is the true one's."""
     size = 300
-    axis = np.eye(size)[0]
-    true = 4.0 * np.sqrt(size) * noise.deviation(size)
-    noisy = true * np.outer(axis, axis) + noise.draw(rng, size)
-    found, _ = shrunk(noisy, noise.deviation(size), noise.pole(size))
+    deviation, pole = noise.deviation(size), noise.pole(size)
+    true = 4.0 * np.sqrt(size) * deviation
+    noisy = np.diag([true, *np.zeros(size - 1)]) + noise.draw(rng, size)
+    found, _ = shrunk(noisy, deviation, pole)
     values, vectors = np.linalg.eigh(found)
     best = true * vectors[0, -1] ** 2
-    middle = np.trace(noisy) / size
-    assert values[-1] - max(middle, 0.0) == pytest.approx(best, rel=0.05)
+    assert values[-1] - max(np.trace(noisy) / size, 0.0) == pytest.approx(best, rel=0.05)
     # What it has of the trace the others have not.
     ones = noisy + true * np.eye(size)
-    kept, _ = shrunk(ones, noise.deviation(size), noise.pole(size), keeps_trace=True)
+    kept, _ = shrunk(ones, deviation, pole, keeps_trace=True)
     assert np.trace(kept) == pytest.approx(np.trace(ones))
 
 
