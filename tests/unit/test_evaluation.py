@@ -18,31 +18,27 @@ CHAINS, STATES = 4, 500
 
 def test_errors_and_distances_of_predictions_are_those_of_a_loop(manifold, make_records):
     data, rng = make_records(manifold, seed=3, number=7, data_shape=(2,)), np.random.default_rng(4)
-    # Three footpoints for each data set, four shooting vectors at each; the first are those fitted.
+    # Three footpoints for each data set, four shooting vectors at each.
     near = np.repeat(np.expand_dims(data.footpoint, 1), 3, axis=1)
-    steps = manifold.expand([0.0, 0.1, 0.1]) * manifold.random_direction(rng, near)
-    footpoints = manifold.exp(near, steps)
+    footpoints = manifold.exp(near, 0.1 * manifold.random_direction(rng, near))
     vectors = 0.3 * manifold.random_direction(rng, np.repeat(footpoints[:, :, None], 4, axis=2))
-    vectors[:, 0, 0] = data.shooting_vector
     model, given = GeodesicModel(manifold), (data.covariates, data.points)
     private = model.parameters(footpoints, vectors)
     fitted = model.parameters(data.footpoint, data.shooting_vector)
-    squares = mean_squared_errors(model, private, *given)
-    lengths = mean_absolute_errors(model, private, *given)
-    apart = mean_prediction_distances(model, private, fitted, data.covariates)
-    assert squares.shape == lengths.shape == apart.shape == (2, 3, 4)
-    for index in np.ndindex(squares.shape):
-        place, found = index[0], []
-        for t, point in zip(data.covariates[place], data.points[place], strict=True):
-            drawn = manifold.exp(footpoints[index[:2]], t * vectors[index])
-            fit = manifold.exp(data.footpoint[place], t * data.shooting_vector[place])
-            away = manifold.dist(drawn, point)
-            found.append((away**2, away, manifold.dist(drawn, fit)))
-        expected = np.mean(found, axis=0)
-        each = (squares[index], lengths[index], apart[index])
-        # On unit vectors a distance is an arc cosine, good to the root of the rounding.
-        rounding = 3e-8 if index[1:] == (0, 0) else 0.0
-        assert each == pytest.approx(expected, rel=1e-9, abs=rounding)
+    found = [
+        mean_squared_errors(model, private, *given),
+        mean_absolute_errors(model, private, *given),
+        mean_prediction_distances(model, private, fitted, data.covariates),
+    ]
+    for k, j, i in np.ndindex(2, 3, 4):
+        away, apart = [], []
+        for t, point in zip(data.covariates[k], data.points[k], strict=True):
+            drawn = manifold.exp(footpoints[k, j], t * vectors[k, j, i])
+            fit = manifold.exp(data.footpoint[k], t * data.shooting_vector[k])
+            away.append(manifold.dist(drawn, point))
+            apart.append(manifold.dist(drawn, fit))
+        expected = [np.mean(np.square(away)), np.mean(away), np.mean(apart)]
+        assert [each[k, j, i] for each in found] == pytest.approx(expected, rel=1e-9)
 
 
 def test_rows_of_errors_hold_means_and_quantiles_over_draws(make_records):

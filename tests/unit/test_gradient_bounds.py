@@ -11,7 +11,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from quadrature import footpoint_density, shooting_vector_density
 from scipy.integrate import quad
 
 from geodp import SPD, Euclidean, GeodesicModel, Hyperbolic, KendallPlanarShapes, Sphere
@@ -305,67 +304,6 @@ def exp_volume_range(space, rng):
     return found, ((high - low < 0.1) & (angle < 0.1))[:, None]
 
 
-def pairs_of_records(space, rng, footpoints, vectors):
-    """Two records about each geodesic, of which most have gradients that cancel, as at a mode.
-
-    Then a change of the gradient is one of its length, which is all that a density shows of it.
-    """
-    covariates = np.repeat(COVARIATE * rng.uniform(-1.0, 1.0, (TRIALS, 1)), 2, axis=1)
-    predictions = space.exp(footpoints, space.expand(covariates[:, 0]) * vectors)
-    away = 0.95 * end_of_cut(space) * rng.random(TRIALS)
-    residuals = space.expand(away) * space.random_direction(rng, predictions)
-    points = np.stack([space.exp(predictions, sign * residuals) for sign in (1.0, -1.0)], axis=1)
-    points[::8, 1] = points[::8, 0]
-    return covariates, points, np.ones(TRIALS)
-
-
-def extremes(states, rng, pole, reach, density_at):
-    """Log densities at places in polar cells, against their lower bounds there."""
-    unit, low, high, angle, places = cells(states, rng, reach)
-    frame = states.frame(pole)
-    direction = states.vector(frame, unit)
-    middle = 0.5 * (low + high)
-    state = states.exp(pole, states.expand(middle) * direction)
-    radii = 0.5 * (high - low) + angle * states.arc_stretch(pole, direction, middle)
-    made = density_at(state)
-    lower, upper = made.extremes(state[:, None], radii[:, None], angle[:, None], pole[:, None])
-    found = made.log_density(states.exp(pole[:, None], states.vector(frame[:, None], places)))
-    # Where gradients do not vanish the bound from above says something, too.
-    assert np.all(found <= upper)
-    assert np.mean(upper < -0.1) > 0.02
-    return found / lower, (radii < 0.05)[:, None]
-
-
-def footpoint_extremes(space, rng, aside=False):
-    """Cells about where the shooting vector was fitted, or about a point elsewhere."""
-    fitted = space.random_point(rng, (TRIALS,))
-    lengths = VECTOR * rng.random(TRIALS)
-    vectors = space.expand(lengths) * space.random_direction(rng, fitted)
-    pole = fitted
-    if aside:
-        away = 0.5 * end_of_cut(space) * rng.random(TRIALS)
-        pole = space.exp(fitted, space.expand(away) * space.random_direction(rng, fitted))
-
-    def density_at(state):
-        carried = space.transport_to(fitted, state, vectors)
-        data = pairs_of_records(space, rng, state, carried)
-        return footpoint_density(space, *data, fitted, vectors)
-
-    return extremes(space, rng, pole, end_of_cut(space), density_at)
-
-
-def shooting_vector_extremes(space, rng):
-    footpoints = space.random_point(rng, (TRIALS,))
-    frames = space.frame(footpoints)
-
-    def density_at(state):
-        data = pairs_of_records(space, rng, footpoints, space.vector(frames, state))
-        return shooting_vector_density(space, *data, footpoints, frames)
-
-    flat, pole = Euclidean(space.dim), np.zeros((TRIALS, space.dim))
-    return extremes(flat, rng, pole, VECTOR, density_at)
-
-
 def carried_vectors(space, rng):
     """Vectors carried to places within a ball, directly and by way of its middle."""
     fitted = space.random_point(rng, (TRIALS,))
@@ -383,10 +321,8 @@ def carried_vectors(space, rng):
     middle = space.transport_to(fitted, state, vectors)
     by_way = space.transport(start, step, np.broadcast_to(middle[:, None], there.shape))
     measured = space.norm(there, direct - by_way)
-    data = (np.zeros((TRIALS, 1)), fitted[:, None], np.ones(TRIALS))
-    made = footpoint_density(space, *data, fitted, vectors)
-    arrays = made._change(state[:, None], radii[:, None], np.zeros((TRIALS, 1)), state[:, None])[1]
-    return measured / (arrays[1] + DIFFERENCES), (radii < 0.02)[:, None]
+    bound = VECTOR * radii * bounds.transport_turning(space, away + radii)
+    return measured / (bound[:, None] + DIFFERENCES), (radii < 0.02)[:, None]
 
 
 # Each search, and the least share of its bound that it reaches anywhere and on small cells: a bound
@@ -400,9 +336,6 @@ SEARCHES = {
     "far_slope": (far_slope, 0.999, 0.99),
     "arc_stretch": (arc_stretch, 0.999, 0.98),
     "exp_volume_range": (exp_volume_range, 0.999, 0.99),
-    "footpoint_extremes": (footpoint_extremes, 0.9, 0.8),
-    "footpoint_extremes_aside": (partial(footpoint_extremes, aside=True), 0.9, 0.75),
-    "shooting_vector_extremes": (shooting_vector_extremes, 0.9, 0.8),
 }
 # What a space without curvature does not have.
 CURVATURE = {

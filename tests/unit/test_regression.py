@@ -187,7 +187,6 @@ def test_lines_of_numbers_are_those_of_least_squares():
     [
         (lambda: geodp.mean(np.zeros((3, 2, 2)), geodp.SPD(2)), "record 1: the matrix is not pos"),
         (lambda: geodp.mean(np.ones((3, 4)), geodp.Sphere(2)), r"points have shape \(3, 4\)"),
-        (lambda: geodp.mean(np.ones(()), geodp.SPD(2)), r"points have shape \(\)"),
         (lambda: geodp.mean(np.eye(2)[None], "SPD"), "manifold is 'str'"),
         (lambda: geodp.fit([1.0], np.eye(2)[None].repeat(2, 0), geodp.SPD(2)), "x has 1 records"),
         (lambda: geodp.fit(1.0, np.eye(2)[None], geodp.SPD(2)), "x has 0 axes"),
@@ -198,8 +197,6 @@ def test_lines_of_numbers_are_those_of_least_squares():
         ),
         # Not the upper triangles of two matrices.
         (lambda: geodp.mean(np.ones((3, 2, 3)), geodp.SPD(3)), r"points have shape \(3, 2, 3\)"),
-        (lambda: geodp.mean(np.ones((3, 2, 5)), geodp.KendallPlanarShapes(5)), "points have shape"),
-        (lambda: geodp.mean(np.ones((0, 4)), geodp.SPD(3)), r"points have shape \(0, 4\)"),
         (
             lambda: geodp.mean(np.diag([np.inf, 1.0])[None], geodp.SPD(2)),
             "record 1: an entry is not",
