@@ -6,12 +6,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from geodp import DataError, GeodesicModel, GeomstatsManifold, PublicSettings
+from geodp import DataError, GeodesicModel, GeomstatsManifold
 from geodp.manifolds.registry import make_manifold
-from geodp.mechanisms.kng_as_published import KNGAsPublished
 from geodp.models.blocks import block_names
 from geodp.models.losses import Huber, SquaredDistance
-from geodp.samplers.matched import plan
 from geodp.testing import check_manifold, check_model
 
 pytestmark = pytest.mark.geomstats
@@ -73,32 +71,6 @@ def test_verbs_agree_with_one_another(bures):
 @pytest.mark.parametrize(("k", "loss"), [(0, SquaredDistance()), (2, Huber(0.15))])
 def test_energy_derivatives_and_fit_agree(bures, k, loss):
     check_model(GeodesicModel(bures, k, loss), reach=0.3)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("ball", [False, True], ids=["unbounded", "ball"])
-def test_a_mechanism_draws(bures, make_records, ball):
-    data = make_records(bures, seed=7, number=10, speed=0.3, noise=0.05, data_shape=(1,))
-    model = GeodesicModel(bures)
-    found = model.fit(data.covariates, data.points)
-    names = ("centre", "footpoint_radius", "shooting_vector_length")
-    limits = dict(zip(names, (found.footpoint, 0.3, 0.6), strict=True)) if ball else {}
-    mechanism = KNGAsPublished.prepare(
-        model, data.covariates, data.points, PublicSettings(**limits), found
-    )
-    draws = mechanism.draw(
-        np.random.default_rng(7),
-        dict.fromkeys(BLOCKS, "5"),
-        dict(zip(BLOCKS, (4, 3), strict=True)),
-        lambda rng, target, draws: plan(rng, target, 40, 0.01, 1, 10),
-    )
-    footpoints = draws.parameters["footpoint"]
-    assert footpoints.shape == (1, 4, 2, 2)
-    assert draws.parameters["shooting_vector"].shape == (1, 4, 3, 2, 2)
-    away = bures.dist(found.footpoint[:, None], footpoints)
-    assert np.all((away > 0.0) & (away < 0.3))
-    # Volumes of the proposals that were wrong would show as uneven weights.
-    assert all(report.largest_weight <= 3.0 for report in draws.reports.values())
 
 
 # What geomstats gets wrong

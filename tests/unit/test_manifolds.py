@@ -1,7 +1,5 @@
 """Every space against `check_manifold`, closed forms and many digits."""
 
-import re
-
 import mpmath
 import numpy as np
 import pytest
@@ -104,11 +102,9 @@ def test_a_manifold_of_differences_is_checked_and_refuses_infinite_densities():
 def test_a_mistake_is_found_where_it_is():
     flatter = Sphere(3)
     flatter.curvature_bounds = (0.0, 0.5)
-    with pytest.raises(AssertionError, match="frequencies are within curvature_bounds") as caught:
+    message = r"frequencies are within curvature_bounds.*at point 2, with a step of length 0\.314$"
+    with pytest.raises(AssertionError, match=message):
         check_manifold(flatter)
-    found = re.search(r"at point (\d+), with a step of length (.*)$", str(caught.value))
-    expected = np.linspace(0.0, 0.9 * np.pi, 10)[int(found[1]) - 1]
-    assert float(found[2]) == pytest.approx(expected, rel=1e-2)
 
 
 # Distances
@@ -306,11 +302,8 @@ def test_parsed_points_and_the_numbers_to_give():
     point = parse_point(space, [3.0, 0.0, 0.0, 4.0], "footpoint")
     assert largest(point - np.array([0.6, 0.8j])) <= EPSILON
     triangles = make_manifold("kendall", 3)
-    assert parse_point(triangles, [0.0, 0.0, 1.0, 0.0, 0.0, 1.0], "footpoint").shape == (3,)
     for wrong, numbers, message in (
         (space, [3.0, 4.0], r"footpoint: .* give 4, real and imaginary"),
-        # As many numbers as those of landmarks.
-        (space, np.arange(40.0), r"footpoint: .* give 4, real and imaginary"),
         (space, [0.0] * 4, "not a point of planar shapes of 20 landmarks, Fourier"),
         (Sphere(2), [1.0, 0.0], r"its 2 numbers .* give 3, the coordinates in row-major order$"),
         (triangles, [0.0, 1.0, 3.0], r"footpoint: .* \(x1, y1, x2"),

@@ -122,46 +122,36 @@ def test_part_of_the_data_sets_has_their_densities(mechanism):
 # Supports
 
 
-def test_footpoints_outside_their_ball_have_no_density(mechanism):
-    manifold = mechanism.manifold
+def test_states_outside_their_support_have_no_density(mechanism):
+    """Of footpoints and of shooting vectors; each data set has a support of its own."""
     centre = footpoints_about_the_fit(mechanism, 1, 0.1)[:, 0]
-    radius = np.array([0.3, 0.5])
-    support = replace(mechanism.support, footpoint_centre=centre, footpoint_radius=radius)
-    restricted = replace(mechanism, support=support)
-    target = restricted.footpoint_target(1.0)
-    np.testing.assert_array_equal(target.support.centre, centre)
-    np.testing.assert_array_equal(target.support.radius, radius)
-    direction = manifold.frame(centre)[:, :1]
-    lengths = np.array([0.0, 0.299, 0.301, 0.499, 0.501, 0.7])
-    states = manifold.exp(np.expand_dims(centre, 1), manifold.expand(lengths) * direction)
-    found = target.log_density(states)
-    free = mechanism.footpoint_target(1.0).log_density(states)
-    assert np.all(np.isfinite(free))
-    inside = lengths < radius[:, None]
-    np.testing.assert_array_equal(found, np.where(inside, free, -np.inf))
-    np.testing.assert_array_equal(target.unrestricted(states), free)
-    # Each data set keeps the ball of its own.
-    second = restricted.take(slice(1, 2)).footpoint_target(1.0)
-    np.testing.assert_array_equal(second.support.radius, [0.5])
-    np.testing.assert_array_equal(np.isfinite(second.log_density(states[1:])), inside[1:])
-
-
-def test_shooting_vectors_beyond_their_bound_have_no_density(mechanism):
-    support = PublishedSupport(np.array([0.5, 0.8]))
     footpoints = footpoints_about_the_fit(mechanism, 2, 0.1)
-    target, _ = replace(mechanism, support=support).shooting_vector_target(footpoints, 1.0)
-    lengths = np.array([0.499, 0.501, 0.799, 0.801])
-    states = np.zeros((2, 2, 4, mechanism.manifold.dim))
-    states[..., -1] = lengths
-    free = mechanism.shooting_vector_target(footpoints, 1.0)[0].log_density(states)
-    assert np.all(np.isfinite(free))
-    inside = lengths < support.shooting_vector_length[:, None, None]
-    np.testing.assert_array_equal(target.log_density(states), np.where(inside, free, -np.inf))
-    np.testing.assert_array_equal(target.unrestricted(states), free)
-    np.testing.assert_array_equal(target.support.radius, [[0.5, 0.5], [0.8, 0.8]])
-    assert not np.any(target.support.centre)
-    # The fit's vectors are longer than the shorter bound: the proposals' centre is not outside.
-    assert np.all(np.linalg.norm(target.centre[0], axis=-1) <= 0.5 + 1e-12)
+    radii = np.array([0.3, 0.5])
+    restricted = replace(mechanism, support=PublishedSupport(radii, centre, radii))
+    first, second = (
+        (of.footpoint_target(1.0), of.shooting_vector_target(footpoints, 1.0)[0])
+        for of in (mechanism, restricted)
+    )
+    lengths = np.array([0.0, 0.299, 0.301, 0.499, 0.501, 0.7])
+    for free, target in zip(first, second, strict=True):
+        space, axis = target.space, -target.space.point_ndim - 1
+        middle = target.support.centre
+        direction = np.take(space.frame(middle), [0], axis=axis)
+        states = space.exp(np.expand_dims(middle, axis), space.expand(lengths) * direction)
+        expected = free.log_density(states)
+        assert np.all(np.isfinite(expected))
+        inside = lengths < target.support.radius[..., None]
+        found = target.log_density(states)
+        np.testing.assert_array_equal(found, np.where(inside, expected, -np.inf))
+        np.testing.assert_array_equal(target.unrestricted(states), expected)
+    np.testing.assert_array_equal(second[0].support.centre, centre)
+    np.testing.assert_array_equal(second[0].support.radius, radii)
+    np.testing.assert_array_equal(second[1].support.radius, np.repeat(radii[:, None], 2, axis=1))
+    assert not np.any(second[1].support.centre)
+    # The fit's vectors are longer than the bounds: the proposals' centre is not outside.
+    assert np.all(np.linalg.norm(second[1].centre, axis=-1) <= radii[:, None] + 1e-12)
+    [radius] = restricted.take(slice(1, 2)).footpoint_target(1.0).support.radius
+    assert radius == 0.5
 
 
 TAU = np.array([0.1, 0.3])

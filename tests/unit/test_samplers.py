@@ -95,22 +95,20 @@ def test_a_proposal_is_elliptical_where_the_hessian_is():
     assert stats.kstest(angle, stats.uniform(-np.pi, 2.0 * np.pi).cdf).pvalue > FALSE_ALARM
 
 
-def test_one_step_at_a_time_has_the_same_law_as_blocks():
+@pytest.mark.parametrize("walk", [Kernel.walk, Matched.walk])
+def test_one_step_at_a_time_has_the_same_law_as_blocks(walk):
     space, sigma, density = LAPLACE["sphere S^2"]
-    centre = origin(space, 1)
+    centre, rng = origin(space, 1), random_stream(1, "walks", walk.__qualname__)
     target = laplace_target(space, centre, np.array([sigma]))
+    start = Matched().init(rng, target, 5000)
+    # A few blocks, of which the last is shorter and none ends where states are given.
+    state, accepted = list(walk(Matched(), rng, target, start, 20, 10))[-1]
+    assert 0.0 < accepted[0] < 1.0
+    radius = space.dist(centre[:, None], state.position)[0]
     law = distribution(lambda r: np.log(density(r)), 1e-9, np.pi)
-    for number, walk in enumerate((Kernel.walk, Matched.walk)):
-        rng = random_stream(1, "walks", str(number))
-        sampler = Matched()
-        start = sampler.init(rng, target, 5000)
-        # A few blocks, of which the last is shorter and none ends where states are given.
-        state, accepted = list(walk(sampler, rng, target, start, 20, 10))[-1]
-        assert 0.0 < accepted[0] < 1.0
-        radius = space.dist(centre[:, None], state.position)[0]
-        assert stats.kstest(radius, law).pvalue > FALSE_ALARM
-        # Chains do not depend on one another.
-        assert stats.spearmanr(radius[1:], radius[:-1]).pvalue > FALSE_ALARM
+    assert stats.kstest(radius, law).pvalue > FALSE_ALARM
+    # Chains do not depend on one another.
+    assert stats.spearmanr(radius[1:], radius[:-1]).pvalue > FALSE_ALARM
 
 
 def test_a_narrow_mode_is_sampled_once_it_is_known():
