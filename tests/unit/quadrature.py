@@ -120,6 +120,22 @@ def distribution(log_density, low, high):
     return lambda places: np.interp(places, radius, values / values[-1])
 
 
+def laplace_radius(space, scale, volume=True):
+    """Distribution function of the distance of Laplace draws from their centre."""
+    across = space.dim - 1
+    log_size = {
+        "Euclidean": lambda r: across * np.log(r),
+        "Sphere": lambda r: across * np.log(np.sin(r)),
+        "Hyperbolic": lambda r: across * np.log(np.sinh(r)),
+        # One direction across is four times as curved as the others.
+        "KendallPlanarShapes": lambda r: np.log(np.sin(2.0 * r)) + (across - 1) * np.log(np.sin(r)),
+        # Hajri et al. 2016, at m = 2, integrated over the angle.
+        "SPD": lambda r: np.log(r * special.modstruve(0, r / np.sqrt(2.0))),
+    }[type(space).__name__]
+    reach = min(100.0 * scale, (1.0 - 1e-9) * space.injectivity_radius)
+    return distribution(lambda r: -r / scale + (log_size(r) if volume else 0.0), 1e-9, reach)
+
+
 _laguerre = cache(special.roots_genlaguerre)
 
 

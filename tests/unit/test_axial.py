@@ -89,19 +89,6 @@ def test_draws_weighed_by_their_density_give_known_volumes(space, radius):
             assert abs(error) < STANDARD_ERRORS * np.std(values) / np.sqrt(number)
 
 
-@pytest.mark.parametrize(("space", "radius"), FLAT, ids=lambda value: getattr(value, "name", None))
-def test_draws_stay_in_the_support_and_have_a_density(space, radius):
-    target = laplace_target(space, radius, 0.9, radius * np.array([5.0, 0.1, 0.001]))
-    law = AxialDistribution.of(target)
-    drawn = law.draw(stream("support", space.name), 2000)
-    assert np.all(np.linalg.norm(drawn, axis=-1) <= radius * (1.0 + 1e-12))
-    assert np.all(np.isfinite(law.log_density(drawn)))
-    assert np.all(np.isfinite(target.log_density(target.support.place(drawn)[0])))
-    # Beyond the support there is none.
-    beyond = 1.001 * radius * drawn / np.linalg.norm(drawn, axis=-1, keepdims=True)
-    assert np.all(np.isneginf(law.log_density(beyond)))
-
-
 def test_members_of_a_batch_have_laws_of_their_own():
     """Of their mode, their scale and their support."""
     space = Sphere(3)

@@ -25,7 +25,7 @@ from geodp.mechanisms.density import FootpointDensity
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import Huber
 from geodp.samplers import choice, exact, matched
-from geodp.samplers.base import Info, Kernel, State, run
+from geodp.samplers.base import run
 from geodp.samplers.choice import NoCertificateError
 from geodp.samplers.envelopes import CellEnvelope, EllipticalEnvelope, RadialEnvelope
 
@@ -301,15 +301,14 @@ def test_what_has_no_certificate_is_refused_with_a_reason():
         return replace(sphere, density=replace(sphere.density, model=model))
 
     other = SimpleNamespace(manifold=SimpleNamespace(name="some space"))
+    wide = footpoints(KendallPlanarShapes(5), (0.3,), 0.1)
     flat = footpoints_in_a_ball(Euclidean(4), (0.01,), 1.0, 0.3, 3.0)
+    flat = replace(flat, find_other_modes=lambda: None)
     for found, reason in (
         (replace(sphere, density=None), "its density gives no bounds"),
         (modelled(other), "some space is no symmetric space"),
         (modelled(GeodesicModel(BothSigns(2))), "curvatures of both signs"),
-        (
-            footpoints(KendallPlanarShapes(5), (0.3,), 0.1),
-            "not certified to be convex enough, and 6",
-        ),
+        (wide, "not certified to be convex enough, and 6 dimensions are too many for cells"),
         (footpoints(PLANE, (0.01,), 0.5), "convex enough, and its support is unbounded"),
         (flat, "too little of its support is certified to be about its mode, and 4 dimensions"),
     ):
@@ -378,19 +377,6 @@ def test_matched_chains_on_request_and_where_nothing_is_certified():
         assert plan.steps >= 3
 
 
-class AtTheMode(Kernel):
-    """Never leaves the mode."""
-
-    def init(self, rng, target, chains):
-        axis = -target.space.point_ndim - 1
-        shape = (*target.batch, chains, *target.space.point_shape)
-        position = np.broadcast_to(np.expand_dims(target.centre, axis), shape)
-        return State(position, target.log_density(position))
-
-    def step(self, rng, target, state):
-        return state, Info(np.zeros(state.log_density.shape, dtype=bool))
-
-
 def test_only_members_without_a_certificate_are_drawn_by_chains(mixed):
     plan = choose(mixed)
     assert (plan.drawn_by, plan.exact_share) == ("exact or matched", 0.5)
@@ -399,14 +385,15 @@ def test_only_members_without_a_certificate_are_drawn_by_chains(mixed):
     first, second = (slice(0, 1),), (slice(1, 2),)
     assert plan.sampler.member(first).name == "exact"
     assert isinstance(plan.sampler.member(second), matched.Matched)
-    kernel = replace(plan.sampler, matched=AtTheMode())
-    rng = np.random.default_rng(18)
-    state = kernel.init(rng, mixed, 5)
-    after, info = kernel.step(rng, mixed, state)
-    ((later, accepted),) = kernel.walk(rng, mixed, state, 4, 4)
+    rng, count = np.random.default_rng(18), 200
+    state = plan.sampler.init(rng, mixed, count)
+    after, info = plan.sampler.step(rng, mixed, state)
+    ((later, accepted),) = plan.sampler.walk(rng, mixed, state, 4, 4)
     for each in (state, after, later):
-        assert np.all((distances_of(mixed, each) > 1e-9) == [[True], [False]])
         np.testing.assert_allclose(each.log_density, mixed.log_density(each.position), atol=1e-6)
-    assert len(np.unique([each.log_density[0] for each in (state, after, later)])) == 15
-    np.testing.assert_array_equal(info.accepted, [[True] * 5, [False] * 5])
-    np.testing.assert_array_equal(accepted, [1.0, 0.0])
+    # Each state of the first is new, and of the second some are those before.
+    values = np.concatenate([each.log_density for each in (state, after, later)], axis=1)
+    new = [len(np.unique(member)) / (3 * count) for member in values]
+    assert new[0] == 1.0 > new[1]
+    assert np.all(info.accepted[0])
+    assert accepted[0] == 1.0 > accepted[1] > 0.0

@@ -122,11 +122,13 @@ class Trials:
 
     def derivative(self, block, moving):
         """Of the gradient as the footpoint or the shooting vector moves; (trials, dim, dim)."""
-        dim = self.space.dim
-        moves = STEP * np.concatenate([np.eye(dim), -np.eye(dim)])
-        moves = np.broadcast_to(moves, (TRIALS, 2 * dim, dim))
-        found = self.gradients(block, *only(moving, moves))
-        return np.swapaxes(found[:, :dim] - found[:, dim:], -1, -2) / (2.0 * STEP)
+        model = GeodesicModel(self.space)
+        at = model.parameters(self.footpoints, self.vectors)
+        rows, columns = (
+            slice(k * self.space.dim, (k + 1) * self.space.dim)
+            for k in (BLOCKS.index(block), BLOCKS.index(moving))
+        )
+        return model.hessian(at, self.covariates, self.points)[:, rows, columns]
 
 
 def only(moving, moves):

@@ -11,13 +11,13 @@ from quadrature import (
     PolarChart,
     beside_the_fit,
     distribution,
+    laplace_radius,
     laplace_target,
     law_of,
     origin,
     published_mechanism,
 )
 from scipy import stats
-from scipy.special import modstruve
 
 from geodp import SPD, Euclidean, Hyperbolic, KendallPlanarShapes, Sphere
 from geodp.randomness import random_stream
@@ -50,30 +50,22 @@ def draw(target, chains, *names):
 # Laplace distributions, known exactly
 
 
-LAPLACE = {
-    "sphere S^2": (Sphere(2), 0.5, lambda r: np.sin(r) * np.exp(-r / 0.5)),
-    "shapes of 4 landmarks": (
-        KendallPlanarShapes(4),
-        0.3,
-        lambda r: np.sin(2.0 * r) * np.sin(r) ** 2 * np.exp(-r / 0.3),
-    ),
-    "line H^1": (Hyperbolic(1), 0.5, lambda r: np.exp(-r / 0.5)),
-    "hyperbolic plane H^2": (Hyperbolic(2), 0.5, lambda r: np.sinh(r) * np.exp(-r / 0.5)),
-    # Hajri et al. 2016, integrated over the angle.
-    "SPD(2)": (SPD(2), 0.5, lambda r: r * modstruve(0, r / np.sqrt(2.0)) * np.exp(-r / 0.5)),
-    "R^3": (Euclidean(3), 0.7, lambda r: r**2 * np.exp(-r / 0.7)),
-}
+LAPLACE = [
+    (Sphere(2), 0.5),
+    (KendallPlanarShapes(4), 0.3),
+    (Hyperbolic(1), 0.5),
+    (Hyperbolic(2), 0.5),
+    (SPD(2), 0.5),
+    (Euclidean(3), 0.7),
+]
 
 
-@pytest.mark.parametrize("name", LAPLACE)
-def test_laplace_radius_on_every_space(name):
-    space, sigma, density = LAPLACE[name]
+@pytest.mark.parametrize(("space", "sigma"), LAPLACE)
+def test_laplace_radius_on_every_space(space, sigma):
     centre = origin(space, 1)
-    states = draw(laplace_target(space, centre, np.array([sigma])), 6000, "laplace", name)
-    law = distribution(
-        lambda r: np.log(density(r)), 1e-9, min(space.injectivity_radius, 60.0 * sigma)
-    )
-    assert stats.kstest(space.dist(centre[:, None], states)[0], law).pvalue > FALSE_ALARM
+    states = draw(laplace_target(space, centre, np.array([sigma])), 6000, "laplace", space.name)
+    away = space.dist(centre[:, None], states)[0]
+    assert stats.kstest(away, laplace_radius(space, sigma)).pvalue > FALSE_ALARM
 
 
 def test_a_proposal_is_elliptical_where_the_hessian_is():
@@ -97,16 +89,14 @@ def test_a_proposal_is_elliptical_where_the_hessian_is():
 
 @pytest.mark.parametrize("walk", [Kernel.walk, Matched.walk])
 def test_one_step_at_a_time_has_the_same_law_as_blocks(walk):
-    space, sigma, density = LAPLACE["sphere S^2"]
-    centre, rng = origin(space, 1), random_stream(1, "walks", walk.__qualname__)
-    target = laplace_target(space, centre, np.array([sigma]))
+    centre, rng = origin(SPHERE, 1), random_stream(1, "walks", walk.__qualname__)
+    target = laplace_target(SPHERE, centre, np.array([0.5]))
     start = Matched().init(rng, target, 5000)
     # A few blocks, of which the last is shorter and none ends where states are given.
     state, accepted = list(walk(Matched(), rng, target, start, 20, 10))[-1]
     assert 0.0 < accepted[0] < 1.0
-    radius = space.dist(centre[:, None], state.position)[0]
-    law = distribution(lambda r: np.log(density(r)), 1e-9, np.pi)
-    assert stats.kstest(radius, law).pvalue > FALSE_ALARM
+    radius = SPHERE.dist(centre[:, None], state.position)[0]
+    assert stats.kstest(radius, laplace_radius(SPHERE, 0.5)).pvalue > FALSE_ALARM
     # Chains do not depend on one another.
     assert stats.spearmanr(radius[1:], radius[:-1]).pvalue > FALSE_ALARM
 
