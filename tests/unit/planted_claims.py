@@ -13,7 +13,7 @@ from reproduction.places import CHECKOUT
 
 FILES = sorted((CHECKOUT / "resources" / "published").glob("*_claims.csv"))
 ROWS = {path.stem: pd.read_csv(path, dtype=str, keep_default_na=False) for path in FILES}
-CLAIMS, BESIDE = ROWS["kulkarni_soto_claims"], ROWS["releases_beside_claims"]
+CLAIMS = ROWS["kulkarni_soto_claims"]
 # Each row as a sentence of its own, to be judged alone.
 ALONE = CLAIMS.assign(part="", reading="", statement="It is so.")
 ALONE["claim"] = ALONE["claim"].str.replace(".", "-")

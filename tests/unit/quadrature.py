@@ -1,13 +1,14 @@
 """Quadrature of densities in two and three dimensions, and data sets whose densities need it."""
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 from scipy import special, stats
 from scipy.integrate import cumulative_simpson
+from twin import spd
 
-from geodp import GeodesicModel, KendallPlanarShapes, PublicSettings
+from geodp import SPD, GeodesicModel, KendallPlanarShapes, PublicSettings
 from geodp.data.stand_in import simulate_outlines
 from geodp.manifolds.supports import Ball
 from geodp.mechanisms.density import FootpointDensity, ShootingVectorDensity
@@ -107,6 +108,9 @@ def laplace_target(space, centre, sigma):
     return ball_target(space, centre, centre, radius, log_density, sigma)
 
 
+norm = partial(np.linalg.norm, axis=-1)
+
+
 def distribution(log_density, low, high):
     """Distribution function of a radius, from its log density up to a constant."""
     radius = np.linspace(low, high, 20001)
@@ -114,6 +118,22 @@ def distribution(log_density, low, high):
         values = log_density(radius)
     values = cumulative_simpson(np.exp(values - np.max(values)), x=radius, initial=0.0)
     return lambda places: np.interp(places, radius, values / values[-1])
+
+
+def laplace_radius(space, scale, volume=True):
+    """Distribution function of the distance of Laplace draws from their centre."""
+    across = space.dim - 1
+    log_size = {
+        "Euclidean": lambda r: across * np.log(r),
+        "Sphere": lambda r: across * np.log(np.sin(r)),
+        "Hyperbolic": lambda r: across * np.log(np.sinh(r)),
+        # One direction across is four times as curved as the others.
+        "KendallPlanarShapes": lambda r: np.log(np.sin(2.0 * r)) + (across - 1) * np.log(np.sin(r)),
+        # Hajri et al. 2016, at m = 2, integrated over the angle.
+        "SPD": lambda r: np.log(r * special.modstruve(0, r / np.sqrt(2.0))),
+    }[type(space).__name__]
+    reach = min(100.0 * scale, (1.0 - 1e-9) * space.injectivity_radius)
+    return distribution(lambda r: -r / scale + (log_size(r) if volume else 0.0), 1e-9, reach)
 
 
 _laguerre = cache(special.roots_genlaguerre)
@@ -166,90 +186,51 @@ def origin(space, *batch):
     return np.broadcast_to(point, (*batch, *space.point_shape))
 
 
-# Laws on cells that are halved where they must be, in two dimensions or three
-
-
 class PolarChart:
-    """Polar coordinates about a pole on a surface of constant curvature.
+    """Polar coordinates about a pole, on a surface of constant curvature or of SPD(2).
 
-    Coordinates are those of the unit square: a function of the radius, which is ``middle`` in the
-    middle and ``reach`` at the end, and the angle.  Circles have the length of their surface; the
-    library's volume density is part of what is tested.
+    Coordinates are those of the unit box: a function of the radius, which is ``middle`` in the
+    middle and ``reach`` at the end, and angles.  The library's volume density is part of what is
+    tested: on surfaces circles have their known lengths, and all of SPD(2) is that of the twin.
     """
 
-    dim = 2
-    # Halvings of the unit box at most, and those that quadrature starts with; and the difference
-    # that a halving may leave, as a share of the whole.
-    depth = 26
-    start = 6
-    tolerance = 5e-8
-
     def __init__(self, space, pole, reach, middle):
-        self.space, self.pole, self.frame = space, pole, space.frame(pole)
+        self.dim = space.dim
+        # Halvings of the unit box at most, and those that quadrature starts with; and the
+        # difference that a halving may leave, as a share of the whole.
+        self.depth, self.start, self.tolerance = {2: (26, 6, 5e-8), 3: (20, 3, 3e-6)}[self.dim]
         self.radius = _Stretched(reach, middle)
-        self.length = {1: np.sin, 0: lambda r: r, -1: np.sinh}[int(space.curvature_bounds[1])]
+        if isinstance(space, SPD):
+            self.exp, self.log = partial(spd.exp, pole), partial(spd.log, pole)
+            self.volume = spd.volume
+            return
+        frame = space.frame(pole)
+        length = {1: np.sin, 0: lambda r: r, -1: np.sinh}[int(space.curvature_bounds[1])]
+        self.exp = lambda steps: space.exp(pole, space.vector(frame, steps))
+        self.log = lambda states: space.coordinates(pole, space.log(pole, states), frame)
+        self.volume = lambda steps: length(norm(steps)) / norm(steps)
 
     def states(self, unit):
-        """States at coordinates (m, 2), and the logarithm of the volume element there."""
+        """States at coordinates (m, dim), and the logarithm of the volume element there."""
         radius, slope = self.radius.of(unit[:, 0])
-        angle = 2.0 * np.pi * unit[:, 1] - np.pi
-        place = radius[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=-1)
-        states = self.space.exp(self.pole, self.space.vector(self.frame, place))
-        return states, np.log(2.0 * np.pi * self.length(radius) * slope)
+        angle = 2.0 * np.pi * unit[:, -1] - np.pi
+        directions = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
+        element = 2.0 * np.pi * radius * slope
+        if self.dim == 3:
+            polar = np.pi * unit[:, 1]
+            across = np.sin(polar)[:, None] * directions
+            directions = np.column_stack([np.cos(polar), across])
+            element = element * np.pi * radius * np.sin(polar)
+        steps = radius[:, None] * directions
+        return self.exp(steps), np.log(element * self.volume(steps))
 
     def unit(self, states):
         """Coordinates of states; the first is above one for states out of reach."""
-        place = self.space.coordinates(self.pole, self.space.log(self.pole, states), self.frame)
-        angle = np.arctan2(place[:, 1], place[:, 0])
-        radius = np.sqrt(np.sum(place**2, axis=-1))
-        return np.stack([self.radius.inverse(radius), (angle + np.pi) / (2.0 * np.pi)], axis=-1)
-
-
-class SPDChart:
-    """Spherical normal coordinates about a pole of SPD(2), without the library.
-
-    With ``L L^T`` the pole, a state is ``L exp(W) L^T`` for a symmetric W of log-eigenvalues a and
-    b, and the volume element is that of W times ``sinh(x) / x`` at ``x = (a - b) / 2``.
-    """
-
-    dim = 3
-    depth = 20
-    start = 3
-    tolerance = 3e-6
-
-    def __init__(self, pole, reach, middle):
-        self.factor = np.linalg.cholesky(pole)
-        self.radius = _Stretched(reach, middle)
-
-    def states(self, unit):
-        """As `PolarChart.states`."""
-        radius, slope = self.radius.of(unit[:, 0])
-        polar, angle = np.pi * unit[:, 1], 2.0 * np.pi * unit[:, 2] - np.pi
-        mean = radius * np.cos(polar) / np.sqrt(2.0)
-        half = radius * np.sin(polar) / np.sqrt(2.0)
-        even, odd = np.exp(mean) * np.cosh(half), np.exp(mean) * np.sinh(half)
-        cosine, sine = odd * np.cos(angle), odd * np.sin(angle)
-        white = np.stack([even + cosine, sine, sine, even - cosine], axis=-1).reshape((-1, 2, 2))
-        volume = 2.0 * np.pi**2 * radius**2 * np.sin(polar) * np.sinh(half) / half * slope
-        return self.factor @ white @ self.factor.T, np.log(volume)
-
-    def unit(self, states):
-        """As `PolarChart.unit`."""
-        inverse = np.linalg.inv(self.factor)
-        values, vectors = np.linalg.eigh(inverse @ states @ inverse.T)
-        logarithm = (vectors * np.log(values)[:, None, :]) @ np.swapaxes(vectors, -1, -2)
-        mean = (logarithm[:, 0, 0] + logarithm[:, 1, 1]) / np.sqrt(2.0)
-        cosine = (logarithm[:, 0, 0] - logarithm[:, 1, 1]) / np.sqrt(2.0)
-        sine = np.sqrt(2.0) * logarithm[:, 0, 1]
-        across = np.hypot(cosine, sine)
-        return np.stack(
-            [
-                self.radius.inverse(np.hypot(mean, across)),
-                np.arctan2(across, mean) / np.pi,
-                (np.arctan2(sine, cosine) + np.pi) / (2.0 * np.pi),
-            ],
-            axis=-1,
-        )
+        steps = self.log(states)
+        angles = [(np.arctan2(steps[:, -1], steps[:, -2]) + np.pi) / (2.0 * np.pi)]
+        if self.dim == 3:
+            angles.insert(0, np.arctan2(norm(steps[:, 1:]), steps[:, 0]) / np.pi)
+        return np.stack([self.radius.inverse(norm(steps)), *angles], axis=-1)
 
 
 class _Stretched:
@@ -267,12 +248,6 @@ class _Stretched:
 
     def inverse(self, radius):
         return radius / (self.slope + self.bend * radius)
-
-
-def noise_floor(probability, count):
-    """Mean total variation between the shares of ``count`` independent draws and their law."""
-    spread = np.sqrt(2.0 * probability * (1.0 - probability) / (np.pi * count))
-    return 0.5 * float(np.sum(spread))
 
 
 class CellLaw:
@@ -360,39 +335,29 @@ class CellLaw:
         return codes
 
     def counts(self, states, bins):
-        """Numbers of states found in bins, their probabilities, and how many were in none."""
-        observed = np.bincount(self.bin_of(states, bins), minlength=bins + 1)
-        return observed[:bins], self.probability(bins), int(observed[bins])
+        """Numbers of states in runs of cells of about equal probability, these, and the others."""
+        middle = np.cumsum(self.mass) - 0.5 * self.mass
+        bin_of_cell = np.minimum((middle * bins).astype(int), bins - 1)
+        unit = self.chart.unit(states)
+        inside = unit[:, 0] <= 1.0 + 1e-9
+        size = 2**self.chart.depth
+        cells = np.clip((unit[inside] * size).astype(np.int64), 0, size - 1)
+        cell = np.searchsorted(self._codes, self._morton(cells, self.chart.depth), "right") - 1
+        found = np.bincount(bin_of_cell[cell], minlength=bins)
+        return found, np.bincount(bin_of_cell, self.mass, minlength=bins), np.sum(~inside)
 
     def total_variation(self, states, bins):
         """Half the sum of differences of shares, and what a perfect sampler's is on average."""
-        observed, probability, outside = self.counts(states, bins)
-        count = len(states)
-        measured = 0.5 * (np.sum(np.abs(observed / count - probability)) + outside / count)
-        return measured, noise_floor(probability, count)
+        found, probability, outside = self.counts(states, bins)
+        number = len(states)
+        measured = 0.5 * (np.sum(np.abs(found / number - probability)) + outside / number)
+        spread = np.sqrt(2.0 * probability * (1.0 - probability) / (np.pi * number))
+        return measured, 0.5 * float(np.sum(spread))
 
     def p_value(self, states, bins):
         """Chi-square over bins."""
-        observed, probability, outside = self.counts(states, bins)
-        if outside:
-            return 0.0
-        return stats.chisquare(observed, np.sum(observed) * probability).pvalue
-
-    def bin_of(self, states, bins):
-        """Bins are runs of cells of about equal probability."""
-        unit = self.chart.unit(states)
-        last = 2**self.chart.depth - 1
-        cells = np.clip((unit * 2**self.chart.depth).astype(np.int64), 0, last)
-        cell = np.searchsorted(self._codes, self._morton(cells, self.chart.depth), "right") - 1
-        outside = unit[:, 0] > 1.0 + 1e-9
-        return np.where(outside, bins, self._bin_of_cell(bins)[cell])
-
-    def probability(self, bins):
-        return np.bincount(self._bin_of_cell(bins), self.mass, minlength=bins)
-
-    def _bin_of_cell(self, bins):
-        middle = np.cumsum(self.mass) - 0.5 * self.mass
-        return np.minimum((middle * bins).astype(int), bins - 1)
+        found, probability, outside = self.counts(states, bins)
+        return 0.0 if outside else stats.chisquare(found, len(states) * probability).pvalue
 
 
 def law_of(target, chart, member=None):

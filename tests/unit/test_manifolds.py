@@ -1,7 +1,5 @@
 """Every space against `check_manifold`, closed forms and many digits."""
 
-import re
-
 import mpmath
 import numpy as np
 import pytest
@@ -104,11 +102,9 @@ def test_a_manifold_of_differences_is_checked_and_refuses_infinite_densities():
 def test_a_mistake_is_found_where_it_is():
     flatter = Sphere(3)
     flatter.curvature_bounds = (0.0, 0.5)
-    with pytest.raises(AssertionError, match="frequencies are within curvature_bounds") as caught:
+    message = r"frequencies are within curvature_bounds.*at point 2, with a step of length 0\.314$"
+    with pytest.raises(AssertionError, match=message):
         check_manifold(flatter)
-    found = re.search(r"at point (\d+), with a step of length (.*)$", str(caught.value))
-    expected = np.linspace(0.0, 0.9 * np.pi, 10)[int(found[1]) - 1]
-    assert float(found[2]) == pytest.approx(expected, rel=1e-2)
 
 
 # Distances
@@ -139,15 +135,6 @@ def test_distances_against_many_digits(manifold, distance, seed):
         allowed = rounding(manifold, point) / 10 * distance
     exact = exact_dist(manifold, point, other)
     assert abs(manifold.dist(point, other) - exact) <= allowed * max(1.0, exact / (distance or 1.0))
-
-
-@pytest.mark.parametrize("length", [10.0, 40.0])
-@pytest.mark.parametrize("size", [1, 2])
-def test_distances_of_matrices_are_those_of_their_logarithms_however_small(size, length):
-    """Proposals of a wide distribution lead so far, and must not be misplaced there."""
-    space = SPD(size)
-    small = np.diag(np.exp([-length, 0.0][:size]))
-    assert space.dist(np.eye(size), small) == pytest.approx(length, rel=1e-6)
 
 
 def exact_dist(manifold, point, other):
@@ -200,20 +187,6 @@ def test_antipode_is_half_a_turn_away(dimension):
     assert np.sum(point[0] * sphere.log(point, -point)[0]) == 0.0
 
 
-@given(seed=seeds)
-def test_aligned_shape_is_the_nearest_of_its_preshapes(seed):
-    space = KendallPlanarShapes(5)
-    point, other = space.random_point(np.random.default_rng(seed), (2,))
-    aligned = space.align(point, other)
-    overlap = np.vdot(point, aligned)
-    assert abs(overlap.imag) <= 10 * EPSILON
-    assert overlap.real > 0.0
-    # Tangents do not depend on the preshape they lead to.
-    assert largest(space.log(point, aligned) - space.log(point, other)) <= 100 * EPSILON
-    across = space.frame(point)[0]
-    assert abs(space.dist(point, across) - np.pi / 2) <= 4 * EPSILON
-
-
 # Hyperbolic space
 
 
@@ -239,9 +212,14 @@ def test_hyperbolic_points_far_from_the_origin_are_in_place(dimension, length):
     vector = length * space.random_direction(np.random.default_rng(1), origin)
     end = space.exp(origin, vector)
     assert space.invalid_reason(end) is None
-    assert space.dist(origin, end) == pytest.approx(length, rel=4 * EPSILON)
-    assert space.dist(end, origin) == pytest.approx(length, rel=4 * EPSILON)
+    for distance in (space.dist(origin, end), space.dist(end, origin)):
+        assert distance == pytest.approx(length, rel=4 * EPSILON)
     assert largest(space.log(origin, end) - vector) <= 8 * EPSILON * length
+
+
+@pytest.mark.parametrize("length", [10.0, 40.0])
+def test_matrices_far_from_the_identity_are_in_place(length):
+    assert SPD(2).dist(np.eye(2), np.diag([np.exp(-length), 1.0])) == pytest.approx(length)
 
 
 # Shapes reduced by a landmark map
@@ -324,11 +302,8 @@ def test_parsed_points_and_the_numbers_to_give():
     point = parse_point(space, [3.0, 0.0, 0.0, 4.0], "footpoint")
     assert largest(point - np.array([0.6, 0.8j])) <= EPSILON
     triangles = make_manifold("kendall", 3)
-    assert parse_point(triangles, [0.0, 0.0, 1.0, 0.0, 0.0, 1.0], "footpoint").shape == (3,)
     for wrong, numbers, message in (
         (space, [3.0, 4.0], r"footpoint: .* give 4, real and imaginary"),
-        # As many numbers as those of landmarks.
-        (space, np.arange(40.0), r"footpoint: .* give 4, real and imaginary"),
         (space, [0.0] * 4, "not a point of planar shapes of 20 landmarks, Fourier"),
         (Sphere(2), [1.0, 0.0], r"its 2 numbers .* give 3, the coordinates in row-major order$"),
         (triangles, [0.0, 1.0, 3.0], r"footpoint: .* \(x1, y1, x2"),
@@ -374,20 +349,6 @@ def test_jacobi_solutions_against_many_digits(sign):
     assert np.allclose(jacobi_sine(sign, frequencies), sines, rtol=4 * EPSILON, atol=EPSILON)
 
 
-@pytest.mark.parametrize(
-    ("name", "size"), [("euclidean", 3), ("hyperbolic", 4), ("spd", 1), ("spd", 2), ("spd", 3)]
-)
-def test_volume_grows_as_the_fastest_direction_does(name, size):
-    """The logarithm of the volume density of Exp grows by the sum of the frequencies."""
-    manifold = make_manifold(name, size)
-    rng = np.random.default_rng(2)
-    point = manifold.random_point(rng, (5000,))
-    frequencies = manifold.frequencies(point, manifold.random_direction(rng, point))
-    rates = frequencies @ np.abs(np.multiply(manifold.curvature_signs, manifold.multiplicities))
-    assert np.max(rates) <= manifold.volume_growth + 1e-9
-    assert np.max(rates) >= 0.99 * manifold.volume_growth
-
-
 @given(seed=seeds, exponent=st.integers(-300, -5))
 def test_tiny_vectors(manifold, seed, exponent):
     rng = np.random.default_rng(seed)
@@ -423,14 +384,11 @@ def test_sectional_curvatures_through_a_vector(name, size, least, greatest):
     point = manifold.random_point(rng, (50,))
     vector = 0.3 * manifold.random_direction(rng, point)
     low, high = manifold.sectional_curvatures(point, vector)
-    np.testing.assert_allclose(high, greatest, atol=1e-12)
     if least is None:
         assert -0.5 <= low.min() < -0.45
-        np.testing.assert_allclose(
-            low, -(np.max(manifold.frequencies(point, vector), -1) ** 2) / 0.09
-        )
-    else:
-        np.testing.assert_allclose(low, least, atol=1e-12)
+        least = -((np.max(manifold.frequencies(point, vector), axis=-1) / 0.3) ** 2)
+    np.testing.assert_allclose(low, np.broadcast_to(least, 50), atol=1e-12)
+    np.testing.assert_allclose(high, greatest, atol=1e-12)
 
 
 @pytest.mark.filterwarnings("error")

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from quadrature import published_mechanism
+from quadrature import beside_the_fit, published_mechanism
 
 from geodp import SPD, DataError, Euclidean, GeodesicModel, Hyperbolic, KendallPlanarShapes, Sphere
 from geodp.manifolds.supports import Ball
+from geodp.mechanisms import kng_as_published
 from geodp.mechanisms.kng_as_published import PublishedSupport, published_support
 from geodp.models.sensitivity import gradient_sensitivity
 from geodp.randomness import random_directions
@@ -105,59 +106,52 @@ def test_hessians_describe_the_densities_near_their_centres(mechanism):
 
 def test_part_of_the_data_sets_has_their_densities(mechanism):
     states = footpoints_about_the_fit(mechanism, 3, 0.2)
-    whole, part = mechanism, mechanism.take(slice(1, 2))
-    expected = whole.footpoint_target(0.5).log_density(states)[1:]
-    found = part.footpoint_target(0.5).log_density(states[1:])
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
     vectors = np.full((2, 3, 4, mechanism.manifold.dim), 0.1)
-    expected = whole.shooting_vector_target(states, 0.5)[0].log_density(vectors)[1:]
-    found = part.shooting_vector_target(states[1:], 0.5)[0].log_density(vectors[1:])
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+    def densities(of, part):
+        footpoints = states[part]
+        yield of.footpoint_target(0.5).log_density(footpoints)
+        yield of.shooting_vector_target(footpoints, 0.5)[0].log_density(vectors[part])
+
+    second = slice(1, 2)
+    parts = densities(mechanism.take(second), second)
+    for whole, part in zip(densities(mechanism, slice(None)), parts, strict=True):
+        np.testing.assert_allclose(part, whole[second], rtol=1e-12)
 
 
 # Supports
 
 
-def test_footpoints_outside_their_ball_have_no_density(mechanism):
-    manifold = mechanism.manifold
+def test_states_outside_their_support_have_no_density(mechanism):
+    """Of footpoints and of shooting vectors; each data set has a support of its own."""
     centre = footpoints_about_the_fit(mechanism, 1, 0.1)[:, 0]
-    radius = np.array([0.3, 0.5])
-    support = replace(mechanism.support, footpoint_centre=centre, footpoint_radius=radius)
-    restricted = replace(mechanism, support=support)
-    target = restricted.footpoint_target(1.0)
-    np.testing.assert_array_equal(target.support.centre, centre)
-    np.testing.assert_array_equal(target.support.radius, radius)
-    direction = manifold.frame(centre)[:, :1]
-    lengths = np.array([0.0, 0.299, 0.301, 0.499, 0.501, 0.7])
-    states = manifold.exp(np.expand_dims(centre, 1), manifold.expand(lengths) * direction)
-    found = target.log_density(states)
-    free = mechanism.footpoint_target(1.0).log_density(states)
-    assert np.all(np.isfinite(free))
-    inside = lengths < radius[:, None]
-    np.testing.assert_array_equal(found, np.where(inside, free, -np.inf))
-    np.testing.assert_array_equal(target.unrestricted(states), free)
-    # Each data set keeps the ball of its own.
-    second = restricted.take(slice(1, 2)).footpoint_target(1.0)
-    np.testing.assert_array_equal(second.support.radius, [0.5])
-    np.testing.assert_array_equal(np.isfinite(second.log_density(states[1:])), inside[1:])
-
-
-def test_shooting_vectors_beyond_their_bound_have_no_density(mechanism):
-    support = PublishedSupport(np.array([0.5, 0.8]))
     footpoints = footpoints_about_the_fit(mechanism, 2, 0.1)
-    target, _ = replace(mechanism, support=support).shooting_vector_target(footpoints, 1.0)
-    lengths = np.array([0.499, 0.501, 0.799, 0.801])
-    states = np.zeros((2, 2, 4, mechanism.manifold.dim))
-    states[..., -1] = lengths
-    free = mechanism.shooting_vector_target(footpoints, 1.0)[0].log_density(states)
-    assert np.all(np.isfinite(free))
-    inside = lengths < support.shooting_vector_length[:, None, None]
-    np.testing.assert_array_equal(target.log_density(states), np.where(inside, free, -np.inf))
-    np.testing.assert_array_equal(target.unrestricted(states), free)
-    np.testing.assert_array_equal(target.support.radius, [[0.5, 0.5], [0.8, 0.8]])
-    assert not np.any(target.support.centre)
-    # The fit's vectors are longer than the shorter bound: the proposals' centre is not outside.
-    assert np.all(np.linalg.norm(target.centre[0], axis=-1) <= 0.5 + 1e-12)
+    radii = np.array([0.3, 0.5])
+    restricted = replace(mechanism, support=PublishedSupport(radii, centre, radii))
+    first, second = (
+        (of.footpoint_target(1.0), of.shooting_vector_target(footpoints, 1.0)[0])
+        for of in (mechanism, restricted)
+    )
+    lengths = np.array([0.0, 0.299, 0.301, 0.499, 0.501, 0.7])
+    for free, target in zip(first, second, strict=True):
+        space, axis = target.space, -target.space.point_ndim - 1
+        middle = target.support.centre
+        direction = np.take(space.frame(middle), [0], axis=axis)
+        states = space.exp(np.expand_dims(middle, axis), space.expand(lengths) * direction)
+        expected = free.log_density(states)
+        assert np.all(np.isfinite(expected))
+        inside = lengths < target.support.radius[..., None]
+        found = target.log_density(states)
+        np.testing.assert_array_equal(found, np.where(inside, expected, -np.inf))
+        np.testing.assert_array_equal(target.unrestricted(states), expected)
+    np.testing.assert_array_equal(second[0].support.centre, centre)
+    np.testing.assert_array_equal(second[0].support.radius, radii)
+    np.testing.assert_array_equal(second[1].support.radius, np.repeat(radii[:, None], 2, axis=1))
+    assert not np.any(second[1].support.centre)
+    # The fit's vectors are longer than the bounds: the proposals' centre is not outside.
+    assert np.all(np.linalg.norm(second[1].centre, axis=-1) <= radii[:, None] + 1e-12)
+    [radius] = restricted.take(slice(1, 2)).footpoint_target(1.0).support.radius
+    assert radius == 0.5
 
 
 TAU = np.array([0.1, 0.3])
@@ -198,7 +192,6 @@ def test_supports_are_bounded_by_the_data_where_these_are(
 @pytest.mark.parametrize(
     ("support", "words"),
     [
-        (PublishedSupport(np.array([np.pi, np.pi])), "p anywhere, |v| <= 3.1416"),
         (PublishedSupport(np.array([np.inf, np.inf])), "p anywhere, |v| unbounded"),
         (PublishedSupport(np.array([1.6, 2.0])), "p anywhere, |v| <= 2 (tau_m + tau)"),
         (
@@ -208,10 +201,6 @@ def test_supports_are_bounded_by_the_data_where_these_are(
         (
             PublishedSupport(np.array([1.6, 2.0]), np.eye(3)[:2], np.array([0.8, 1.0])),
             "distance of p to its centre <= tau_m + tau, |v| <= 2 (tau_m + tau)",
-        ),
-        (
-            PublishedSupport(np.array([np.inf, np.inf]), np.eye(3)[:2], np.array([0.8, 0.8])),
-            "distance of p to its centre <= 0.8, |v| unbounded",
         ),
     ],
 )
@@ -251,3 +240,38 @@ def test_a_ball_as_large_as_the_space_leaves_nothing_out(space):
     start = np.repeat(np.expand_dims(centre, 1), 100, axis=1)
     states = space.exp(start, space.injectivity_radius * space.random_direction(rng, start))
     assert np.all(Ball(space, centre, np.full(100, space.injectivity_radius)).contains(states))
+
+
+# Other modes of shooting vectors at footpoints far from the fit
+
+
+def test_a_search_for_other_modes_of_matrices_finds_none():
+    """The library's own, made to look by a bound of the curvature that is not sharp."""
+    matrices = published_mechanism(SPD(2), (1e-4,))
+    footpoints = [beside_the_fit(matrices, distance) for distance in (0.0, 0.1, 0.3, 0.5)]
+    footpoints = np.stack(footpoints, axis=1)
+    assert matrices.shooting_vector_target(footpoints, 1.0)[0].other_modes is None
+    bent = SPD(2)
+    bent.curvature_bounds = (-0.5, 1e-9)
+    looking = replace(matrices, model=GeodesicModel(bent))
+    target, _ = looking.shooting_vector_target(footpoints, 1.0)
+    assert np.all(np.isneginf(target.other_modes.log_mass))
+
+
+def test_a_search_with_some_of_many_records_finds_the_modes_of_all(monkeypatch):
+    """At a footpoint half a radian off, where there is another mode."""
+    many = published_mechanism(Sphere(2), (0.01,), 3000)
+    place = beside_the_fit(many, 0.5)[:, None]
+    positions = []
+    for records in (300, 3000):
+        monkeypatch.setattr(kng_as_published, "SEARCHED_RECORDS", records)
+        target, _ = many.shooting_vector_target(place, 0.3)
+        modes = target.other_modes
+        positions.append(modes.position[:, :, :1])
+        assert modes.log_mass[0, 0, 0] > -2.0
+        # The densities are those of all records, and have no slope there.
+        assert target.log_density(positions[-1])[0, 0, 0] > -0.01
+    few = target.density.thinned(300)
+    assert few.covariates.shape == (1, 300, 1)
+    # The mode of some records is elsewhere.
+    assert few.log_density(positions[-1])[0, 0, 0] < -0.1

@@ -39,6 +39,7 @@ MODELS = {
 CHECKED = [
     *(("S2", kind) for kind in MODELS),
     *((space, "median") for space in ("R3", "H2", "SPD2", "Kendall4")),
+    *((space, "mean") for space in ("H2", "SPD2", "SPD3")),
     *((space, "two covariates, Huber") for space in ("R3", "H1", "H2", "SPD2", "Kendall4")),
     *((space, "three covariates") for space in ("SPD3", "Kendall8", "Reduced4of50")),
     ("Kendall50", "one covariate"),
@@ -48,23 +49,6 @@ CHECKED = [
 @pytest.mark.parametrize(("space", "kind"), CHECKED)
 def test_energy_derivatives_and_fit_agree(space, kind):
     check_model(GeodesicModel(make_manifold(*SPACES[space]), *MODELS[kind]))
-
-
-class Bent(SquaredDistance):
-    """A loss whose second derivative jumps within the residuals of `check_model`."""
-
-    name = "bent"
-
-    def values(self, squared_distances):
-        return 0.5 * squared_distances + np.maximum(np.sqrt(squared_distances) - 0.26, 0.0) ** 2
-
-    def weights(self, squared_distances):
-        distances = np.sqrt(squared_distances)
-        return 1.0 + 2.0 * np.maximum(distances - 0.26, 0.0) / np.maximum(distances, 0.26)
-
-
-def test_a_loss_that_bends_is_no_mistake():
-    check_model(GeodesicModel(Sphere(2), 1, Bent()))
 
 
 class WrongLoss(Huber):
@@ -103,22 +87,6 @@ def test_a_mistake_is_found_and_named(model, message):
 # Closed forms
 
 
-@pytest.mark.parametrize("k", [0, 1, 2, 3])
-def test_fit_on_flat_space_is_linear_regression(k):
-    rng = np.random.default_rng(7)
-    x, points = rng.standard_normal((2, 30, k)), rng.standard_normal((2, 30, 3))
-    model = GeodesicModel(make_manifold("euclidean", 3), k)
-    found = model.fit(x, points)
-    for index in range(2):
-        design = np.column_stack([np.ones(30), x[index]])
-        expected = np.linalg.lstsq(design, points[index])[0]
-        each = np.stack([found.parameters[block][index] for block in model.blocks])
-        assert np.max(abs(each - expected)) <= 1e-10
-        residuals = np.linalg.norm(points[index] - design @ expected, axis=-1)
-        assert abs(60 * found.energy[index] - np.sum(residuals**2)) <= 1e-10
-        assert abs(found.largest_residual[index] - np.max(residuals)) <= 1e-10
-
-
 def test_median_on_the_line_is_the_middle_record():
     points = np.random.default_rng(8).standard_normal((5, 21, 1))
     found = GeodesicModel(make_manifold("euclidean", 1), 0, Distance()).fit(None, points)
@@ -126,15 +94,14 @@ def test_median_on_the_line_is_the_middle_record():
     np.testing.assert_array_equal(found.footpoint, np.median(points, axis=1))
 
 
-def test_median_is_a_record_that_outweighs_the_others():
-    # Three of five records in one place, and a corner of more than 120 degrees.
-    corner = np.array([[0.0, 0.0], [1.0, 0.1], [-1.0, 0.1]])
-    heap = np.array([[0.0, 0.0]] * 3 + [[1.0, 0.0], [1.0, 1.0]])
-    model = GeodesicModel(make_manifold("euclidean", 2), 0, Distance())
-    for points in (corner, heap):
-        found = model.fit(None, points)
-        assert found.converged
-        np.testing.assert_array_equal(found.footpoint, [0.0, 0.0])
+# Three of five records in one place, and a corner of more than 120 degrees.
+@pytest.mark.parametrize(
+    "points", [[[0, 0], [1, 0.1], [-1, 0.1]], [[0, 0], [0, 0], [0, 0], [1, 0], [1, 1]]]
+)
+def test_median_is_a_record_that_outweighs_the_others(points):
+    found = GeodesicModel(make_manifold("euclidean", 2), 0, Distance()).fit(None, np.array(points))
+    assert found.converged
+    np.testing.assert_array_equal(found.footpoint, [0.0, 0.0])
 
 
 def test_fit_to_one_place_converges_at_once(manifold):
@@ -231,26 +198,6 @@ def test_robust_fit_on_the_line_is_that_of_scipy(make_records):
     assert abs(found.footpoint[0] - expected.x[0]) <= 1e-7
     assert abs(found.shooting_vector[0] - expected.x[1]) <= 1e-7
     assert abs(40 * found.energy / expected.cost - 1.0) <= 1e-12
-
-
-def test_robust_fit_withstands_outliers(manifold, make_records):
-    for seed in range(2):
-        data = make_records(manifold, seed=44 + seed, number=60, noise=0.1)
-        points = data.points.copy()
-        # Six records that are anywhere, or all in one other place.
-        shape = (6,) if seed % 2 else (1,)
-        points[:6] = manifold.random_point(np.random.default_rng(seed), shape)
-        found = fit(manifold, data.covariates, points, huber=0.15)
-        assert found.converged
-        assert found.iterations <= 15
-        clean = fit(manifold, data.covariates[6:], data.points[6:])
-        # Six records that pull as hard as 0.15 against 54 that give way to them.
-        assert largest_difference(manifold, found, clean) <= 0.1
-        # No other minimum is found from the truth.
-        model = model_of(manifold, 0.15)
-        truth = model.parameters(data.footpoint, data.shooting_vector)
-        other = model.minimise(truth, data.covariates, points)
-        assert found.energy <= other.energy * (1.0 + 1e-9)
 
 
 @pytest.mark.parametrize(("name", "size"), [("sphere", 2), ("kendall", 3), ("kendall", 8)])
