@@ -10,14 +10,19 @@ import pytest
 from quadrature import beside_the_fit, published_mechanism
 
 from geodp import SPD, DataError, Euclidean, GeodesicModel, Hyperbolic, KendallPlanarShapes, Sphere
+from geodp.data.simulate import simulate_geodesic_data
 from geodp.manifolds.supports import Ball
 from geodp.mechanisms import kng_as_published
+from geodp.mechanisms.base import PublicSettings
 from geodp.mechanisms.kng_as_published import PublishedSupport, published_support
+from geodp.mechanisms.registry import budget_names, mechanism_class, named_in
 from geodp.models.sensitivity import gradient_sensitivity
 from geodp.randomness import random_directions
+from geodp.samplers import choice
 
 NUMBER = 20
 NOISE = (0.001, 0.02)
+POLE = np.array([0.0, 0.0, 1.0])
 SPACES = [Euclidean(3), Sphere(2), Hyperbolic(2), SPD(2), KendallPlanarShapes(5)]
 
 
@@ -117,6 +122,30 @@ def test_part_of_the_data_sets_has_their_densities(mechanism):
     parts = densities(mechanism.take(second), second)
     for whole, part in zip(densities(mechanism, slice(None)), parts, strict=True):
         np.testing.assert_allclose(part, whole[second], rtol=1e-12)
+
+
+@pytest.mark.parametrize(("name", "entry"), named_in("studies").items(), ids=str)
+def test_every_mechanism_of_studies_keeps_to_the_protocol(name, entry):
+    """Shapes of draws, a report for each budget, and the same of one data set alone."""
+    k = 1 if entry.most_covariates is None else min(1, entry.most_covariates)
+    model, rng = GeodesicModel(Sphere(2), k), np.random.default_rng(7)
+    data = simulate_geodesic_data(rng, model, 3, 60, 1e-3, 0.4 if k else None, first_point=POLE)
+    options = dict.fromkeys(entry.options, 0.05)
+    public = PublicSettings(0.5, POLE, 0.6, 0.9, (0.0, 1.0), options)
+    records = data.covariates, data.points
+    mechanism = mechanism_class(name).prepare(model, *records, public, model.fit(*records))
+    names = budget_names(name, k)
+    budgets, draws = dict.fromkeys(names, "2.0"), dict.fromkeys(names, 2)
+    for part, number in ((mechanism, 3), (mechanism.take(slice(1, 2)), 1)):
+        drawn = part.draw(rng, budgets, draws, choice.plan)
+        assert list(drawn.parameters) == list(model.blocks)
+        assert drawn.parameters["footpoint"].shape == (number, 2, 3)
+        for vectors in list(drawn.parameters.values())[1:]:
+            assert vectors.shape in ((number, 2, 1, 3), (number, 2, 2, 3))
+        assert drawn.reports.keys() == budgets.keys()
+        assert all(array.dtype != object for array in drawn.arrays().values())
+    assert (mechanism.name, bool(mechanism.support_description)) == (name, True)
+    assert mechanism.guarantee.line.endswith(".")
 
 
 # Supports
