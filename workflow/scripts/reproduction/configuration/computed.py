@@ -9,6 +9,7 @@ from geodp.mechanisms.registry import mechanism_class, named_in
 from geodp.models.sensitivity import convexity
 from geodp.settings.section import (
     Count,
+    DecimalText,
     Number,
     Positive,
     Section,
@@ -139,7 +140,7 @@ class MeansOfNeighbours(TableOfBall):
 class MeanLosses(TableOfBall):
     """Largest privacy losses found between neighbours, by mechanism and size."""
 
-    spaces = {"sphere": 2, "spd": None}
+    spaces: ClassVar = {"sphere": 2, "spd": None}
     columns = "space mechanism guarantee support n budget loss loss_over_stated"
 
     kind: Literal["mean_losses"]
@@ -150,7 +151,7 @@ class MeanLosses(TableOfBall):
 class SensitivityBounds(TableOfSpace):
     """Changes of a logarithm on the sphere S^2, and their bound."""
 
-    spaces = {"sphere": 2}
+    spaces: ClassVar = {"sphere": 2}
     columns = "radius without_curvature largest_on_grid bound over_flat over_bound"
 
     kind: Literal["sensitivity_bounds"]
@@ -161,7 +162,7 @@ class SensitivityBounds(TableOfSpace):
 class MeanMedians(TableOfSpace):
     """Means and medians of data with outliers, private and not."""
 
-    spaces = {"sphere": None, "spd": None, "kendall": None}
+    spaces: ClassVar = {"sphere": None, "spd": None, "kendall": None}
     columns = "space estimate n budget outliers over_radius low high data_sets"
 
     kind: Literal["mean_medians"]
@@ -186,7 +187,7 @@ class MeanShapes(TableOfSpace):
     """Private mean shapes of one data set, with balls that are read off the data."""
 
     module = "own_means"
-    spaces = {"kendall": None}
+    spaces: ClassVar = {"kendall": None}
     columns = "space mechanism guarantee n budget draw distance over_radius radius simulated"
 
     kind: Literal["mean_shapes"]
@@ -231,34 +232,30 @@ class OwnMeans(ComputedTable):
 
 
 class SimulatedErrors(ComputedTable):
-    """Errors of mechanisms on simulated data sets.
-
-    Of linear regression with twelve covariates, drawn exactly; of median regression with one, drawn
-    by chains; or of means, medians and geometric medians in the plane.
-    """
+    """Errors of mechanisms on simulated data sets."""
 
     module = "linear"
     columns = "mechanism guarantee n budget data_set distance noise"
 
     kind: Literal["linear_errors", "quantile_errors", "location_errors"]
+    """Linear regression with twelve covariates, drawn exactly; median regression with one, drawn by
+    chains; or means, medians and geometric medians in the plane."""
     n: Sizes
     replicates: Replicates
     budget: Budget
 
 
 class ErrorsBySize(ComputedTable):
-    """Means of the table `errors` over data sets, by estimate and size."""
+    """Mean distances to the truth of the table `errors`, over data sets, by estimate and size."""
 
     module = "linear"
     columns = "estimate guarantee budget n mean standard_error data_sets standard_error_log"
 
     kind: Literal["errors_by_size"]
-    column: Literal["distance", "noise"]
-    """Distance to the truth, or of private and non-private estimates."""
 
     @classmethod
     def reads(cls, settings):
-        return {"errors": ("mechanism", "guarantee", "budget", "n", settings["column"])}
+        return {"errors": ("mechanism", "guarantee", "budget", "n", "distance")}
 
 
 class QuantileLosses(ComputedTable):
@@ -301,7 +298,7 @@ class Geodesics(TableOfRows):
     """Draws of the published mechanism for geodesics on the sphere."""
 
     module = "geodesics"
-    columns = {
+    columns: ClassVar = {
         "data_sets": "n noise_variance budget data_set error_mean error_deviation "
         "log_non_private_absolute_error log_absolute_gap",
         "draws": "footpoint distance absolute_error angle non_private_absolute_error",
@@ -331,7 +328,7 @@ class Wine(TableOfRows):
     """Lines of red wine by the published mechanism, beside recorded ones of other tools."""
 
     module = "wine"
-    columns = {
+    columns: ClassVar = {
         "draws": "method budget draw mean_squared_error",
         "settings": "budget setting draws mean low high",
         "lines": "covariate line low high response method draws budget",
@@ -391,6 +388,8 @@ class Panel(Section):
     """Column that tells curves apart."""
     each: Text | None = absent()
     """Column with a panel for each value."""
+    where: dict[Text, DecimalText] = Field(default={})
+    """Values that rows have, by column."""
     over: Text | None = absent()
     """Curve that the others are divided by."""
     band: Annotated[list[Text], Field(min_length=2, max_length=2)] | None = absent()
@@ -427,19 +426,17 @@ class LinesFigure(PaperFigure):
         for panel in settings["panels"]:
             y = panel["y"] if isinstance(panel["y"], list) else [panel["y"]]
             also = (panel[key] for key in ("of", "each") if key in panel)
-            columns = [panel["x"], *y, *also, *panel.get("band", [])]
+            columns = [panel["x"], *y, *also, *panel["where"], *panel.get("band", [])]
             found.setdefault(panel["table"], []).extend(columns)
         return found
 
 
 class TablesFigure(PaperFigure):
-    """A figure of one paper: private mean shapes, or geodesics on the sphere.
+    """A figure of one paper."""
 
-    `mean_shapes`: shapes over the mean; `notebook`: histograms of draws and of ratios of
-    neighbours; `notebook_data`: records and their geodesic; `notebook_sizes`: errors over n.
-    """
-
-    kind: Literal["mean_shapes", "notebook", "notebook_data", "notebook_sizes"]
+    kind: Literal["mean_shapes", "notebook", "notebook_data"]
+    """Private mean shapes over the mean; histograms of draws of geodesics and of ratios of
+    neighbours; or records and their geodesic."""
     shows: ClassVar = {
         "mean_shapes": {"errors": "space mechanism draw simulated"},
         "notebook": {
@@ -447,7 +444,6 @@ class TablesFigure(PaperFigure):
             "neighbours": "ratio_footpoint ratio_shooting_vector",
         },
         "notebook_data": {"records": "kind coordinate_1 coordinate_2 coordinate_3"},
-        "notebook_sizes": {"errors": "n noise_variance budget error_mean error_deviation"},
     }
 
     @classmethod

@@ -36,7 +36,7 @@ FIGURES, TABLES = (
     {name: kind for kind in kinds for name in get_args(kind.model_fields["kind"].annotation)}
     for kinds in ((*KINDS, *computed.FIGURES), computed.TABLES)
 )
-FigureSettings = Annotated[Union[(*KINDS, *computed.FIGURES)], Field(discriminator="kind")]  # noqa: UP007
+FigureSettings = Annotated[Union[(*KINDS, *computed.FIGURES)], Field(discriminator="kind")]
 TableSettings = Annotated[Union[computed.TABLES], Field(discriminator="kind")]  # noqa: UP007
 
 # Keys of a study of computed tables; all others belong to records, budgets and draws.

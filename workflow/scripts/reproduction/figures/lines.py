@@ -45,6 +45,9 @@ def draw(*tables, params):
 
 def _parts(panel, table):
     """Panels of a section: the section, the value that the rows share, and the rows."""
+    for column, value in panel["where"].items():
+        # Variances are text.
+        table = table[table[column].astype(float) == float(value)]
     if "each" not in panel:
         return [(panel, "", table)]
     return [(panel, value, rows) for value, rows in table.groupby(panel["each"], sort=False)]

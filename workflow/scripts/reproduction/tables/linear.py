@@ -187,16 +187,14 @@ def _locations(key, points, budget):
 
 
 def errors_by_size(job):
-    """Means of a column of errors over data sets, a row an estimate and size.
+    """Mean distances to the truth over data sets, a row an estimate and size.
 
     Standard errors of logarithms are those of a mean over the mean; with base 10 they are in the
     units of the figure's axis.
     """
     errors = pd.read_csv(job.input.errors)
     grouped = errors.groupby(["mechanism", "guarantee", "budget", "n"], sort=False)
-    found = grouped[job.params.settings["column"]].agg(
-        mean="mean", standard_error="sem", data_sets="size"
-    )
+    found = grouped["distance"].agg(mean="mean", standard_error="sem", data_sets="size")
     found["standard_error_log"] = found["standard_error"] / found["mean"]
     found["standard_error_log10"] = found["standard_error_log"] / np.log(10.0)
     # An error without privacy is no mechanism's.

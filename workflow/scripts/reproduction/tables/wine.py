@@ -67,7 +67,11 @@ def fitted(job, method, budget):
     scale = 2.0 * largest / (len(x) * 0.5 * budget)
     footpoints = line[0] + scale * euclidean_laplace(rng, shape, 1.0)
     best = (x @ y / len(x) - np.mean(x) * footpoints) / square
-    return x, y, np.stack([footpoints, best + scale / square * euclidean_laplace(rng, shape, 1.0)], axis=1)
+    return (
+        x,
+        y,
+        np.stack([footpoints, best + scale / square * euclidean_laplace(rng, shape, 1.0)], axis=1),
+    )
 
 
 def draws(job):
