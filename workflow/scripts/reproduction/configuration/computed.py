@@ -9,7 +9,6 @@ from geodp.mechanisms.registry import mechanism_class, named_in
 from geodp.models.sensitivity import convexity
 from geodp.settings.section import (
     Count,
-    DecimalText,
     Number,
     Positive,
     Section,
@@ -385,11 +384,11 @@ class Panel(Section):
     """Column of the vertical axis, of which curves are means with a band of two standard errors; or
     several, a curve each."""
     of: Text | None = absent()
-    """Column that tells curves apart."""
+    """Column that tells curves apart, of one `y`."""
     each: Text | None = absent()
     """Column with a panel for each value."""
-    where: dict[Text, DecimalText] = Field(default={})
-    """Values that rows have, by column."""
+    where: dict[Text, Number] = Field(default={})
+    """Numbers that rows have, by column."""
     over: Text | None = absent()
     """Curve that the others are divided by."""
     band: Annotated[list[Text], Field(min_length=2, max_length=2)] | None = absent()
@@ -406,6 +405,12 @@ class Panel(Section):
     """What the horizontal axis is called."""
     ylabel: Text
     """What the vertical axis is called."""
+
+    @model_validator(mode="after")
+    def _curves_have_one_name(self):
+        if self.of is not None and isinstance(self.y, list):
+            raise refused(": curves of several columns are told apart by these: remove it", "of")
+        return self
 
 
 class LinesFigure(PaperFigure):

@@ -4,6 +4,7 @@ from itertools import chain, zip_longest
 
 import numpy as np
 
+from geodp.errors import DataError
 from geodp.mechanisms.base import FALSE, NONE, PROVED
 from reproduction.figures import style
 
@@ -47,7 +48,7 @@ def _parts(panel, table):
     """Panels of a section: the section, the value that the rows share, and the rows."""
     for column, value in panel["where"].items():
         # Variances are text.
-        table = table[table[column].astype(float) == float(value)]
+        table = table[table[column].astype(float) == value]
     if "each" not in panel:
         return [(panel, "", table)]
     return [(panel, value, rows) for value, rows in table.groupby(panel["each"], sort=False)]
@@ -60,6 +61,12 @@ def _curves(panel, value, rows, labels):
     else:
         named = {y: (y, rows) for y in np.atleast_1d(panel["y"]).tolist()}
     found = {name: _numbers(panel, name, *named[name]) for name in labels if name in named}
+    wanted = panel.get("over", next(iter(found), "of labels"))
+    if wanted not in named:
+        raise DataError(
+            f"the table {panel['table']} has no curve {wanted} (there are: {', '.join(named)}): name "
+            "one of these in the figure"
+        )
     if "over" in panel:
         base = _numbers(panel, panel["over"], *named[panel["over"]]).set_index("x")["y"]
         for part in found.values():
