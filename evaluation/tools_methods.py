@@ -19,7 +19,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from geodp.linear.moment_matrix import private_slopes
-from geodp.means.gaussian import gaussian_deviation
+from geodp.mechanisms.gaussian import gaussian_deviation
 
 # Steps of IHM, as its authors run it.
 STEPS = 3

@@ -8,18 +8,16 @@ import pytest
 
 from geodp import GeodesicModel, PublicSettings
 from geodp.audit import published
+from geodp.audit.means import gradient_losses, losses_by_form, neighbours, problems_of_neighbours
 from geodp.audit.search import Pair
 from geodp.linear.least_squares import Exponential, Gradient, LeastSquares, draw, perturb_objective
 from geodp.linear.moments import Moments
 from geodp.linear.pinball import GradientScore, LossScore, Pinball
 from geodp.linear.plane import chains
 from geodp.manifolds.registry import make_manifold
-from geodp.means.losses import gradient_losses, losses_by_form, neighbours, problems_of_neighbours
-from geodp.means.problem import fitted
-from geodp.means.sensitivity import largest_change_of_logs
 from geodp.mechanisms import means as mechanisms
 from geodp.mechanisms.kng_as_published import KNGAsPublished
-from geodp.models.sensitivity import neighbour_ratios
+from geodp.models.sensitivity import largest_change_of_logs, neighbour_ratios
 from geodp.samplers.choice import plan
 
 from . import geodesic, linear, means, spd, sphere
@@ -105,7 +103,7 @@ def test_private_means(name, n):
     """{sphere,spd}_utility, spd_outside, sphere_reduction, positive_curvature, close, grid"""
     (space, manifold), rng = SPACES[name], np.random.default_rng(4)
     y = np.stack([means.sample(space, n, rng) for _ in range(400)])
-    problem = fitted(manifold, means.CENTRE[space], means.RADIUS[space], y)
+    problem = mechanisms.MeanProblem.fitted(manifold, means.CENTRE[space], means.RADIUS[space], y)
     some = range(0, 400, 20)
     m = [means.mean(space, y[i]) for i in some]
     np.testing.assert_allclose(m, problem.mean[::20], atol=1e-8)
@@ -150,7 +148,9 @@ def test_losses_of_private_means():
     for n in (3, 25):
         both = [each[:6] for each in neighbours(ball, means.CENTRE[sphere], np.pi / 8, n)]
         found = gradient_losses(
-            [fitted(ball, means.CENTRE[sphere], np.pi / 8, y) for y in both], 1.0, np.pi / 4
+            [mechanisms.MeanProblem.fitted(ball, means.CENTRE[sphere], np.pi / 8, y) for y in both],
+            1.0,
+            np.pi / 4,
         )
         largest = []
         for first, second in zip(*both, strict=True):

@@ -12,7 +12,7 @@ from scipy import stats
 import recorded
 import tools
 import tools_methods as methods
-from geodp.means.gaussian import gaussian_delta
+from geodp.mechanisms.gaussian import gaussian_delta
 from geodp.randomness import random_stream
 from reproduction.places import CHECKOUT
 from tools_methods import METHODS, Budget, Problem, functional_mechanism

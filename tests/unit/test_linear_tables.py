@@ -7,6 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
 from geodp.manifolds.sphere import Sphere
 from geodp.randomness import random_stream
@@ -14,14 +15,11 @@ from reproduction.claims.conditions import Conditions
 from reproduction.claims.measures import MEASURES
 from reproduction.claims.rows import read_paper
 from reproduction.claims.verdicts import judge
-from reproduction.configuration import linear
+from reproduction.configuration.study import FIGURES, TABLES
 from reproduction.places import CHECKOUT
 from reproduction.tables.geodesics import signed_angles
 
-TABLES, FIGURES = (
-    {kind.model_fields["kind"].annotation.__args__[0]: kind for kind in kinds}
-    for kinds in (linear.TABLES, linear.FIGURES)
-)
+CONFIGURED = yaml.safe_load((CHECKOUT / "config" / "config.yaml").read_text("utf-8"))["studies"]
 CELLS = [(20, 0.001, 1.0), (20, 0.001, 0.5), (20, 0.0001, 1.0), (50, 0.001, 1.0)]
 GEODESICS = {
     **{"kind": "geodesics", "data_sets": 3, "pairs": 30, "shooting_vector_length": 0.6283},
@@ -33,15 +31,14 @@ LOSSES = {"kind": "quantile_losses", "tau": [0.25, 0.5, 0.9], "n": 20, "budget":
 STUDIES = {
     "kng_linear": {
         "errors": {"kind": "linear_errors", "n": [100, 1000, 100_000, 1_000_000], **SIZES},
-        "bounds": {"kind": "errors_by_size", "column": "distance"},
+        "bounds": {"kind": "errors_by_size"},
     },
     "kng_quantile": {
         "errors": {"kind": "quantile_errors", "n": [10, 1000, 3000], **SIZES},
-        "bounds": {"kind": "errors_by_size", "column": "distance"},
+        "bounds": {"kind": "errors_by_size"},
     },
     "kng_location": {
         "errors": {"kind": "location_errors", "n": [10, 100, 200], **SIZES},
-        "bounds": {"kind": "errors_by_size", "column": "noise"},
         "losses": LOSSES,
     },
     "geodesic_vs_notebook": {
@@ -53,10 +50,15 @@ STUDIES = {
 
 def tabulated(study, settings, threads=1, **reads):
     """A table, of settings that are checked."""
-    settings = TABLES[settings["kind"]].model_validate(settings).model_dump()
+    section = TABLES[settings["kind"]]
+    settings = section.model_validate(settings).model_dump()
     params = SimpleNamespace(study=study, seed=1, settings=settings)
     job = SimpleNamespace(params=params, input=SimpleNamespace(**reads), threads=threads)
-    return import_module(f"reproduction.tables.{settings['kind']}").tabulate(job)
+    module = import_module(f"reproduction.tables.{section.module}")
+    table = getattr(module, settings["kind"])(job)
+    # Figures may read what the section says.
+    assert set(section.columns_of(settings)) <= set(table)
+    return table
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +67,7 @@ def tables(tmp_path_factory):
     found, folder = {}, tmp_path_factory.mktemp("tables")
     for study, sections in STUDIES.items():
         for name, settings in sections.items():
-            reads = getattr(TABLES[settings["kind"]], "reads", ())
+            reads = TABLES[settings["kind"]].reads(settings)
             paths = {read: folder / f"{study}_{read}.csv" for read in (*reads, name)}
             tabulated(study, settings, **paths).to_csv(paths[name], index=False)
             found[study, name] = pd.read_csv(paths[name])
@@ -100,22 +102,35 @@ def test_claims_are_judged(paper, tables):
     assert list(verdicts.index[verdicts == ""]) == []
 
 
-@pytest.mark.parametrize("kind", sorted({*FIGURES} - {"wine"}))
-def test_figures_show_their_tables(kind, tables):
-    study = kind if kind in STUDIES else "geodesic_vs_notebook"
+SHOWN = [(study, figure) for study in STUDIES for figure in CONFIGURED[study]["figures"]]
+
+
+@pytest.mark.parametrize(("study", "name"), SHOWN)
+def test_figures_show_their_tables(study, name, tables):
+    settings = CONFIGURED[study]["figures"][name]
+    section = FIGURES[settings["kind"]]
+    chosen = section.model_validate(settings).model_dump()
     # Scripts read variances as text.
     text = {"noise_variance": str}
-    read = [tables[study, name] for name in FIGURES[kind].tables]
+    read = [tables[study, table] for table in section.reads(chosen)]
     read = [each.astype(text) if "noise_variance" in each else each for each in read]
-    figure, numbers = import_module(f"reproduction.figures.{kind}").draw(*read, None)
+    module = import_module(f"reproduction.figures.{settings['kind']}")
+    figure, numbers = module.draw(*read, params=SimpleNamespace(figure=chosen))
     plt.close(figure)
-    if kind != "notebook_sizes":
+    if settings["kind"] != "lines":
         pd.testing.assert_frame_equal(numbers, read[0])
         return
-    # Of the first cell's noise and budget.
-    errors = tables[study, "errors"].query("noise_variance == 0.001 and budget == 2")
-    expected = errors.groupby("n")["error_mean"].mean()
-    pd.testing.assert_series_equal(numbers.set_index("n")["error_mean"], expected)
+    errors = tables[study, "errors"]
+    if study == "geodesic_vs_notebook":
+        # Of one noise and budget.
+        errors = errors.query("noise_variance == 0.001 and budget == 2")
+        expected = errors.groupby("n")["error_mean"].mean()
+        found = numbers[numbers["curve"] == "error_mean"].set_index("x")["y"]
+    else:
+        y = chosen["panels"][0]["y"]
+        expected = errors.groupby(["mechanism", "n"])[y].mean()
+        found = numbers[numbers["y_is"] == y].groupby(["curve", "x"])["y"].first()
+    pd.testing.assert_series_equal(found, expected, check_names=False)
 
 
 @pytest.mark.parametrize("study", ["kng_linear", "kng_quantile", "geodesic_vs_notebook"])

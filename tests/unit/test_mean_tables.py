@@ -7,31 +7,26 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
 from geodp import DataError, GeodesicModel
 from geodp.manifolds.registry import make_manifold
-from geodp.means import walks
-from geodp.means.problem import fitted
-from geodp.means.samples import in_ball
 from geodp.mechanisms.base import PROVED
 from geodp.mechanisms.registry import mechanism_class, named_in
 from geodp.randomness import random_stream
 from reproduction.claims.rows import read_paper
 from reproduction.claims.verdicts import judge
-from reproduction.configuration import means
+from reproduction.configuration.study import FIGURES, TABLES
 from reproduction.papers import PAPERS
 from reproduction.places import CHECKOUT
-from reproduction.tables.means_of_neighbours import iterations
+from reproduction.tables.means import in_ball, iterations
 
 # One worker makes the tables.
 pytestmark = pytest.mark.xdist_group("mean_tables")
 
 RATS = str(CHECKOUT / "resources" / "vilmann_rats.csv")
 SPD, SPHERE = make_manifold("spd", 2), make_manifold("sphere", 2)
-SECTIONS, FIGURES = (
-    {kind.model_fields["kind"].annotation.__args__[0]: kind for kind in kinds}
-    for kinds in (means.TABLES, means.FIGURES)
-)
+STUDIES = yaml.safe_load((CHECKOUT / "config" / "config.yaml").read_text("utf-8"))["studies"]
 
 ON_SPD = {"space": "SPD(2)", "manifold": {"name": "spd", "size": 2}, "radius": 1.5}
 ON_SPHERE = {"space": "S^2", "manifold": {"name": "sphere", "size": 2}, "radius": np.pi / 8}
@@ -44,13 +39,17 @@ MECHANISMS = {
 
 def made(kind, path=None, study="mine", **given):
     """A table by its section, of a file or of none."""
-    settings = SECTIONS[kind].model_validate({"kind": kind, **given}).model_dump()
+    section = TABLES[kind]
+    settings = section.model_validate({"kind": kind, **given}).model_dump()
     job = SimpleNamespace(
         params=SimpleNamespace(study=study, settings=settings, seed=20211206),
         input=SimpleNamespace(table=path or []),
         wildcards=SimpleNamespace(table="estimates"),
     )
-    return import_module(f"reproduction.tables.{kind}").tabulate(job)
+    table = getattr(import_module(f"reproduction.tables.{section.module}"), kind)(job)
+    # Figures may read what the section says.
+    assert set(section.columns_of(settings)) <= set(table)
+    return table
 
 
 @pytest.fixture
@@ -66,19 +65,12 @@ def tables():
         names = MECHANISMS[study]
         draws = dict.fromkeys(names, 1) | {"ambient_laplace": 40, "kng": 4}
         given = space | {"budget": 1.0}
-        shape = {key: space[key] for key in ("space", "manifold")}
-        lengths = {"chains": 4, "burn_in": 20, "jump": 5, "draws": 2}
-        some = {"n": 3, "draws": 8000, "walks": 4000, "steps": 100}
-        if study == "means_spd2":
-            some = {"n": 25, "draws": 1000, "walks": 1000, "steps": 20}
         found |= {
             (study, "errors"): made(
                 "private_means", n=sizes, replicates=6, mechanisms=draws, **given
             ),
             (study, "neighbours"): made("means_of_neighbours", n=[20, 30], pairs=3, **space),
             (study, "losses"): made("mean_losses", n=[25], **given),
-            (study, "testers"): made("mean_testers", mechanisms=list(names[:4]), **some, **given),
-            (study, "walks"): made("mean_walks", scales=[0.05, 0.5], **lengths, **shape),
             (study, "medians"): made(
                 "mean_medians", n=20, replicates=3, outliers=[0.0, 0.4], **given
             ),
@@ -110,16 +102,6 @@ def test_errors_are_of_each_mechanism_size_and_data_set(tables):
     assert 0.1 < ambient["outside"].mean() < 0.4
 
 
-def test_bounds_from_draws_keep_below_the_losses_that_are_known(tables):
-    table = tables["means_s2", "testers"].set_index("mechanism")
-    assert np.all(table["bound"] <= table["known_loss"].fillna(1.0))
-    # Draws far from one of the means are next to impossible from the other.
-    assert table.loc[walks.FIXED_AXIS, "bound"].max() > 1.0
-    assert table.loc["kng", "bound"].max() > 0.4
-    losses = table.loc[[walks.CORRECT, "ambient_laplace", "kng"], "known_loss"]
-    assert set(losses.round(2)) == {1.0, 1.04, 0.96}
-
-
 def test_the_support_of_the_gradient_mechanism_makes_its_loss(tables):
     losses = tables["means_s2", "losses"].set_index("mechanism").loc["kng"]
     expected = {"twice the ball": 0.85, "the ball": 1.22, "anywhere": 5.87}
@@ -138,29 +120,45 @@ def test_claims_are_judged_of_these_tables(paper, sentences, tables):
     assert (found != "").all()
 
 
-@pytest.mark.parametrize("kind", FIGURES)
-def test_figures_show_their_tables(kind, tables):
-    section = FIGURES[kind]
-    parts = [[made for key, made in tables.items() if key[1] == name] for name in section.tables]
-    if kind == "mean_shapes":
-        parts = [[tables[f"means_{name}", "errors"] for name in ("rats", "outlines")]]
-    elif "errors" in section.tables:
-        parts[0] = parts[0][:2]
-    given = {"kind": kind} | ({"radius": 0.4} if kind == "sensitivities" else {})
-    chosen = section.model_validate(given).model_dump()
-    module = import_module(f"reproduction.figures.{kind}")
-    joined = (pd.concat(part, ignore_index=True) for part in parts)
-    figure, numbers = module.draw(*joined, SimpleNamespace(figure=chosen))
-    lines = list(module.notes(numbers)) if hasattr(module, "notes") else []
-    assert all(lines)
-    assert len(figure.axes) == {"sensitivities": 1, "laplace_means": 4, "mean_shapes": 8}.get(
-        kind, 2
-    )
+SHOWN = [
+    (study, figure)
+    for study in ("means_spd2", "means_s2", "means_rats")
+    for figure in STUDIES[study]["figures"]
+]
+
+
+@pytest.mark.parametrize(("study", "name"), SHOWN)
+def test_figures_show_their_tables(study, name, tables):
+    settings = STUDIES[study]["figures"][name]
+    chosen = FIGURES[settings["kind"]].model_validate(settings).model_dump()
+    read = FIGURES[settings["kind"]].reads(chosen)
+    parts = [
+        [
+            tables[owner, table]
+            for owner in chosen.get("studies", [study])
+            if (owner, table) in tables
+        ]
+        for table in read
+    ]
+    joined = [pd.concat(part, ignore_index=True) for part in parts]
+    module = import_module(f"reproduction.figures.{settings['kind']}")
+    figure, numbers = module.draw(*joined, params=SimpleNamespace(figure=chosen))
+    lines = list(module.notes(numbers))
+    panels = {"sensitivities": 1, "laplace_means": 4, "mean_shapes": 8}
+    assert len(figure.axes) == panels.get(name, 2)
     assert all(panel.lines for panel in figure.axes)
-    if kind == "laplace_means":
-        assert len(numbers) == 5 * sum(map(len, MECHANISMS.values()))
+    if name == "kng_means":
+        one = numbers[(numbers["curve"] == "kng") & (numbers["panel"] == "SPD(2)")].set_index("x")
+        means = tables["means_spd2", "errors"].groupby(["mechanism", "n"])["distance"].mean()
+        expected = means["kng"] / means["laplace"]
+        np.testing.assert_allclose(one["y"], expected.loc[one.index])
+        error = tables["means_spd2", "errors"].groupby(["mechanism", "n"])["distance"].sem()["kng"]
+        np.testing.assert_allclose(one["high"] - one["y"], 2.0 * error / means["laplace"])
+    if name == "laplace_means":
         assert "Not kept: Laplace in the ambient space" in lines[1]
-    if kind == "mean_shapes":
+        # A pair has a dot.
+        assert (numbers["curve"] == "moved").sum() == 2 * 2 * 3
+    if name == "mean_shapes":
         # The mean and six draws, closed; and the bar of the first panel.
         assert [len(panel.lines) for panel in figure.axes] == [8, 7, 7, 7] * 2
         assert lines[-1] == "The outlines are simulated."
@@ -238,7 +236,7 @@ def test_a_table_of_ones_own_is_named_in_errors(changes, rows, said, tmp_path):
 @pytest.mark.parametrize("manifold", [SPD, SPHERE])
 def test_the_algorithm_for_the_mean_counts_its_steps(manifold, rng):
     points = in_ball(rng, manifold, 0.4, (20, 30))
-    model, mean = GeodesicModel(manifold, 0), fitted(manifold, None, None, points).mean
+    model, mean = GeodesicModel(manifold, 0), GeodesicModel(manifold, 0).fit(None, points).footpoint
     alike = np.broadcast_to(points[:, :1], points.shape)
     assert not np.any(iterations(model, alike))
     # A step of a half halves the distance to the mean, about, from the first record's.

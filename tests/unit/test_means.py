@@ -1,4 +1,4 @@
-"""Private Frechet means of many data sets: draws, budgets and walks."""
+"""Private Frechet means of many data sets: draws and budgets."""
 
 from functools import lru_cache
 
@@ -7,28 +7,24 @@ import pytest
 from scipy import stats
 
 from geodp import DataError, Distance, GeodesicModel
+from geodp.audit.means import losses_by_form, problems_of_neighbours
 from geodp.manifolds.registry import make_manifold
-from geodp.means import walks
-from geodp.means.ambient import ambient_radius, embed
-from geodp.means.gaussian import (
+from geodp.mechanisms.base import PROVED, PublicSettings
+from geodp.mechanisms.gaussian import (
     gaussian_delta,
     gaussian_deviation,
     wrapped_gaussian_delta,
     wrapped_gaussian_deviation,
 )
-from geodp.means.losses import losses_by_form, problems_of_neighbours
-from geodp.means.problem import fitted, mean_of_logs, noisy_mean_of_logs, repeated
-from geodp.means.samples import contaminated, polar_in_ball, pole, wishart_in_ball
-from geodp.mechanisms import means
-from geodp.mechanisms.base import PROVED, PublicSettings
-from geodp.mechanisms.means import DELTA
+from geodp.mechanisms.means import DELTA, MeanBySteps, MeanProblem, ambient_radius, embed
 from geodp.mechanisms.registry import mechanism_class, named_in
 from geodp.samplers.base import by_rejection
 from geodp.samplers.riemannian_laplace import draw_laplace
+from reproduction.tables.means import contaminated, in_ball, pole
 
 FALSE_ALARM = 6e-5
 SPD, SPHERE = make_manifold("spd", 2), make_manifold("sphere", 2)
-SPACES = {"SPD(2)": (SPD, 1.5, wishart_in_ball), "S^2": (SPHERE, np.pi / 8, polar_in_ball)}
+SPACES = {"SPD(2)": (SPD, 1.5), "S^2": (SPHERE, np.pi / 8)}
 
 
 @pytest.fixture
@@ -37,10 +33,9 @@ def rng():
 
 
 def problem(rng, name, number=30, data_sets=200):
-    manifold, radius, sample = SPACES[name]
-    return fitted(
-        manifold, pole(manifold), radius, sample(rng, manifold, radius, (data_sets, number))
-    )
+    manifold, radius = SPACES[name]
+    points = in_ball(rng, manifold, radius, (data_sets, number))
+    return MeanProblem.fitted(manifold, pole(manifold), radius, points)
 
 
 def private(name, rng, given, budget):
@@ -50,8 +45,8 @@ def private(name, rng, given, budget):
 
 @pytest.mark.parametrize("name", SPACES)
 def test_simulated_data_lie_in_the_ball(name, rng):
-    manifold, radius, sample = SPACES[name]
-    points = sample(rng, manifold, radius, (40, 25))
+    manifold, radius = SPACES[name]
+    points = in_ball(rng, manifold, radius, (40, 25))
     away = manifold.dist(pole(manifold), points)
     assert points.shape == (40, 25, *manifold.point_shape)
     assert np.max(away) <= radius
@@ -74,10 +69,10 @@ def test_the_gradient_density_agrees_with_weighted_draws(
     name, number, scale, published, support, rng
 ):
     one = problem(rng, name, number, data_sets=1)
-    manifold, kng = one.manifold, mechanism_class("kng").of(repeated(one, 6000))
+    manifold, kng = one.manifold, mechanism_class("kng").of(one)
     assert kng.scale(0.5) == pytest.approx(published / (number * 0.5))
     assert kng.support_radius == support
-    drawn = kng.private_means(rng, kng.scale(1.0) / scale)
+    [drawn] = kng.many_means(rng, kng.scale(1.0) / scale, 6000)
     # The same means over the distribution, by weighted draws of a wider one.
     wide = 1.5 * scale
     proposed = draw_laplace(rng, manifold, np.repeat(one.mean, 60000, axis=0), wide)
@@ -131,7 +126,7 @@ def test_noise_has_the_size_of_its_budget(name, rng):
     one = matrices(number)
     drawn = private(name, rng, one, 0.8)
     if name.startswith("tangent"):
-        base, mean = mean_of_logs(one, one.centre, one.radius)
+        base, mean = one.mean_of_logs(one.centre, one.radius)
         length = SPD.norm(base, SPD.log(base, drawn) - mean)
     elif name.endswith("at_centre"):
         base = np.broadcast_to(one.centre, drawn.shape)
@@ -291,8 +286,8 @@ def test_losses_on_matrices_have_a_closed_form():
 
 @pytest.mark.parametrize("name", ["laplace", "laplace_as_published", "ambient_laplace"])
 def test_mean_distances_with_a_formula_are_those_of_draws(name):
-    points = polar_in_ball(np.random.default_rng(1), SPHERE, np.pi / 8, (2, 20))
-    mechanism = mechanism_class(name).of(fitted(SPHERE, pole(SPHERE), np.pi / 8, points))
+    one = problem(np.random.default_rng(1), "S^2", 20, data_sets=2)
+    mechanism = mechanism_class(name).of(one)
     drawn = embed(SPHERE, mechanism.many_means(np.random.default_rng(2), 1.0, 20_000))
     away = np.linalg.norm(drawn - embed(SPHERE, mechanism.mean)[:, None], axis=-1)
     error = np.std(away) / np.sqrt(away.size)
@@ -309,11 +304,12 @@ def test_mean_distances_with_a_formula_are_those_of_draws(name):
 )
 def test_steps_share_the_budget(name, shares, rng, monkeypatch):
     one, spent, clips = problem(rng, "S^2", data_sets=5), [], []
+    noisy = MeanBySteps.noisy_mean_of_logs
 
-    def record(rng, problem, at, clip, budget):
+    def record(self, rng, at, clip, budget):
         spent.append(budget)
-        clips.append(clip / problem.radius)
-        return noisy_mean_of_logs(rng, problem, at, clip, budget)
+        clips.append(clip / self.radius)
+        return noisy(self, rng, at, clip, budget)
 
     class Noise:
         def laplace(self, scale, size):
@@ -324,7 +320,7 @@ def test_steps_share_the_budget(name, shares, rng, monkeypatch):
         def __getattr__(self, name):
             return getattr(rng, name)
 
-    monkeypatch.setattr(means, "noisy_mean_of_logs", record)
+    monkeypatch.setattr(MeanBySteps, "noisy_mean_of_logs", record)
     private(name, Noise(), one, 2.0)
     np.testing.assert_allclose(spent, 2.0 * np.array(shares))
     assert clips == ([1.0, 1.25] if name == "private_steps" else [pytest.approx(0.1)] * 4)
@@ -335,7 +331,7 @@ def test_noise_for_each_landmark_has_the_published_scales(rng):
     start = manifold.random_point(rng, (1, 1))
     direction = manifold.random_direction(rng, np.broadcast_to(start, (1, 20, 5)))
     points = manifold.exp(start, 0.1 * direction)
-    one = fitted(manifold, start[0, 0], 0.2, points)
+    one = MeanProblem.fitted(manifold, start[0, 0], 0.2, points)
     scales = []
 
     class Noise:
@@ -360,71 +356,9 @@ def test_private_steps_lead_to_the_median_among_outliers(kind, size, rng):
     away = manifold.dist(centre, points)
     assert np.max(away) <= 0.3
     assert np.all(np.sum(away > 0.3 * 0.4, axis=1) == 40)
-    one = fitted(manifold, centre, 0.3, points)
+    one = MeanProblem.fitted(manifold, centre, 0.3, points)
     median = GeodesicModel(manifold, 0, Distance()).fit(None, points).footpoint
     found = private("private_median", rng, one, 1e6)
     off = {name: manifold.dist(centre, p) for name, p in (("mean", one.mean), ("median", median))}
     assert np.all(manifold.dist(found, median) < 0.2 * off["mean"])
     assert np.all(off["median"] < 0.4 * off["mean"])
-
-
-# Walks
-
-
-def test_walks_reach_what_they_aim_at_and_mistakes_do_not(rng):
-    footpoint, scale = pole(SPHERE), 0.5
-    aimed = (SPHERE, footpoint, np.array([[scale]]))
-    exact = SPHERE.dist(
-        footpoint, draw_laplace(rng, SPHERE, np.tile(footpoint, (200_000, 1)), scale)
-    )
-    z, lowest = {}, {}
-    for variant in walks.variants(SPHERE):
-        [drawn] = walks.walk_draws(rng, *aimed, variant, 1500, 100, 20, 20).swapaxes(0, 1)
-        each = np.mean(SPHERE.dist(footpoint, drawn), axis=0)
-        error = np.hypot(*(np.std(a) / np.sqrt(len(a)) for a in (exact, each)))
-        z[variant] = (np.mean(each) - np.mean(exact)) / error
-        lowest[variant] = np.min(drawn[..., -1])
-    assert abs(z[walks.CORRECT]) < stats.norm.isf(FALSE_ALARM / 2)
-    assert abs(z[walks.ACCEPTED]) > 4.0
-    assert abs(z[walks.FIXED_AXIS]) > 4.0
-    # Across the axis no walk leaves the half about its footpoint, so that half a turn apart no
-    # point has a positive density for both.
-    assert lowest[walks.FIXED_AXIS] >= 0.0 > lowest[walks.CORRECT]
-    assert walks.loss_of_walk(rng, SPHERE, 0.1, walks.FIXED_AXIS) == np.inf
-
-
-def test_steps_on_matrices_follow_geodesics(rng):
-    start, other = SPD.random_point(rng, (200,)), SPD.random_point(rng)
-    fixed = walks._propose_matrix(np.random.default_rng(3), start, 0.7, True)
-    u, v, w = 0.7 * np.random.default_rng(3).uniform(-0.5, 0.5, (3, 200))
-    steps = np.stack([u, v, v, w], axis=-1).reshape(200, 2, 2)
-    assert np.allclose(fixed, SPD.exp(start, steps), rtol=1e-10)
-    assert np.allclose(walks._distance(SPD, other, fixed), SPD.dist(other, fixed), rtol=1e-7)
-    # The others are uniform in a ball of the metric, wherever they start.
-    start = np.repeat(start[:5], 4000, axis=0)
-    free = SPD.log(start, walks._propose_matrix(rng, start, 0.7, False))
-    coordinates = SPD.coordinates(start, free) / 0.7
-    length = np.linalg.norm(coordinates, axis=-1)
-    assert stats.kstest(length**3, "uniform").pvalue > FALSE_ALARM
-    for axis in range(3):
-        # A coordinate of a uniform direction is uniform.
-        share = coordinates[:, axis] / length
-        assert stats.kstest(share, stats.uniform(-1.0, 2.0).cdf).pvalue > FALSE_ALARM
-
-
-def test_walks_by_entries_drift(rng):
-    scale = 0.05
-    aimed = (SPD, np.eye(2), np.array([[scale]]), walks.FIXED_ENTRIES)
-    drawn = walks.walk_draws(rng, *aimed, chains=2000, burn_in=400, jump=80, draws=4)
-    # To first order: the slope that makes the loss, times the variance in its direction.
-    slope = (walks.loss_of_walk(rng, SPD, scale, walks.FIXED_ENTRIES) - 1.0) / scale
-    drift = np.sqrt(2.0) * slope * 4.0 * scale**2
-    assert np.mean(np.linalg.slogdet(drawn)[1]) == pytest.approx(drift, rel=0.15)
-    assert np.isnan(walks.loss_of_walk(rng, SPD, 0.25, walks.FIXED_ENTRIES))
-
-
-def test_counting_accepted_steps_costs_accuracy_and_no_budget():
-    # Far away the rate of acceptance levels off and the density falls as it should, nearer more
-    # slowly.
-    found = walks.loss_of_counting_accepted(np.random.default_rng(0), SPHERE, 0.1)
-    assert found == pytest.approx(1.0, abs=0.01)

@@ -16,7 +16,7 @@ from geodp.linear.moment_matrix import (
     private_slopes,
     shrunk,
 )
-from geodp.means.gaussian import gaussian_delta
+from geodp.mechanisms.gaussian import gaussian_delta
 from geodp.randomness import random_stream
 
 DELTA = 1e-6

@@ -42,8 +42,10 @@ def test_errors_of_the_published_mechanism_by_scale(name):
 
 def test_published_lines_have_the_published_density(monkeypatch):
     """Up to a constant the log density of a draw is less the length of its noise."""
-    noise, drawn = [], wine._laplace
-    monkeypatch.setattr(wine, "_laplace", lambda *of: noise.append(drawn(*of)) or noise[-1])
+    noise, drawn = [], wine.euclidean_laplace
+    monkeypatch.setattr(
+        wine, "euclidean_laplace", lambda *of: noise.append(drawn(*of)) or noise[-1]
+    )
     x, y, lines = wine.fitted(job(draws=6), wine.PUBLISHED, 1.5)
     p, v = np.moveaxis(lines, 1, 0)
     model, data = GeodesicModel(Euclidean(4)), (x[None, :, None], y[None])

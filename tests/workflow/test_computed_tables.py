@@ -33,10 +33,24 @@ SMALL = {
                 "errors": {
                     **{"kind": "location_errors", "n": [10], "replicates": 2, "budget": 1.0},
                 },
-                "bounds": {"kind": "errors_by_size", "column": "noise"},
+                "bounds": {"kind": "errors_by_size"},
             },
             "figures": {
-                "sizes": {"kind": "notebook_sizes", "studies": ["geodesic_vs_notebook"]},
+                "sizes": {
+                    "kind": "lines",
+                    "studies": ["geodesic_vs_notebook"],
+                    "panels": [
+                        {
+                            "table": "errors",
+                            "x": "n",
+                            "y": "error_mean",
+                            "xlabel": "n",
+                            "ylabel": "e",
+                        }
+                    ],
+                    "labels": {"error_mean": "mean"},
+                    "caption": "Errors.",
+                },
             },
         },
     },
@@ -76,6 +90,6 @@ def test_tables_figures_and_verdicts_are_made_and_follow_what_they_read(computed
     changed["pairs"] = before
     computed.configure(SMALL)
     # A module reaches the tables of its kind, and those that are made of them.
-    module = computed.root / "workflow/scripts/reproduction/tables/location_errors.py"
+    module = computed.root / "workflow/scripts/reproduction/tables/linear.py"
     module.write_text(f"{module.read_text()}CHANGED = True\n")
     assert computed.planned() == {"table": 2}

@@ -49,14 +49,14 @@ rule table:
     threads: share
     params:
         study="{study}",
-        kind=lambda wildcards: STUDIES[wildcards.study].computed[wildcards.table]["kind"],
+        module=lambda wildcards: kind_of_table(wildcards).module,
+        function=lambda wildcards: STUDIES[wildcards.study].computed[wildcards.table]["kind"],
         settings=lambda wildcards: STUDIES[wildcards.study].computed[wildcards.table],
         seed=study_seed,
         # A file may be replaced by an older one.
         digests=digests_of_table,
         code=lambda wildcards: code(
-            "table.py",
-            f"reproduction.tables.{STUDIES[wildcards.study].computed[wildcards.table]['kind']}",
+            "table.py", f"reproduction.tables.{kind_of_table(wildcards).module}"
         ),
         lock=LOCK_DIGEST,
     message:

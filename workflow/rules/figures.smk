@@ -17,7 +17,8 @@ rule figure_table:
     threads: share
     params:
         study="{study}",
-        kind="{kind}",
+        module="{kind}",
+        function="tabulate",
         figure=lambda wildcards: STUDIES[wildcards.study].settings["figures"][wildcards.figure],
         needs=needed_params,
         code=lambda wildcards: code(

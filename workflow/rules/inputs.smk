@@ -9,13 +9,19 @@ def known(name, names, what, study):
     return name
 
 
-def inputs_of_table(wildcards):
-    """Records of the user's file, if it is there, other files, and tables that this one is made of."""
+def kind_of_table(wildcards):
+    """Section of the kind of a computed table."""
     study = STUDIES[wildcards.study]
     known(wildcards.table, study.computed, "table", study)
-    reads = TABLES[study.computed[wildcards.table]["kind"]].reads
-    files = [find([path])[0] for path in study.computed[wildcards.table].get("files", [])]
-    found = {name: table_file(study.name, name) for name in reads}
+    return TABLES[study.computed[wildcards.table]["kind"]]
+
+
+def inputs_of_table(wildcards):
+    """Records of the user's file, if it is there, other files, and tables that this one is made of."""
+    kind, study = kind_of_table(wildcards), STUDIES[wildcards.study]
+    chosen = study.computed[wildcards.table]
+    files = [find([path])[0] for path in chosen.get("files", [])]
+    found = {name: table_file(study.name, name) for name in kind.reads(chosen)}
     return found | {"table": study.files.get(wildcards.table) or [], "files": files}
 
 
@@ -149,7 +155,7 @@ def report_figures():
             "title": figure_title(figure, chosen.get("number", "")),
             "kind": chosen["kind"],
             # Where no macro of captions.html.j2 is called like the kind.
-            "caption": FIGURES[chosen["kind"]].__doc__.partition("\n\n")[0],
+            "caption": chosen.get("caption", FIGURES[chosen["kind"]].__doc__.partition("\n\n")[0]),
             "mechanism": study.shown_mechanism(figure),
             "notes": [study.note],
         }

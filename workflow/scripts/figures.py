@@ -19,7 +19,7 @@ with job() as snakemake:
             pd.read_csv(path, dtype={"noise_variance": str, "cell": str})
         )
     joined = (pd.concat(parts, ignore_index=True) for parts in tables.values())
-    figure, numbers = kind.draw(*joined, SimpleNamespace(**params.told))
+    figure, numbers = kind.draw(*joined, params=SimpleNamespace(**params.told))
     # The guarantee of what is shown is part of the picture.
     is_stated = getattr(kind, "OF_MECHANISM", False) and "guarantee" in numbers
     lines = numbers["guarantee"].dropna().unique() if is_stated else []

@@ -1,4 +1,4 @@
-"""A table of a study, made by the module of its kind."""
+"""A table of a study, made by the function of its kind."""
 
 from reproduction.jobs import job, save_table
 
@@ -6,7 +6,7 @@ with job() as snakemake:
     from importlib import import_module
     from types import SimpleNamespace
 
-    kind = import_module(f"reproduction.tables.{snakemake.params.kind}")
+    module = import_module(f"reproduction.tables.{snakemake.params.module}")
     params = dict(snakemake.params.items())
     # What a table for one figure needs stands among the others.
     params = SimpleNamespace(**params | params.pop("needs", {}))
@@ -16,4 +16,5 @@ with job() as snakemake:
         wildcards=snakemake.wildcards,
         threads=snakemake.threads,
     )
-    save_table(snakemake.output[0], kind.tabulate(made_for))
+    tabulate = getattr(module, snakemake.params.function)
+    save_table(snakemake.output[0], tabulate(made_for))

@@ -119,12 +119,15 @@ def _expand_tables(name, settings, key):
     for table, chosen in settings["tables"].items():
         for index, path in enumerate(chosen.get("files", [])):
             _check_file(path, f"{key}.tables.{table}.files[{index}]")
-        for read in TABLES[chosen["kind"]].reads:
-            if read not in settings["tables"]:
-                raise _refused(
-                    f"{key}.tables.{table}: it reads a table {read} of the study: add it"
-                )
-    return Study(name, settings, None, None, groups={}, cells={}, grids=[], files=files)
+    study = Study(name, settings, None, None, groups={}, cells={}, grids=[], files=files)
+    for table, chosen in settings["tables"].items():
+        for read, columns in TABLES[chosen["kind"]].reads(chosen).items():
+            place = f"{key}.tables.{table}: it reads a table {read} of the study"
+            if read == table:
+                raise _refused(f"{place}, which is itself: rename it")
+            if reason := study.missing_columns(read, columns):
+                raise _refused(f"{place}, and {reason}")
+    return study
 
 
 def _check_sections(study, key):
@@ -372,6 +375,9 @@ def _check_across(studies):
                     )
                 if table not in studies[owner].table_names:
                     raise _refused(f"{place}: the study {owner} has no table {table}: add it")
+                columns = study.columns_of(name)[table]
+                if columns and (reason := studies[owner].missing_columns(table, columns)):
+                    raise _refused(f"{place}: {reason}")
             other = figure.get("reduced")
             if other is None:
                 continue

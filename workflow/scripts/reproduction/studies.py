@@ -13,8 +13,8 @@ from functools import cached_property
 from geodp.manifolds.registry import MANIFOLDS
 from geodp.mechanisms.registry import MECHANISMS, budget_names
 from geodp.models.blocks import ALL
-from reproduction.configuration.figures import PaperFigure
-from reproduction.configuration.study import FIGURES
+from reproduction.configuration.computed import PaperFigure
+from reproduction.configuration.study import FIGURES, TABLES
 from reproduction.places import digest_of
 
 # Tables of a whole study of records and draws; others are made for one figure.
@@ -281,9 +281,27 @@ class Study:
         """Tables that a figure reads, as pairs of a study and a name: of each name all studies."""
         if kind := self.own_table(figure):
             return [(self.name, f"{figure}_{kind}")]
+        studies = self.settings["figures"][figure].get("studies", [self.name])
+        return [(study, name) for name in self.columns_of(figure) for study in studies]
+
+    def columns_of(self, figure):
+        """Columns that a figure of computed tables needs, by the names of tables; else None."""
         chosen = self.settings["figures"][figure]
-        studies = chosen.get("studies", [self.name])
-        return [(study, name) for name in FIGURES[chosen["kind"]].tables for study in studies]
+        kind = FIGURES[chosen["kind"]]
+        return kind.reads(chosen) if issubclass(kind, PaperFigure) else dict.fromkeys(kind.tables)
+
+    def missing_columns(self, table, wanted):
+        """Why a table has not some columns, in words; empty if it has."""
+        if table not in self.computed:
+            return f"the study {self.name} has no table {table} that is computed: add it"
+        chosen = self.computed[table]
+        there = TABLES[chosen["kind"]].columns_of(chosen)
+        if not (missing := [column for column in wanted if column not in there]):
+            return ""
+        return (
+            f"the table {table} of the study {self.name}, {chosen['kind']}, has no column "
+            f"{missing[0]} (there are: {', '.join(there)}): name another table or column"
+        )
 
     def curve_groups(self, figure):
         """Groups of a figure of curves, each with its cells in the figure's grids."""

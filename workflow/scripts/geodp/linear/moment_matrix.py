@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geodp.means.gaussian import gaussian_deviation
+from geodp.mechanisms.gaussian import gaussian_deviation
 
 # Length of clipped responses beside covariates, which have length one.
 WEIGHT = 0.8

@@ -13,22 +13,8 @@ import numpy as np
 
 from geodp.errors import DataError
 from geodp.manifolds.kendall import KendallPlanarShapes
+from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
-from geodp.means.ambient import ambient_radius, embed, euclidean_laplace, from_ambient
-from geodp.means.gaussian import (
-    check_wrapped_budget,
-    gaussian_deviation,
-    wrapped_gaussian_deviation,
-)
-from geodp.means.problem import (
-    MeanProblem,
-    is_nonpositive,
-    mean_of_logs,
-    noisy_mean_of_logs,
-    tangent_laplace,
-    within,
-)
-from geodp.means.sensitivity import empirical_sensitivity
 from geodp.mechanisms.base import (
     FALSE,
     NONE,
@@ -39,7 +25,11 @@ from geodp.mechanisms.base import (
     as_draws,
 )
 from geodp.mechanisms.density import FootpointDensity
-from geodp.models.sensitivity import convexity, mean_sensitivity
+from geodp.mechanisms.gaussian import gaussian_deviation, wrapped_gaussian_deviation
+from geodp.models.geodesic import GeodesicModel
+from geodp.models.losses import Huber
+from geodp.models.sensitivity import convexity, largest_change_of_logs, mean_sensitivity
+from geodp.randomness import random_directions
 from geodp.samplers.base import by_rejection
 from geodp.samplers.riemannian_laplace import check_laplace_space, draw_laplace, mean_under_laplace
 
@@ -51,6 +41,75 @@ AT_ONCE = 1 << 10
 
 # Of approximate privacy.
 DELTA = 1e-6
+
+
+def is_nonpositive(manifold):
+    """Whether no curvature is positive."""
+    return manifold.curvature_bounds[1] <= 0.0
+
+
+def embed(manifold, points):
+    """Coordinates in the ambient space of SPD matrices, their upper triangles, or of spheres."""
+    return manifold.entries(points) if isinstance(manifold, SPD) else points
+
+
+def ambient_radius(manifold, radius):
+    """Radius of a ball in the ambient space that holds a geodesic ball about the pole.
+
+    ``e^r - 1`` about the identity, and the chord ``2 sin(r / 2)`` on the sphere (Reimherr, Bharath
+    and Soto, A.2.2 and A.3.2).
+    """
+    return np.expm1(radius) if isinstance(manifold, SPD) else 2.0 * np.sin(0.5 * radius)
+
+
+def euclidean_laplace(rng, shape, scale):
+    """Vectors of density ``exp(-|x| / scale)``, whose dimension is the last of the axes."""
+    length = rng.gamma(shape[-1], scale, shape[:-1])
+    return length[..., None] * random_directions(rng, shape)
+
+
+def tangent_laplace(rng, manifold, base, scale):
+    """Vectors of a Laplace distribution in the tangent space at each point."""
+    shape = (*manifold.batch_shape(base), manifold.dim)
+    return manifold.tangent(base, euclidean_laplace(rng, shape, scale))
+
+
+@dataclass(frozen=True)
+class MeanProblem:
+    """Data sets in a public ball, and their means."""
+
+    model: GeodesicModel  # Without covariates, least squares.
+    centre: np.ndarray  # Of shape point_shape, or that of the means.
+    radius: float  # Of the public ball.
+    points: np.ndarray  # (data_sets, n, *point_shape)
+    # (data_sets, *point_shape), or (data_sets, draws, *point_shape) for several draws each.
+    mean: np.ndarray
+
+    @classmethod
+    def fitted(cls, manifold, centre, radius, points):
+        """That of some data sets; a mean that has not converged is a `DataError`."""
+        found = GeodesicModel(manifold, 0).fit(None, points)
+        if not np.all(found.converged):
+            raise DataError("a Frechet mean has not converged: take data in a smaller ball")
+        return cls(found.model, centre, radius, points, found.footpoint)
+
+    @property
+    def manifold(self):
+        """Where the data lie."""
+        return self.model.manifold
+
+    @property
+    def number(self):
+        """Records of a data set."""
+        return self.points.shape[1]
+
+    def mean_of_logs(self, at, clip):
+        """Given points as an array of all data sets', and the mean there of clipped logarithms."""
+        base = np.broadcast_to(at, self.mean.shape)
+        # Clipped logarithms are gradients of Huber's loss.
+        model = GeodesicModel(self.manifold, 0, Huber(clip))
+        [block] = model.blocks
+        return base, -model.energy_gradient({block: base}, None, self.points).gradient[block]
 
 
 @dataclass(frozen=True)
@@ -214,7 +273,8 @@ class LaplaceAsPublished(Laplace):
             raise DataError(f"on {manifold.name} it is the Laplace mechanism: take laplace")
 
     def scale(self, budget):
-        return empirical_sensitivity(self.manifold, self.number, self.radius) / budget
+        found = largest_change_of_logs(self.manifold, self.radius)
+        return found / (self.number * convexity(self.manifold, self.radius)) / budget
 
 
 class LaplaceGeneral(Laplace):
@@ -314,8 +374,8 @@ class AmbientLaplace(MeanMechanism):
 
     def private_means(self, rng, budget):
         coordinates = embed(self.manifold, self.mean)
-        noise = euclidean_laplace(rng, coordinates.shape, self.scale(budget))
-        return from_ambient(self.manifold, coordinates + noise)
+        noisy = coordinates + euclidean_laplace(rng, coordinates.shape, self.scale(budget))
+        return self.manifold.symmetric(noisy) if isinstance(self.manifold, SPD) else noisy
 
 
 class TangentLaplace(MeanMechanism):
@@ -328,19 +388,22 @@ class TangentLaplace(MeanMechanism):
     name = "tangent_laplace"
     anywhere = True
 
-    def logarithm(self, base):
-        """What the noise is added to, at the centres."""
-        return mean_of_logs(self, base, self.radius)[1]
+    def start(self):
+        """Where the noise is added, and the tangent vectors there that it is added to."""
+        return self.mean_of_logs(self.centre, self.radius)
+
+    def scale(self, budget):
+        """Scale of Laplace noise, deviation of Gaussian noise."""
+        reach = 2.0 * self.radius / self.number
+        return gaussian_deviation(reach, budget, self.delta) if self.delta else reach / budget
 
     def private_means(self, rng, budget):
-        manifold, reach = self.manifold, 2.0 * self.radius / self.number
-        base = np.broadcast_to(self.centre, self.mean.shape)
+        manifold, scale, (base, vector) = self.manifold, self.scale(budget), self.start()
         if self.delta:
-            deviation = gaussian_deviation(reach, budget, self.delta)
-            noise = deviation * manifold.random_tangent(rng, base)
+            noise = scale * manifold.random_tangent(rng, base)
         else:
-            noise = tangent_laplace(rng, manifold, base, reach / budget)
-        return manifold.exp(base, self.logarithm(base) + noise)
+            noise = tangent_laplace(rng, manifold, base, scale)
+        return manifold.exp(base, vector + noise)
 
 
 class TangentGaussian(TangentLaplace):
@@ -368,8 +431,9 @@ class WrappedLaplaceAtCentre(TangentLaplace):
         if not is_nonpositive(manifold):
             raise DataError(f"{manifold.name} has positive curvature: a wrapped draw has no budget")
 
-    def logarithm(self, base):
-        return self.manifold.log(base, self.mean)
+    def start(self):
+        base = np.broadcast_to(self.centre, self.mean.shape)
+        return base, self.manifold.log(base, self.mean)
 
 
 class WrappedGaussianAtCentre(WrappedLaplaceAtCentre):
@@ -382,46 +446,67 @@ class WrappedGaussianAtCentre(WrappedLaplaceAtCentre):
 class WrappedLaplace(WrappedLaplaceAtCentre):
     """Laplace noise in the tangent space at the mean, carried by the exponential map.
 
-    Its density at p is ``exp(-d / sigma)`` over the volume density of the exponential map, whose
-    logarithm is a function of the vector-valued distance of the mean and p.  That distance moves by
-    no more than the mean does, and the function's slope is at most the space's growth of volume.
-    So ``1 / sigma = budget / sensitivity - growth`` satisfies the budget.
+    ``1 / sigma = budget / sensitivity - growth`` satisfies the budget, by the space's growth of
+    volume; docs/papers.md has the proof.
     """
 
     name = "wrapped_laplace"
 
-    def private_means(self, rng, budget):
-        manifold, sensitivity = self.manifold, self.sensitivity
-        check_wrapped_budget(manifold, sensitivity, budget)
+    def start(self):
+        return self.mean, np.zeros_like(self.mean)
+
+    def scale(self, budget):
+        sensitivity, growth = self.sensitivity, self.manifold.volume_growth
+        if budget <= growth * sensitivity:
+            raise DataError(
+                f"a budget of {budget:g} is spent on the distortion of volume alone: take a larger "
+                "one, or more records"
+            )
         if self.delta:
-            deviation = wrapped_gaussian_deviation(manifold, sensitivity, budget, self.delta)
-            noise = deviation * manifold.random_tangent(rng, self.mean)
-        else:
-            rate = budget / sensitivity - manifold.volume_growth
-            noise = tangent_laplace(rng, manifold, self.mean, 1.0 / rate)
-        return manifold.exp(self.mean, noise)
+            return wrapped_gaussian_deviation(self.manifold, sensitivity, budget, self.delta)
+        return 1.0 / (budget / sensitivity - growth)
 
 
 class WrappedGaussian(WrappedLaplace):
     """Gaussian noise in the tangent space at the mean, carried by the exponential map.
 
-    For a budget and `DELTA`; its deviation is that of `geodp.means.gaussian`.
+    For a budget and `DELTA`; `geodp.mechanisms.gaussian` has its deviation.
     """
 
     name = "wrapped_gaussian"
     delta = DELTA
 
 
-class PrivateSteps(MeanMechanism):
+class MeanBySteps(MeanMechanism):
+    """Steps by clipped logarithms with the noise of a K-norm mechanism; budgets add.
+
+    Nothing is assumed of the data.
+    """
+
+    anywhere = True
+
+    def noisy_mean_of_logs(self, rng, at, clip, budget):
+        """The same as `mean_of_logs` with noise."""
+        base, mean = self.mean_of_logs(at, clip)
+        scale = 2.0 * clip / (self.number * budget)
+        return base, mean + tangent_laplace(rng, self.manifold, base, scale)
+
+    def step(self, base, vector, longest):
+        """Ends of steps, which are shortened if they are longer."""
+        length = np.maximum(self.manifold.norm(base, vector), np.finfo(float).tiny)
+        shortened = self.manifold.expand(np.minimum(1.0, longest / length)) * vector
+        return self.manifold.exp(base, shortened)
+
+
+class PrivateSteps(MeanBySteps):
     """Two private Gauss-Newton steps: the second from where the first has led.
 
     A tenth of the budget finds the neighbourhood, up to a quarter of the radius from the ball's
     centre.  From there the second step, with the rest, has hardly any bias: it clips to the
-    farthest that the ball reaches.  Nothing is assumed of the data, and budgets add.
+    farthest that the ball reaches.
     """
 
     name = "private_steps"
-    anywhere = True
     first_share: ClassVar[float] = 0.1
     first_reach: ClassVar[float] = 0.25
 
@@ -432,23 +517,20 @@ class PrivateSteps(MeanMechanism):
             (self.first_share, radius, self.first_reach * radius),
             (1.0 - self.first_share, farthest, farthest),
         ):
-            at, step = noisy_mean_of_logs(rng, self, at, clip, share * budget)
-            at = self.manifold.exp(at, within(self.manifold, at, step, reach))
+            at = self.step(*self.noisy_mean_of_logs(rng, at, clip, share * budget), reach)
         return at
 
 
-class PrivateMedian(MeanMechanism):
+class PrivateMedian(MeanBySteps):
     """Private steps towards a median: clipped logarithms over their mean weight.
 
     A record farther than a tenth of the ball's radius pulls with the same strength wherever it is,
     so that the steps lead to the minimum of Huber's loss, next to the geometric median.  A step
     releases the mean of the clipped logarithms, which moves by ``2 clip / n``, and that of the
-    weights, which moves by ``1 / n`` and gets a fifth of the step's budget; budgets add.  Nothing
-    is assumed of the data.
+    weights, which moves by ``1 / n`` and gets a fifth of the step's budget.
     """
 
     name = "private_median"
-    anywhere = True
     steps: ClassVar[int] = 4
     for_weights: ClassVar[float] = 0.2
     clip: ClassVar[float] = 0.1
@@ -459,15 +541,14 @@ class PrivateMedian(MeanMechanism):
         covariates = np.zeros((*self.points.shape[:2], 0))
         [block] = self.model.blocks
         for _ in range(self.steps):
-            at, step = noisy_mean_of_logs(rng, self, at, clip, (1.0 - self.for_weights) * each)
+            at, step = self.noisy_mean_of_logs(rng, at, clip, (1.0 - self.for_weights) * each)
             away = self.model.residual_distances({block: at}, covariates, self.points)
             weights = np.mean(np.minimum(1.0, clip / np.maximum(away, clip)), axis=-1)
             scale = 1.0 / (self.number * self.for_weights * each)
             weights = weights + rng.laplace(scale=scale, size=weights.shape)
             # No record of the ball is farther than twice its radius.
             weights = np.clip(weights, 0.5 * self.clip, 1.0)
-            step = within(manifold, at, step / manifold.expand(weights), self.radius)
-            at = manifold.exp(at, step)
+            at = self.step(at, step / manifold.expand(weights), self.radius)
         return at
 
 

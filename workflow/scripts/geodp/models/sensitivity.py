@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from geodp.errors import DataError
+from geodp.manifolds.sphere import Sphere
 from geodp.manifolds.symmetric import jacobi_cosine, jacobi_sine
 from geodp.models.blocks import FOOTPOINT
 from geodp.models.losses import SquaredDistance
@@ -122,6 +123,22 @@ def mean_sensitivity(model, number, radius):
         )
     h = convexity(model.manifold, radius)
     return 2.0 * radius * (2.0 - h) / (number * h)
+
+
+def largest_change_of_logs(manifold, radius, number=360):
+    """Largest distance of the logarithms, at a point of a ball's edge, of two others of its edge.
+
+    On the sphere S^2, for a radius below ``pi / 2``, on a grid of so many points.  It stands for
+    ``2 r (2 - h)`` in the sensitivity of a mean, unproved (Reimherr, Bharath and Soto, B.1).
+    """
+    if not isinstance(manifold, Sphere) or manifold.dim != 2:
+        raise DataError(f"the empirical bound is that of the sphere S^2, not of {manifold.name}")
+    angles = 2.0 * np.pi * np.arange(number) / number
+    around = radius * np.stack([np.cos(angles), np.sin(angles)], axis=-1)
+    centres = np.broadcast_to(np.eye(3)[2], (number, 3))
+    edge = manifold.exp(centres, manifold.tangent(centres[0], around))
+    logs = manifold.log(np.broadcast_to(edge[0], edge.shape), edge)
+    return float(np.max(np.linalg.norm(logs[:, None] - logs, axis=-1)))
 
 
 def widest_pair(manifold, points):

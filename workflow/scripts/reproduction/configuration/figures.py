@@ -15,13 +15,6 @@ class FigureSection(Section):
     """Its number in the study's paper."""
 
 
-class PaperFigure(FigureSection):
-    """A figure of tables that are computed."""
-
-    studies: some(Text) | None = absent()
-    """Studies whose tables it shows together; its own unless given."""
-
-
 class CellFigure(FigureSection):
     """A figure of one cell."""
 

@@ -1,24 +1,9 @@
-"""What sections of several studies share: computed tables, public supports and centres."""
-
-from typing import ClassVar
+"""What sections of several studies share: public supports and centres."""
 
 from geodp.settings.section import Number, Positive, Section, refused
-from geodp.settings.sections import CENTRES, CentreName, ManifoldSettings
+from geodp.settings.sections import CENTRES, CentreName
 
 PublicCentre = CentreName | list[Number]
-
-
-class TableSection(Section):
-    """A table that is computed; `reproduction.tables` has a module for each kind."""
-
-    # Names of other tables of the study that it is made of.
-    reads: ClassVar[tuple[str, ...]] = ()
-
-
-class SpaceTable(TableSection):
-    """A table of one space."""
-
-    manifold: ManifoldSettings
 
 
 class BallSettings(Section):

@@ -1,6 +1,6 @@
 """The section ``studies``: data, model, mechanism, budgets and figures of each study."""
 
-from typing import Annotated, ClassVar, Literal, Union
+from typing import Annotated, ClassVar, Literal, Union, get_args
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -25,22 +25,19 @@ from geodp.settings.section import (
     some,
 )
 from geodp.settings.sections import ManifoldSettings
-from reproduction.configuration import linear, means
+from reproduction.configuration import computed
 from reproduction.configuration.data import DataSettings, SimulatedData
-from reproduction.configuration.figures import KINDS, PaperFigure
+from reproduction.configuration.figures import KINDS
 from reproduction.configuration.mechanism import BudgetGrid, MechanismSettings, ModelSettings
 from reproduction.configuration.spaces import BallSettings, PublicCentre, check_centre
 
 # Kinds of figures, and of tables that are computed, by name.
 FIGURES, TABLES = (
-    {kind.model_fields["kind"].annotation.__args__[0]: kind for kind in kinds}
-    for kinds in (
-        (*KINDS, *means.FIGURES, *linear.FIGURES),
-        (*means.TABLES, *linear.TABLES),
-    )
+    {name: kind for kind in kinds for name in get_args(kind.model_fields["kind"].annotation)}
+    for kinds in ((*KINDS, *computed.FIGURES), computed.TABLES)
 )
-FigureSettings = Annotated[Union[tuple(FIGURES.values())], Field(discriminator="kind")]  # noqa: UP007
-TableSettings = Annotated[Union[tuple(TABLES.values())], Field(discriminator="kind")]  # noqa: UP007
+FigureSettings = Annotated[Union[(*KINDS, *computed.FIGURES)], Field(discriminator="kind")]
+TableSettings = Annotated[Union[computed.TABLES], Field(discriminator="kind")]  # noqa: UP007
 
 # Keys of a study of computed tables; all others belong to records, budgets and draws.
 OF_TABLES = {"paper", "seed", "tables", "figures", "note", "length_unit"}
@@ -246,7 +243,7 @@ class StudySettings(Section):
             for key in sorted(self.model_fields_set - OF_TABLES):
                 raise refused(" does not go with tables that are computed: remove it", key)
             for name, figure in self.figures.items():
-                if not isinstance(figure, PaperFigure):
+                if not isinstance(figure, computed.PaperFigure):
                     raise refused(
                         f": {figure.kind} is of data and draws, and this study has tables: give "
                         "another kind",

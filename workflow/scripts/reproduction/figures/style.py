@@ -172,13 +172,6 @@ def plot_band(axes, x, y, low, high, curve, **keywords):
     axes.plot(x, y, **(curve.keywords | keywords))
 
 
-def plot_errors(axes, rows, x, curve, divisor=1.0, **keywords):
-    """Column ``mean`` of rows against column ``x``, with a band of two standard errors."""
-    places, mean, error = (rows[key].to_numpy() for key in (x, "mean", "standard_error"))
-    low, high = (mean - 2.0 * error) / divisor, (mean + 2.0 * error) / divisor
-    plot_band(axes, places, mean / divisor, low, high, curve, **keywords)
-
-
 def closed_outline(shape):
     """Coordinates of the landmarks of a shape, the first again at the end: shape (2, k + 1)."""
     ordered = shape.sort_values("landmark")[["x", "y"]].to_numpy()
@@ -186,9 +179,18 @@ def closed_outline(shape):
 
 
 def share_legend(figure, axes, columns):
-    """Legend of one of the axes above all panels of a figure."""
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=columns, fontsize=7)
+    """Legend above all panels of a figure, with each label once."""
+    found = {}
+    for panel in np.ravel(axes):
+        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, handle)
+    place = {"loc": "outside upper center", "ncols": columns, "fontsize": 7}
+    figure.legend(found.values(), found.keys(), **place)
+
+
+def in_mathematics(name):
+    """A name in which a power is set as one."""
+    return f"${name}$" if "^" in name else name
 
 
 def label_few_steps(axis):

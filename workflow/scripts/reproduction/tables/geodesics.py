@@ -18,7 +18,7 @@ from geodp.samplers import choice
 MODEL = GeodesicModel(Sphere(2), 1)
 
 
-def tabulate(job):
+def geodesics(job):
     """Rows of all cells, or of the kind that is asked for of the first."""
     params, cells = job.params, job.params.settings["cells"]
     rows = {

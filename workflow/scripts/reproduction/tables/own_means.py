@@ -1,36 +1,77 @@
-"""Mean, median and private means of a table of one's own.
+"""Private means of the records of a file: of a table of one's own, and mean shapes.
 
 What is written shows the data, too: it is no release.
 """
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import pandas as pd
 
-import geodp.mechanisms.means  # noqa: F401  (what is loaded by name is code of this table, too)
 from geodp.data.records import FEWEST_RECORDS
+from geodp.data.stand_in import simulate_outlines
 from geodp.errors import DataError
-from geodp.mechanisms.base import FALSE, PublicSettings
+from geodp.manifolds.kendall import KendallPlanarShapes
+from geodp.mechanisms.base import FALSE, NONE, PublicSettings
+from geodp.mechanisms.kng_as_published import KNGAsPublished
+from geodp.mechanisms.means import LandmarkwiseLaplace, Laplace, MeanProblem, PrivateSteps
 from geodp.mechanisms.registry import mechanism_class, named_in
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import Distance, SquaredDistance
 from geodp.randomness import random_stream
+from geodp.samplers.choice import plan
 from geodp.settings.sections import public_centre
+from reproduction.data.table import read_settings
 from reproduction.manifolds import study_manifold
-from reproduction.tables.subject_means import coordinates, place, read_means
 
 # Others with a proved budget are better.
 LEFT_OUT = ("laplace_as_published", "laplace_general")
 
+# Of the mean from the centre of the ball of private steps, as a share of the data's radius, and
+# that ball's radius: as if another study had told them.  A budget is proved for a public ball.
+DISPLACEMENT, WIDER = 0.5, 1.5
 
-def tabulate(job):
-    """A row an estimate, of kind ``estimate``, and then one each of its draws, of kind ``draw``.
+
+def _place(job):
+    """Configuration key of a table."""
+    return f"studies.{job.params.study}.tables.{job.wildcards.table}"
+
+
+def _read_means(job, manifold):
+    """Frechet means of subjects' records (subjects, *point_shape); all records if none is named."""
+    chosen = job.params.settings
+    about = (chosen["manifold"], chosen["data"], f"{_place(job)}.data")
+    records = read_settings(job.input.table, *about)
+    if not records.subjects:
+        return records.points
+    model, subjects = GeodesicModel(manifold, 0), np.array(records.subjects)
+    own = (records.points[subjects == subject] for subject in dict.fromkeys(records.subjects))
+    return np.stack([model.fit(None, points).footpoint for points in own])
+
+
+def _coordinates(manifold, mean, points):
+    """Columns of points, by name; of shapes turned to the mean their landmarks."""
+    if not isinstance(manifold, KendallPlanarShapes):
+        flat = points.reshape(len(points), -1)
+        return {f"coordinate_{k}": column for k, column in enumerate(flat.T, 1)}
+    places = manifold.to_landmarks(manifold.align(mean, points))
+    return {
+        f"{axis}{k}": part
+        for k, column in enumerate(places.T, 1)
+        for axis, part in (("x", column.real), ("y", column.imag))
+    }
+
+
+def own_means(job):
+    """Mean, median and private means: a row an estimate, of kind ``estimate``, then its draws.
 
     Mechanisms that the space or the data do not allow have a reason in place of numbers, and those
     whose budget is known not to hold are left out.
     """
     chosen, budget = job.params.settings, job.params.settings["budget"]
-    manifold, key = study_manifold(chosen["manifold"]), place(job)
-    points = read_means(job, manifold)[None]
+    manifold, key = study_manifold(chosen["manifold"]), _place(job)
+    points = _read_means(job, manifold)[None]
     number = points.shape[1]
     if number < FEWEST_RECORDS:
         raise DataError(
@@ -46,7 +87,7 @@ def tabulate(job):
 
     def rows(kind, name, places=None, **columns):
         """One row, or one for each of some points."""
-        columns |= {} if places is None else coordinates(manifold, fit.footpoint, places)
+        columns |= {} if places is None else _coordinates(manifold, fit.footpoint, places)
         common = {"manifold": manifold.name, "n": number, "kind": kind, "estimate": name}
         return pd.DataFrame(common | columns, range(1 if places is None else len(places)))
 
@@ -73,3 +114,66 @@ def tabulate(job):
         estimates.append(rows("estimate", name, distance=np.mean(away), **found, **told))
         draws.append(rows("draw", name, drawn, distance=away, draw=np.arange(len(away)), **told))
     return pd.concat([*estimates, *draws], ignore_index=True)
+
+
+def mean_shapes(job):
+    """Private mean shapes: a row the mean, and one each draw, with landmarks turned to the mean."""
+    chosen = job.params.settings
+    manifold, budget = study_manifold(chosen["manifold"]), chosen["budget"]
+    stream = partial(random_stream, job.params.seed, "means", chosen["space"])
+    if job.input.table:
+        points = _read_means(job, manifold)[None]
+    else:
+        number, _, trend = chosen["data"]["stand_in"].values()
+        size = (1, number, manifold.landmarks)
+        outlines = simulate_outlines(stream("data"), *size, trend_length=trend).outlines
+        points = manifold.from_landmarks(outlines)
+    fit = GeodesicModel(manifold, 0).fit(None, points)
+    # As published: the radius is read off the data.
+    radius = float(fit.largest_residual[0])
+    problem = MeanProblem(fit.model, fit.footpoint[0], radius, points, fit.footpoint)
+    common = {"space": chosen["space"], "manifold": manifold.name, "n": problem.number}
+    common |= {"budget": budget, "simulated": not job.input.table, "guarantee": NONE}
+    common |= {"radius": radius, "group": f"n{problem.number}"}
+    drawn = {"mean": problem.mean} | _drawn(stream, problem, fit, budget, chosen["draws"])
+    tables = []
+    for name, points in drawn.items():
+        away = manifold.dist(problem.mean, points)
+        columns = {"mechanism": name, "cell": name, "draw": np.arange(len(points))}
+        columns |= {"distance": away, "over_radius": away / radius}
+        columns |= _coordinates(manifold, problem.mean, points)
+        tables.append(pd.DataFrame(common | columns))
+    return pd.concat(tables, ignore_index=True)
+
+
+def _drawn(stream, problem, fit, budget, draws):
+    """Draws of each mechanism, by name."""
+    [block], [mean], within = problem.model.blocks, problem.mean, 2.0 * problem.radius
+    public = PublicSettings(data_radius=problem.radius, centre=mean, footpoint_radius=within)
+    kng = KNGAsPublished.prepare(problem.model, None, problem.points, public, fit)
+    drawn = kng.draw(stream("kng"), {block: budget}, {block: draws}, plan).parameters[block][0]
+    found = {"kng": drawn}
+    found["laplace"] = _laplace_within(stream("laplace"), problem, budget, within, draws)
+    rng, manifold = stream("private_steps"), problem.manifold
+    step = DISPLACEMENT * problem.radius * manifold.random_direction(rng, mean)
+    moved = replace(problem, centre=manifold.exp(mean, step), radius=WIDER * problem.radius)
+    by_landmark = LandmarkwiseLaplace.of(problem), stream("landmarkwise_laplace")
+    for each, random in (by_landmark, (PrivateSteps.of(moved), rng)):
+        one = (each.private_means(random, budget) for _ in range(draws))
+        found[each.name] = np.concatenate(list(one))
+    return found
+
+
+def _laplace_within(rng, problem, budget, radius, draws):
+    """Draws of the Laplace mechanism within a radius of the mean, as the others are."""
+    mechanism, kept = Laplace.of(problem), problem.mean[:0]
+    for _ in range(1000):
+        if len(kept) >= draws:
+            return kept[:draws]
+        [drawn] = mechanism.many_means(rng, budget, draws)
+        near = problem.manifold.dist(problem.mean[0], drawn) <= radius
+        kept = np.concatenate([kept, drawn[near]])
+    raise DataError(
+        f"of {1000 * draws} Laplace draws {len(kept)} are within {radius:.3g} of the mean: take a "
+        "larger budget"
+    )

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from geodp.errors import DataError
-from geodp.randomness import random_directions, random_stream
+from geodp.mechanisms.means import euclidean_laplace
+from geodp.randomness import random_stream
 
 PUBLISHED = "geodesic_as_published"
 
@@ -29,7 +30,7 @@ OF_A_CELL = ("n", "responses", "covariate", "delta", "budget")
 ROWS = ("data", "n", "budget", "method", "seed", "draw", "mean_squared_error", "group", "cell")
 
 
-def tabulate(job):
+def wine(job):
     """A row a draw; a row a setting of DP-SGD; or a row a line and value of the covariate."""
     made = {"draws": draws, "settings": settings_of_sgd, "lines": lines}
     return made[job.params.settings["rows"]](job)
@@ -64,14 +65,13 @@ def fitted(job, method, budget):
     largest = np.linalg.norm(y - design @ line, axis=1).max()
     # Half of the budget is for each parameter.
     scale = 2.0 * largest / (len(x) * 0.5 * budget)
-    footpoints = line[0] + scale * _laplace(rng, shape)
+    footpoints = line[0] + scale * euclidean_laplace(rng, shape, 1.0)
     best = (x @ y / len(x) - np.mean(x) * footpoints) / square
-    return x, y, np.stack([footpoints, best + scale / square * _laplace(rng, shape)], axis=1)
-
-
-def _laplace(rng, shape):
-    """Draws from the density exp(-|z|) on R^m, an array of a shape (draws, m)."""
-    return rng.gamma(shape[1], size=(shape[0], 1)) * random_directions(rng, shape)
+    return (
+        x,
+        y,
+        np.stack([footpoints, best + scale / square * euclidean_laplace(rng, shape, 1.0)], axis=1),
+    )
 
 
 def draws(job):

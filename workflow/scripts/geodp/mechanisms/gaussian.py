@@ -1,25 +1,12 @@
 """Deviations of Gaussian noise for approximate privacy, in flat space and through Exp.
 
-A Gaussian mechanism of sensitivity D and deviation s has the smallest delta of Balle and Wang
-(2018, theorem 8); `gaussian_delta` is that.
-
-`wrapped_gaussian_delta` bounds the delta of a draw ``p = Exp(m, v)``, v Gaussian, where no
-curvature is positive.  Its density at p is ``exp(-d(m, p)^2 / (2 s^2)) / J``, up to a constant that
-does not depend on m.  Let m move by D in a unit direction u.  Then
-
-* ``d^2 / 2`` moves by ``-D <v, u>`` and at most ``D^2 / 2`` times the largest eigenvalue of its
-  Hessian on the way, which is at most ``a coth a`` with ``a = sqrt(-kappa) (|v| + D)``;
-* ``log J`` moves by at most ``D`` times the growth of volume (see `WrappedLaplace`).
-
-So the privacy loss is that of a Gaussian mechanism and, where v is no longer than a length L, at
-most ``D growth + (D / s)^2 (a coth a - 1) / 2`` more, a taken at L.  A longer v has the chance of a
-chi variable's tail, which is added to delta.
+A Gaussian mechanism has the smallest delta of Balle and Wang (2018, theorem 8).  That of a draw
+``Exp(m, v)`` with v Gaussian, where no curvature is positive, is bounded in docs/papers.md, under
+"Wrapped Gaussian".
 """
 
 import numpy as np
 from scipy.special import gammainccinv, log_ndtr, ndtr
-
-from geodp.errors import DataError
 
 
 def gaussian_delta(epsilon, ratio):
@@ -32,7 +19,7 @@ def gaussian_delta(epsilon, ratio):
 
 
 def wrapped_gaussian_delta(manifold, sensitivity, deviation, epsilon, tail):
-    """Bound of delta at an epsilon, of which ``tail`` is for longer noise; see the module."""
+    """Bound of the delta of wrapped noise at an epsilon, of which ``tail`` is for long noise."""
     length = np.sqrt(2.0 * gammainccinv(0.5 * manifold.dim, tail))
     angle = np.sqrt(-manifold.curvature_bounds[0]) * (deviation * length + sensitivity)
     # The series near zero, where the quotient has no digits.
@@ -55,18 +42,8 @@ def gaussian_deviation(sensitivity, epsilon, delta):
     return _deviation(sensitivity, delta, lambda s: gaussian_delta(epsilon, sensitivity / s))
 
 
-def check_wrapped_budget(manifold, sensitivity, epsilon):
-    """Refuse a budget that is no more than what the distortion of volume spends."""
-    if epsilon <= manifold.volume_growth * sensitivity:
-        raise DataError(
-            f"a budget of {epsilon:g} is spent on the distortion of volume alone: take a larger "
-            "one, or more records"
-        )
-
-
 def wrapped_gaussian_deviation(manifold, sensitivity, epsilon, delta):
     """The same for noise that the exponential map carries, where no curvature is positive."""
-    check_wrapped_budget(manifold, sensitivity, epsilon)
     bound = (epsilon, 0.1 * delta)
     return _deviation(
         sensitivity, delta, lambda s: wrapped_gaussian_delta(manifold, sensitivity, s, *bound)

@@ -9,14 +9,15 @@ import numpy as np
 from scipy.special import logsumexp
 
 from geodp.audit.disc import Disc
-from geodp.means.ambient import embed
-from geodp.means.problem import fitted, is_nonpositive
 from geodp.mechanisms.means import (
     AmbientLaplace,
     KNormGradient,
     Laplace,
     LaplaceAsPublished,
     LaplaceGeneral,
+    MeanProblem,
+    embed,
+    is_nonpositive,
 )
 
 
@@ -40,7 +41,7 @@ def neighbours(manifold, centre, radius, number):
 def problems_of_neighbours(manifold, centre, radius, number):
     """The same as problems, fitted."""
     both = neighbours(manifold, centre, radius, number)
-    return [fitted(manifold, centre, radius, points) for points in both]
+    return [MeanProblem.fitted(manifold, centre, radius, points) for points in both]
 
 
 def losses_by_form(problems, budget):
