@@ -26,7 +26,7 @@ FIGURE = {
     "number": "",
     "title": "Of a new kind",
     "kind": "new_kind",
-    "mechanism": "",
+    "warns": False,
     "notes": [],
 }
 
@@ -57,6 +57,8 @@ def test_a_figure_of_a_kind_without_a_caption(tmp_path):
     noted = text(files, figures=[FIGURE | {"notes": ["Simulated data. And more."]}])
     assert 'alt="Of a new kind. Simulated data">' in noted
     assert 'alt="Of a new kind. Bars">' in text(files, figures=[FIGURE | {"caption": "Bars"}])
+    assert "budgets do not hold" not in found
+    assert "budgets do not hold.</strong>" in text(files, figures=[FIGURE | {"warns": True}])
 
 
 @pytest.mark.parametrize(

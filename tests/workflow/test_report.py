@@ -64,7 +64,7 @@ CONDITIONAL = {
     "several data sets": "thin: the first data set alone",
     "one data set": "over all draws; band: 10 to 90 % of the draws",
     "flagged": "Hollow markers",
-    "releases": "do not hold.</strong> Second row: releases",
+    "releases": "Second row: releases",
     "walks": "the lower by random walks",
     "budgets": "A row for each budget.",
     "tube": "lies in its tube",

@@ -77,9 +77,11 @@ def told(wildcards):
     is_drawn = not study.computed
     return {
         "figure": chosen,
+        "group": study.shown_group(wildcards.figure) if "cell" in chosen else None,
         "grids": study.grids if chosen["kind"] == "error" else None,
         "splits": study.splits if is_drawn else None,
         "budgets": study.budgets if is_drawn else None,
+        "warns": study.warns(wildcards.figure),
         "mechanism": study.shown_mechanism(wildcards.figure),
         "length_unit": study.length_unit if is_drawn else None,
         "covariate_label": study.settings["covariate_label"],
@@ -156,7 +158,7 @@ def report_figures():
             "kind": chosen["kind"],
             # Where no macro of captions.html.j2 is called like the kind.
             "caption": chosen.get("caption", FIGURES[chosen["kind"]].__doc__.partition("\n\n")[0]),
-            "mechanism": study.shown_mechanism(figure),
+            "warns": study.warns(figure),
             "notes": [study.note],
         }
         for order, study in enumerate(STUDIES.values())

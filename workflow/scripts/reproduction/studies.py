@@ -271,6 +271,11 @@ class Study:
             released = chosen.get("grids") == [RELEASE]
         return "release" if released else self.mechanism
 
+    def warns(self, figure):
+        """Whether a figure shows draws whose stated budgets do not hold."""
+        kind = FIGURES[self.settings["figures"][figure]["kind"]]
+        return kind.shows_draws and self.shown_mechanism(figure) == "kng_as_published"
+
     def own_table(self, figure):
         """Kind of the table that is made for a figure alone; empty if it reads others."""
         kind = FIGURES[self.settings["figures"][figure]["kind"]]

@@ -10,6 +10,8 @@ class FigureSection(Section):
 
     # Names of the tables that it reads: of a study, or else a kind that is made for it alone.
     tables: ClassVar[tuple[str, ...]] = ()
+    # Whether it shows draws, so that its caption warns where their budgets do not hold.
+    shows_draws: ClassVar[bool] = True
 
     number: Text | None = absent()
     """Its number in the study's paper."""
@@ -54,6 +56,7 @@ class RatiosFigure(FigureSection):
     """Published over realised sensitivity, by number of records."""
 
     tables: ClassVar = ("neighbours",)
+    shows_draws: ClassVar = False
 
     kind: Literal["ratios"]
 
@@ -62,6 +65,7 @@ class SamplersFigure(FigureSection):
     """Diagnostics of the samplers, over budgets."""
 
     tables: ClassVar = ("diagnostics",)
+    shows_draws: ClassVar = False
 
     kind: Literal["samplers"]
 
@@ -70,6 +74,7 @@ class TransportFigure(FigureSection):
     """Parallel transport around a loop on the sphere."""
 
     tables: ClassVar = ("transport",)
+    shows_draws: ClassVar = False
 
     kind: Literal["transport"]
 
@@ -105,6 +110,7 @@ class RegressionFigure(FigureSection):
     """The fit without privacy: records, curve, residuals, and a table of its parameters."""
 
     tables: ClassVar = ("regression",)
+    shows_draws: ClassVar = False
 
     kind: Literal["regression"]
 
