@@ -122,11 +122,11 @@ def _expand_tables(name, settings, key):
     study = Study(name, settings, None, None, groups={}, cells={}, grids=[], files=files)
     for table, chosen in settings["tables"].items():
         for read, columns in TABLES[chosen["kind"]].reads(chosen).items():
-            place = f"{key}.tables.{table}: it reads a table {read} of the study"
+            place = f"{key}.tables.{table}"
             if read == table:
-                raise _refused(f"{place}, which is itself: rename it")
+                raise _refused(f"{place}: it reads a table {read}, which is itself: rename it")
             if reason := study.missing_columns(read, columns):
-                raise _refused(f"{place}, and {reason}")
+                raise _refused(f"{place}: {reason}")
     return study
 
 

@@ -64,8 +64,8 @@ def _curves(panel, value, rows, labels):
     wanted = panel.get("over", next(iter(found), "of labels"))
     if wanted not in named:
         raise DataError(
-            f"the table {panel['table']} has no curve {wanted} (there are: {', '.join(named)}): name "
-            "one of these in the figure"
+            f"the table {panel['table']} has no curve {wanted} (there are: {', '.join(named)}): "
+            "name one of these in the figure"
         )
     if "over" in panel:
         base = _numbers(panel, panel["over"], *named[panel["over"]]).set_index("x")["y"]
