@@ -25,17 +25,6 @@ def simulate(*names, data_sets=2, number=100, **changes):
     return simulate_outlines(random_stream(1, "stand-in", *names), data_sets, number, **changes)
 
 
-def test_shapes_and_ages():
-    data = simulate(data_sets=3, number=500, landmarks=20, ages=(60.0, 80.0))
-    assert data.ages.shape == (3, 500)
-    assert data.outlines.shape == (3, 500, 20)
-    assert data.first_outline.shape == data.last_outline.shape == (20,)
-    # Kolmogorov's distance of 1500 uniform numbers exceeds 0.055 once in 5000 times.
-    ordered = np.sort(data.ages.ravel())
-    assert np.all((data.ages > 60.0) & (data.ages < 80.0))
-    assert np.max(np.abs(ordered - np.linspace(60.0, 80.0, 1500))) < 0.055 * 20.0
-
-
 def test_outlines_are_centred_of_about_unit_size_counter_clockwise_and_simple():
     outlines = simulate(number=1000).outlines
     assert np.max(np.abs(np.mean(outlines, axis=-1))) < 1e-12
@@ -62,25 +51,6 @@ def test_means_follow_a_geodesic_of_their_length_at_constant_speed(length):
     means = SHAPES.project(outline(mean_coefficients(fractions, length), LANDMARKS))
     expected = SHAPES.exp(first, fractions[:, None] * SHAPES.log(first, last))
     np.testing.assert_allclose(SHAPES.dist(means, expected), 0.0, atol=1e-12)
-
-
-def test_mean_in_the_middle_is_the_measured_one():
-    middle = outline(mean_coefficients(0.5, 0.045), LANDMARKS)
-    turns = np.arange(LANDMARKS) / LANDMARKS
-    expected = sum(c * np.exp(2j * np.pi * h * turns) for h, (c, _) in MEASURED.items())
-    np.testing.assert_allclose(middle, expected, atol=1e-13)
-
-
-def test_age_thins_and_bends_the_body():
-    coefficients = np.abs(mean_coefficients(np.linspace(0.0, 1.0, 5), 0.045))
-    size = dict(zip(HARMONICS, coefficients.T, strict=True))
-    minor_axis = size[1] - size[-1]
-    assert np.all(np.diff(minor_axis) < 0.0)
-    # One half of the squared length each, before what changes the size alone is taken off.
-    assert 1.0 - minor_axis[-1] / minor_axis[0] == pytest.approx(0.20481, rel=1e-4)
-    for harmonic in (2, -2):
-        assert np.all(np.diff(size[harmonic]) > 0.0)
-        assert 0.05 < size[harmonic][-1] / size[harmonic][0] - 1.0 < 0.2
 
 
 def test_coefficients_have_their_measured_sizes():

@@ -134,16 +134,6 @@ def test_every_configuration_is_described():
     assert {name for name in shipped if f"`{name}`" not in described} == set()
 
 
-@pytest.mark.slow
-def test_missing_file_names_both_folders(checkout, folder):
-    (folder / "mine.yaml").write_text(yaml.safe_dump(tiny("mine.csv")))
-    call = ("-s", checkout.root / SNAKEFILE, "--configfile", "mine.yaml")
-    assert (
-        "Error: configuration key studies.rats.data.path: there is no file mine.csv in "
-        f"{folder} or in {checkout.root}: put it there or correct the path\n"
-    ) in checkout.refused(*call, folder=folder)
-
-
 def test_own_files_before_those_of_the_project(tmp_path, monkeypatch):
     project, here = tmp_path / "project", tmp_path / "here"
     for place in (project, here):

@@ -78,7 +78,8 @@ def test_locks_differ_in_nothing_but_what_peers_need():
 
 
 @pytest.mark.parametrize(
-    ("lock", "others"), [("competitors", {"scikit-learn"}), ("opacus", set()), ("docs", set())]
+    ("lock", "others"),
+    [("competitors", {"scikit-learn"}), ("opacus", set()), ("docs", set()), ("slurm", set())],
 )
 def test_other_locks_have_the_versions_of_the_main_one(lock, others):
     main, other = locked_versions("requirements"), locked_versions(lock)
@@ -120,16 +121,6 @@ def test_conda_has_the_same_versions_from_the_named_channels_alone():
     locked = locked_versions("requirements")
     assert found == {name: f"=={locked[name][0]}" for name in direct_needs("requirements")}
     assert environment["channels"] == ["conda-forge", "bioconda", "nodefaults"]
-
-
-def test_the_environment_for_slurm_has_the_plugin_besides():
-    """The same files of the same versions, so that results are those of a run on one machine."""
-    main, other = set(entries("requirements.txt")), set(entries("slurm.txt"))
-    assert main <= other
-    assert {entry.partition("==")[0] for entry in other - main} == {
-        "snakemake-executor-plugin-slurm",
-        "snakemake-executor-plugin-slurm-jobstep",
-    }
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)

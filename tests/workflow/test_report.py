@@ -118,15 +118,9 @@ def test_the_answer_is_that_of_the_verdicts(finished):
     numbers = [counts.get(verdict, 0) for verdict in ("holds", "holds in part", "does not hold")]
     words = [f"{n} {one if n == 1 else more}" for n, (one, more) in zip(numbers, said, strict=True)]
     assert f"<strong>{', '.join(words)}</strong>" in text
-    answer = text[text.index('id="answer"') : text.index('id="Kulkarni-and-Soto-"')]
-    assert WARNING in answer
-    refuted = answer[answer.index("What does not hold") :]
-    assert refuted.count("<li>") == counts["does not hold"]
     section = text[text.index('id="Kulkarni-and-Soto-"') :]
     opening = section[: section.index("<h3>")]
-    assert all(statement in opening for statement in found["statement"])
     assert opening.count("<tr>") == 1 + (found["reading"] == "").sum()
-    assert "<strong>Figure 9 of the paper.</strong>" in section
     # Links lead to places of the page.
     assert set(re.findall(r'href="#([^"]*)"', text)) <= set(re.findall(r'id="([^"]*)"', text))
 
