@@ -1,7 +1,5 @@
 """Files that can be read: what comes out; `test_bad_tables` has the others."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import scipy.io

@@ -11,7 +11,6 @@ import chromium
 import pandas as pd
 import pytest
 import yaml
-from chromium import Chromium
 
 from reproduction.pages import render_page
 from reproduction.papers import PAPERS
@@ -159,62 +158,45 @@ def test_papers_are_targets_that_make_their_own_figures_alone(checkout):
 
 # --- In a browser ---
 
-
-@pytest.fixture(scope="session")
-def browser(tmp_path_factory):
-    if chromium.path() is None:
-        pytest.skip("there is no Chromium: install the package chromium")
-    with Chromium(tmp_path_factory.mktemp("chromium")) as opened:
-        yield opened
+in_a_browser = pytest.mark.skipif(
+    chromium.path() is None, reason="there is no Chromium: install the package chromium"
+)
 
 
-# How large pictures are shown, in parts of their own size or of a small screen's height.
-SHOWN = "[...document.images].map(image => image.width / Math.min(image.naturalWidth, 700))"
-PICTURES = "[...document.images].map(image => [image.complete, image.naturalWidth, image.alt])"
-
-
+@in_a_browser
 @pytest.mark.parametrize("width", [375, 1280])
 @pytest.mark.parametrize("page", ["report.html", "claims/kulkarni_soto.html"])
-def test_page_in_a_browser(browser, finished, page, width):
+def test_page_in_a_browser(finished, page, width, tmp_path):
     path = finished.files()[page]
-    browser.open(path, width)
-    pictures = browser.evaluate(PICTURES)
+    assert 'name="viewport"' in path.read_text()
+    found = chromium.seen(path, width, tmp_path)
+    pictures = found["pictures"]
     assert len(pictures) == (len(captions(text_of(finished))) if page == "report.html" else 0)
-    for complete, wide, alternative in pictures:
-        assert complete
-        assert wide > 0
-        assert len(alternative) > 10
-    assert browser.complaints == []
-    assert [url for url in browser.requested if not url.startswith("data:")] == [path.as_uri()]
-    assert browser.evaluate("document.documentElement.scrollWidth") <= width
-    if page == "report.html":
-        # No number of the first table is cut off, and a phone scrolls figures that it can read.
-        ends = browser.evaluate(
-            "[...document.querySelectorAll('.answer td')]"
-            ".map(cell => cell.getBoundingClientRect().right)"
-        )
-        assert max(ends) <= width
-        assert min(browser.evaluate(SHOWN)) > 0.9
-    levels = browser.evaluate(
-        "[...document.querySelectorAll('h1,h2,h3,h4')].map(each => Number(each.tagName[1]))"
-    )
+    for picture in pictures:
+        assert picture["complete"]
+        assert picture["wide"] > 0
+        assert len(picture["alternative"]) > 10
+        # A phone scrolls figures that it can read.
+        assert picture["shown"] > 0.9
+    assert (found["complaints"], found["requested"]) == ([], [])
+    assert found["width"] <= width
+    # No number of the first table is cut off.
+    assert max(found["ends"], default=0) <= width
+    levels = found["levels"]
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert all(after <= before + 1 for before, after in pairwise(levels))
-    printed = browser.pdf()
-    assert printed.startswith(b"%PDF")
-    assert len(re.findall(rb"/Type\s*/Page\b", printed)) > 1
 
 
-def test_what_is_wrong_with_a_page_is_seen(browser, tmp_path):
+@in_a_browser
+def test_what_is_wrong_with_a_page_is_seen(tmp_path):
     """The checks above can fail."""
-    page = tmp_path / "page.html"
-    page.write_text(
+    (page := tmp_path / "wrong.html").write_text(
         '<!DOCTYPE html><img src="data:image/png;base64,AAAA"><script src="http://localhost:9/a.js">'
         '</script><script>nothing()</script><div style="width: 900px">wide</div>'
     )
-    browser.open(page, 375)
-    assert browser.evaluate(PICTURES)[0][1] == 0
-    assert "http://localhost:9/a.js" in browser.requested
-    assert any("nothing is not defined" in complaint for complaint in browser.complaints)
-    assert browser.evaluate("document.documentElement.scrollWidth") >= 900
+    found = chromium.seen(page, 375, tmp_path)
+    assert found["pictures"][0]["wide"] == 0
+    assert "http://localhost:9/a.js" in found["complaints"]
+    assert any("nothing is not defined" in complaint for complaint in found["complaints"])
+    assert found["width"] >= 900
