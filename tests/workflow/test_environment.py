@@ -131,10 +131,3 @@ def test_no_address_stands_in_the_files(path):
         re.MULTILINE,
     )
     assert [found.group() for found in address.finditer(path.read_text())] == []
-
-
-def test_tests_that_share_a_run_share_a_process(request, worker_id):
-    """Versions of the test packages that do not fit together drop the groups in silence."""
-    if worker_id == "master":
-        pytest.skip("all tests run in one process")
-    assert request.node.nodeid.endswith("@test_environment")

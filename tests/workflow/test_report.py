@@ -124,18 +124,6 @@ def test_the_answer_is_that_of_the_verdicts(finished):
     assert set(re.findall(r'href="#([^"]*)"', text)) <= set(re.findall(r'id="([^"]*)"', text))
 
 
-def test_claims_stand_beside_the_figure_they_are_about(finished):
-    found = pd.read_csv(
-        finished.files()["claims/kulkarni_soto.csv"], keep_default_na=False, dtype=str
-    )
-    beside = text_of(finished).split("figure_9.csv</code>")[1].split("<figure>")[0]
-    about = found[(found["figure"] == "9") & (found["study"] == "sphere")]
-    assert len(about)
-    assert beside.count("<tr>") == 1 + len(about)
-    for quantity in about["quantity"]:
-        assert quantity in beside
-
-
 def test_archive_of_snakemake_has_figures_tables_and_pages(finished_copy):
     finished_copy.run("--report", "report.zip")
     names = [Path(name).name for name in ZipFile(finished_copy.root / "report.zip").namelist()]
