@@ -329,9 +329,7 @@ def test_layouts_of_landmarks(tmp_path, outlines, layout):
 SUBJECTS = {
     "char matrix": np.array(FIELDS["id"]),
     "cell column": cells(*FIELDS["id"])[:, None],
-    "padded": np.array(["s1 ", "s2", "s1", "s3", "s4"]),
     "row": [11, 12, 11, 13, 14],
-    "column": np.array([[11.0], [12.0], [11.0], [13.0], [14.0]]),
     "mixed cells": cells(11, "b", 11.0, "c", "d"),
 }
 

@@ -6,9 +6,6 @@ import pytest
 from geodp import KendallPlanarShapes
 from geodp.data.landmarks import crossing_edges, signed_area
 from geodp.data.stand_in import (
-    FINEST_HARMONIC,
-    HARMONICS,
-    MEASURED,
     coefficient_factor,
     mean_coefficients,
     outline,
@@ -53,18 +50,6 @@ def test_means_follow_a_geodesic_of_their_length_at_constant_speed(length):
     np.testing.assert_allclose(SHAPES.dist(means, expected), 0.0, atol=1e-12)
 
 
-def test_coefficients_have_their_measured_sizes():
-    factor = coefficient_factor()
-    assert not factor.flags.writeable
-    sizes = dict(zip(HARMONICS, np.sqrt(np.sum(np.abs(factor) ** 2, axis=1)), strict=True))
-    for harmonic, (_, deviation) in MEASURED.items():
-        assert sizes[harmonic] == pytest.approx(deviation, rel=1e-9)
-    fine = [sizes[harmonic] for harmonic in range(8, FINEST_HARMONIC + 1)]
-    assert np.all(np.diff(fine) < 0.0)
-    share = 2.0 * np.sum(np.square(fine)) / np.sum(np.square(list(sizes.values())))
-    assert 0.04 < share < 0.06
-
-
 def test_covariance_has_the_measured_spectrum_and_is_of_full_rank():
     factor = coefficient_factor()
     roots = np.linalg.svd(np.concatenate([factor.real, factor.imag]), compute_uv=False)
@@ -74,19 +59,6 @@ def test_covariance_has_the_measured_spectrum_and_is_of_full_rank():
     assert np.sum(roots > 1e-5 * roots[0]) == SHAPES.dim - 2
     # Deviations move shapes and neither size nor rotation.
     assert np.max(np.abs(np.conj(mean_coefficients(0.5, 0.0)) @ factor)) < 1e-15
-
-
-def test_sampled_coefficients_have_the_covariance_of_the_factor():
-    data = simulate("covariance", data_sets=1, number=20000, trend_length=0.0)
-    harmonics = np.array([1, -1, 2, -2, 3, -3])
-    turns = np.outer(np.arange(LANDMARKS), harmonics) / LANDMARKS
-    found = data.outlines[0] @ np.exp(-2j * np.pi * turns) / LANDMARKS
-    found = found - np.array([MEASURED[harmonic][0] for harmonic in harmonics])
-    some = coefficient_factor()[[list(HARMONICS).index(harmonic) for harmonic in harmonics]]
-    expected = some @ some.conj().T
-    sizes = np.sqrt(np.diagonal(expected).real)
-    scaled = (found.T @ found.conj() / 20000 - expected) / np.outer(sizes, sizes)
-    assert np.max(np.abs(scaled)) < 4.0 * np.sqrt(2.0 / 20000)
 
 
 def test_shapes_vary_as_those_measured():
