@@ -279,6 +279,11 @@ def parts_of(document):
             yield from parts_of(document[key])
 
 
+def as_read(document):
+    """A document without what is made anew of it."""
+    return document | {"geodp": "", "guarantee": document["guarantee"] | {"words": ""}}
+
+
 ODD = [None, True, 0, 1, 63, -1.0, 0.5, 7.0, "", "0", "64", "1/0", "0/7", "1e-999999999", "red"]
 ODD += [[], {}, [[1, 2], [3]], ["x"], [0.5], [[20.0, 70.1]], {"real": [0], "imaginary": [1]}]
 
@@ -298,9 +303,8 @@ def test_any_other_value_is_refused_or_is_what_the_release_says(document, tmp_pa
                 told.add(str(problem))
                 continue
             found.save(again)
-            written = json.loads(again.read_text())
+            assert as_read(json.loads(again.read_text())) == as_read(document)
             again.unlink()
-            assert written | {"geodp": document["geodp"]} == document
             read += 1
         part[key] = was
     # Predicted errors may be any numbers.

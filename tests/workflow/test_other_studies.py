@@ -214,6 +214,26 @@ def test_regression_on_two_covariates_is_that_of_least_squares(ran):
     np.testing.assert_allclose(curve.iloc[[0, -1]], [[1.0, middle], [9.0, middle]], atol=1e-12)
 
 
+def test_computed_tables_follow_what_they_read(ran):
+    """A setting reaches the table that has it, and a module the tables of its kind."""
+    tables = {"notebook": ("errors", "draws", "neighbours"), "sizes": ("errors", "bounds")}
+    for study, names in tables.items():
+        assert set(ran.files(f"{study}/tables/*")) == {f"{study}/tables/{n}.csv" for n in names}
+        assert len(ran.files(f"{study}/figures/*")) == 4
+    module = ran.root / "workflow/scripts/reproduction/tables/location_errors.py"
+    text, given = module.read_text(), ran.configuration.read_text()
+    try:
+        ran.configuration.write_text(given.replace("pairs: 30\n", "pairs: 31\n"))
+        assert ran.planned() == {"table": 3, "figure": 2, "report": 1}
+        ran.configuration.write_text(given)
+        module.write_text(f"{text}CHANGED = True\n")
+        # The bounds are made of the errors.
+        assert ran.planned() == {"table": 2}
+    finally:
+        ran.configuration.write_text(given)
+        module.write_text(text)
+
+
 def test_a_run_without_claims_makes_no_files_of_them_and_is_done(ran):
     assert [name for name in ran.files() if "claims" in name] == []
     assert ran.planned() == {}
