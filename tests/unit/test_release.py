@@ -251,6 +251,7 @@ def test_a_geodesic_along_a_logarithm(tmp_path):
     end = SPHERE.exp(found.footpoint, 0.5 * found.shooting_vector)
     np.testing.assert_allclose(ends[2], end, atol=1e-12)
     assert "20 to 70, by its logarithm" in str(found)
+    assert "the covariate: log" in " ".join(str(found).split())
     found.save(tmp_path / "release.json")
     again = release.Release.load(tmp_path / "release.json")
     np.testing.assert_array_equal(again.predict([low, 30.0]), found.predict([low, 30.0]))

@@ -351,7 +351,7 @@ def test_call_inside_the_environment_can_remake_it(checkout):
     result = checkout.run("sh", "-c", program)
     assert (result.returncode, result.stdout.strip()) == (0, "1.0"), result.stderr
     assert announcements(result.stderr) == 1
-    assert f":{checkout.tools}/python3:" in checkout.stamp.read_text()
+    assert f":{PYTHON}:" in checkout.stamp.read_text()
 
 
 def test_another_name_for_the_same_interpreter_remakes_nothing(ready, tmp_path, monkeypatch):
