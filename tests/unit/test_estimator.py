@@ -226,35 +226,32 @@ def test_labels_of_subjects(given):
     assert given(X, y)[2] == given(X, y, ONE_EACH, unit=None)[2] == ONE_EACH
 
 
-def test_layouts_of_matrices(given):
-    space, upper = SPD(3), np.triu_indices(3)
-    matrices = space.random_point(np.random.default_rng(1), (NUMBER,))
-    triangles = matrices[:, *upper]
-    X, table = records()[0], pd.DataFrame(triangles)
-    changed = {"manifold": space, "centre": np.eye(3)[upper], **SMALL}
-    arrays = (matrices, matrices.reshape(-1, 9), triangles, table)
-    for y in (*arrays, list(matrices), triangles.tolist(), table.astype(object)):
-        covariates, points, _ = given(X.tolist(), y, **changed)
+LINE, MATRICES, SHAPES = Euclidean(1), SPD(3), KendallPlanarShapes(4)
+UPPER = np.triu_indices(3)
+
+
+def layouts(space):
+    """Points of a space, their layouts that are taken for them, and a centre in one of these."""
+    if space is LINE:
+        y = np.arange(float(NUMBER))
+        return y[:, None], [y, y[:, None], y.tolist(), pd.Series(y), y.astype(object)], [0.0]
+    points = space.random_point(np.random.default_rng(1), (NUMBER,))
+    if space is MATRICES:
+        triangles = points[:, *UPPER]
+        table = pd.DataFrame(triangles)
+        found = [points, points.reshape(-1, 9), triangles, table, table.astype(object)]
+        return points, [*found, list(points), triangles.tolist()], np.eye(3)[UPPER]
+    moved = 3.0 * np.stack([points.real, points.imag], axis=-1).reshape(NUMBER, -1) + 5.0
+    return points, [points, moved, moved.tolist()], moved[0]
+
+
+@pytest.mark.parametrize("space", [LINE, MATRICES, SHAPES], ids=str)
+def test_layouts_of_points(given, space):
+    X, (points, found, centre) = records()[0], layouts(space)
+    for y in found:
+        covariates, taken, _ = given(X.tolist(), y, manifold=space, centre=centre, **SMALL)
         assert covariates == X.tolist()
-        np.testing.assert_array_equal(points, matrices)
-
-
-def test_points_of_one_number(given):
-    X, y = records()[0], np.arange(float(NUMBER))
-    for each in (y, y[:, None], y.tolist(), pd.Series(y), y.astype(object)):
-        covariates, points, _ = given(X, each, manifold=Euclidean(1), centre=[0.0])
-        np.testing.assert_array_equal(covariates, X[:, 0])
-        np.testing.assert_array_equal(points, y[:, None])
-
-
-def test_layout_of_landmarks(given):
-    space = KendallPlanarShapes(4)
-    shapes = space.random_point(np.random.default_rng(1), (NUMBER,))
-    landmarks = np.stack([shapes.real, shapes.imag], axis=-1).reshape(NUMBER, -1)
-    moved = 3.0 * landmarks + 5.0
-    for y in (shapes, moved, moved.tolist()):
-        points = given(records()[0], y, manifold=space, centre=moved[0], **SMALL)[1]
-        np.testing.assert_allclose(points, shapes, atol=1e-12)
+        np.testing.assert_allclose(taken, points, atol=1e-12)
 
 
 @pytest.mark.parametrize("bad", [None, "no number", [1.0], 1j, {}, np.nan, [[1.0] * DIM]])

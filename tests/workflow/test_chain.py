@@ -291,27 +291,6 @@ def test_predicted_curves_are_draws_fits_and_records(finished):
         )
 
 
-@pytest.mark.parametrize(
-    ("study", "figure", "landmarks", "samplers"),
-    [
-        ("rats", "shapes", 8, ["default"]),
-        ("corpus_callosum", "figure_3", 12, ["default", "random_walk"]),
-    ],
-)
-def test_predicted_shapes_are_centred_and_of_unit_size(
-    finished, study, figure, landmarks, samplers
-):
-    numbers = finished.table(study, f"{figure}_predictions")
-    assert list(dict.fromkeys(numbers["sampler"].dropna())) == samplers
-    numbers = numbers.fillna({"sampler": ""})
-    shapes = numbers.groupby(["sampler", "draw", "covariate"])[["x", "y"]]
-    assert len(shapes) == 2 + len(samplers) * 2 * 2
-    assert (shapes.size() == landmarks).all()
-    np.testing.assert_allclose(shapes.mean(), 0.0, atol=1e-12)
-    sizes = shapes.apply(lambda shape: np.sum(shape.to_numpy() ** 2))
-    np.testing.assert_allclose(sizes, 1.0, rtol=1e-9)
-
-
 def test_predicted_matrices_are_draws_and_fits(finished):
     numbers = finished.table("spd", "figure_8_predictions").set_index(["kind", "draw", "covariate"])
     matrices = numbers[[f"coordinate_{k}" for k in range(1, 5)]]
