@@ -280,8 +280,9 @@ def parts_of(document):
 
 
 def as_read(document):
-    """A document without what is made anew of it."""
-    return document | {"geodp": "", "guarantee": document["guarantee"] | {"words": ""}}
+    """Text of a document without what is made anew of it, in which no truth value is a number."""
+    others = {"geodp": "", "guarantee": document["guarantee"] | {"words": ""}}
+    return json.dumps(json.loads(json.dumps(document | others), parse_int=float))
 
 
 ODD = [None, True, 0, 1, 63, -1.0, 0.5, 7.0, "", "0", "64", "1/0", "0/7", "1e-999999999", "red"]

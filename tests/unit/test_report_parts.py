@@ -97,11 +97,10 @@ def test_the_band_of_several_data_sets_is_over_them_and_the_first_is_shown(cell)
     params = SimpleNamespace(**params, grids=[("split", "g", "c"), ("equal", "g", "c")])
     errors = [4.0, 1.0, 9.0]
     rows = [row | {"data_set": k, "mean_squared_error": each} for k, each in enumerate(errors)]
-    for found in _numbers(pd.DataFrame(rows), params).to_dict("records"):
-        shown = [found[name] for name in ("log_error", "middle", "band_low", "band_high")]
-        quantiles = np.quantile(np.log(errors), [0.5, 0.1, 0.9])
-        assert shown == pytest.approx([np.log(4.0), *quantiles])
-        assert found["data_sets"] == 3
+    [found] = _numbers(pd.DataFrame(rows), params).to_dict("records")
+    shown = [found[name] for name in ("log_error", "middle", "band_low", "band_high")]
+    assert shown == pytest.approx([np.log(4.0), *np.quantile(np.log(errors), [0.5, 0.1, 0.9])])
+    assert found["data_sets"] == 3
 
 
 def test_marks_of_refused_releases_are_hollow_and_said(cell):
