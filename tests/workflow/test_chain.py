@@ -82,11 +82,6 @@ OWN_TABLES = {
 BEGINNINGS = {"pdf": b"%PDF-", "svg": b"<?xml", "png": b"\x89PNG\r\n", "csv": b""}
 
 KEY = ["group", "cell", "sampler"]
-SAMPLED_BY = [
-    f"{stage}_{name}"
-    for stage in ("footpoint", "shooting_vector")
-    for name in ("drawn_by", "proposals", "certificate")
-]
 
 
 def arrays(path):
