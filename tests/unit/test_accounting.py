@@ -20,7 +20,14 @@ from geodp_release.accounting import (
     choice_epsilon,
     epsilon_of_rho,
 )
-from geodp_release.stages import CountStage, MatrixStage, MomentsStage, NoisyStep, PointsStage
+from geodp_release.stages import (
+    CountStage,
+    MatrixStage,
+    MomentsStage,
+    NoisyStep,
+    PointsStage,
+    ScaleStage,
+)
 
 
 def test_budgets_are_exact_decimals_and_say_what_they_are():
@@ -115,6 +122,10 @@ BAD_STAGES = [
     *((lambda c=c: NoisyStep(1, clip=c), f"clip {c}") for c in (0.0, np.inf)),
     *((lambda r=r: MatrixStage(1, clip=1.0, reach=r), f"reach {r}") for r in (0.0, np.inf)),
     (lambda: NoisyStep(1, clip=1.0, kept=0.0), "kept 0.0"),
+    *(
+        (lambda k=k: ScaleStage(1, share=k), f"share {k}: give k/1024")
+        for k in (0, 1, Fraction(1, 3))
+    ),
     (lambda: NoisyStep(1, clip=1.0, prior=(1.0, 0.0)), "positive numbers"),
 ]
 
@@ -155,6 +166,7 @@ def test_budgets_of_stages_add_up_exactly():
     [
         (2, NoisyStep(1, clip=1.0), "2 numbers for the 3 parts of a state"),
         (0, MomentsStage(1), "a mean has no covariates"),
+        (1, NoisyStep(1, clip=1.0, is_relative=True), "no stage before it releases"),
     ],
 )
 def test_a_stage_for_other_covariates_is_refused(covariates, stage, says):

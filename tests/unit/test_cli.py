@@ -76,16 +76,9 @@ def test_a_plan_needs_no_data_and_no_ledger(holder, capsys):
     Path("mine.ledger").unlink()
     assert main(["plan", "mine.yaml"]) == 0
     shown = capsys.readouterr()
-    for words in (
-        "pure 2-differential privacy",
-        r"The predicted error is [\d.]+ \([\d.]+ if covariates cluster\), and [\d.]+ for",
-        "The ledger mine.ledger is not there",
-        r"95 % bands have radius [\d.]+ at age 50, [\d.]+ at age 60, ",
-        r"slopes reach [\d.]+ per unit of age to either side",
-        "No source is given for footpoint_radius, .* and subjects: readers",
-        "No data were read and nothing was spent.",
-    ):
-        assert re.search(words, shown.out)
+    for words in ("The predicted error is", "The ledger mine.ledger is not there"):
+        assert words in shown.out
+    assert shown.out.endswith("No data were read and nothing was spent.\n")
     assert shown.err == ""
     assert os.listdir() == ["mine.yaml"]
 
@@ -99,29 +92,6 @@ def test_plans_of_other_numbers_and_budgets_are_a_table(holder, capsys):
     assert list(map(int, numbers)) == [NUMBER // 2, NUMBER, 2 * NUMBER, 4 * NUMBER]
     assert errors[1][1] == f"{plan_of(read_settings('mine.yaml')).error:.3g}"
     assert np.all(np.diff(np.array(errors, dtype=float)) < 0.0)
-
-
-def test_a_plan_without_radii_is_short_and_says_what_it_is_worth(holder, capsys):
-    """Errors are in parts of that of least squares, and of many ways one is shown."""
-    little = dict.fromkeys(("footpoint_radius", "shooting_vector_length", "residual_scale"))
-    write(changed({f"public.{name}": value for name, value in little.items()}))
-    assert main(["plan", "mine.yaml"]) == 0
-    shown = capsys.readouterr().out
-    assert re.search(r"error is [\d.]+ times that of least squares, typical of the radii", shown)
-    plan = plan_of(read_settings("mine.yaml"))
-    _, half, least = plan.usual_errors()
-    assert f"not known cost {1.0 - least / half:.0%} of it" in shown
-    way, [first, *_, last] = plan.ways[len(plan.ways) // 2], [way.longest for way in plan.ways[1:]]
-    parting = f"one of {len(plan.ways)} ways, which part where the last of these lengths is "
-    parting += f"{last:.3g} to {first:.3g}; where it is up to {way.longest:.3g}:\n"
-    stages = "".join(f"    {stage.describe()}\n" for stage in way.stages)
-    assert f"  {parting}{stages}\n" in shown
-    assert len(shown.splitlines()) < 25
-
-
-def test_a_plan_says_what_the_ledger_would_have_left(released, capsys):
-    assert main(["plan", "mine.yaml"]) == 0
-    assert "mine.ledger has 1 epsilon left; this release is in it" in capsys.readouterr().out
 
 
 def test_rats_are_refused_with_the_number_of_subjects_that_would_do(holder, capsys):
@@ -174,10 +144,6 @@ def test_a_release_is_a_folder_with_a_release_a_page_and_a_table(holder, drawn, 
     np.testing.assert_array_equal(table["band_90"], release.band(ages, 0.9))
     np.testing.assert_array_equal(table["band_95"], release.band(ages, 0.95))
     page = (out / "index.html").read_text()
-    heads = re.findall(r"<th(?: .*?)?>(.*?)</th>", page)
-    terms = ["response", "term", "estimate", "95 % interval", "p"]
-    bands = ["radius of the 90 % band", "radius of the 95 % band"]
-    assert heads[:16] == [*terms, "age (years)", "c0 (mm)", *COLUMNS[1:], *bands]
     cells = re.findall('<td class="number">(.*?)</td>', page)
     fitted = release.coefficients()
     slope = [f"{each[1, 0]:#.4g}" for each in (fitted.value, fitted.low, fitted.high)]
@@ -189,14 +155,10 @@ def test_a_release_is_a_folder_with_a_release_a_page_and_a_table(holder, drawn, 
         release.guarantee.words(),
         # exp(2), rounded up.
         "make no outcome more than 7.39 times as probable.",
-        "unknown (predicted errors are for even covariates and equal groups; bands",
-        *("an earlier study", "nothing else is released", "python-flint", "geodp 0"),
-        "No source is stated for: radius of that ball; largest change over the range;",
-        *("Data: points that were simulated.", "A regression of 8 responses on age (years), from"),
+        "age (years)",
         *(f"<td>R{number}</td>" for number in range(1, 8)),
     ):
         assert words in page
-    assert re.search(r"Released on \d{4}-\d\d-\d\d, UTC", page)
     # It needs no other file, and no network.
     assert not re.search(r'src=|url\((?!#)|<link|<script|href="http', page)
     rows = Path("mine.csv").read_text().splitlines()[1:]
@@ -214,9 +176,7 @@ def test_an_entry_of_the_registry_says_what_the_release_says(released, capsys):
     privacy = yaml.safe_load(said)["deployment"]["privacy_loss"]
     assert privacy["privacy_parameters"] == {"epsilon": 2}
     assert release.guarantee.words() in privacy["privacy_parameters_details"]
-    stages = [stage.describe() for stage in release.plan.stages]
-    for words in (*stages, *release.guarantee.unchecked(), "a point (an earlier study)"):
-        assert f"{words}\n" in said
+    assert "a point (an earlier study)\n" in said
 
 
 def test_a_release_is_made_once(released, capsys):
@@ -237,8 +197,6 @@ def test_a_release_is_made_once(released, capsys):
         assert spent() == "2"
         assert not Path("out/second").exists()
     assert {path: path.read_bytes() for path in Path("out/trial").iterdir()} == before
-    assert main(["ledger", "show", "mine.ledger"]) == 0
-    assert "allowed 3, spent 2, left 1 (epsilon)" in capsys.readouterr().out
 
 
 # --- What is refused before anything is spent ---
@@ -289,11 +247,6 @@ def test_a_terminal_obeys_no_text_of_the_settings(holder, capsys, command, key):
     shown = "".join(capsys.readouterr())
     assert all(line.isprintable() for line in shown.split("\n"))
     assert command != "release" or "x1b[2J" in shown
-
-
-def test_a_missing_file_of_settings_is_named(holder, capsys):
-    assert main(["plan", "nowhere.yaml"]) == 2
-    assert "nowhere.yaml cannot be read" in capsys.readouterr().err
 
 
 # --- Data ---
@@ -570,37 +523,39 @@ def test_a_check_tells_the_holder_and_spends_nothing(holder, capsys, monkeypatch
     assert not Path("mine.ledger").exists()
 
 
-def test_a_file_of_which_the_check_said_no_is_not_released(holder, capsys):
-    write(changed(SEX))
-    rewrite(text_as_sex)
+def test_a_file_of_which_the_last_check_said_no_is_not_released(holder, capsys):
+    no = changed({"public.centre": [9.0] * DIM})
+    write(no)
     assert main(["check", "mine.yaml"]) == 1
     refusal = "the last check of this file said no: run `geodp check`, mend the data, or give"
     assert refused(capsys).startswith(refusal)
     assert (spent(), Path("out/trial").exists()) == ("0", False)
-    # Neither another name of the release nor of the file helps.
+    # Neither another name of the release or of the file nor other public inputs help.
     Path("copy.csv").write_bytes(Path("mine.csv").read_bytes())
-    other = SEX | {"name": "other", "folder": "out/other"}
-    assert refused(capsys, changed(other)).startswith(refusal)
-    assert refused(capsys, changed(other | {"data.path": "copy.csv"})).startswith(refusal)
-    assert main(["release", "mine.yaml", "--despite-check"]) == 0
-    assert spent() == "2"
-    # Another file was not checked.
-    rewrite(lambda lines: lines[:-1])
-    assert "said no" not in refused(capsys, changed(SEX))
-
-
-def test_the_last_check_of_a_file_counts(holder, capsys):
-    settings = changed({"public.centre": [9.0] * DIM})
-    write(settings)
-    assert main(["check", "mine.yaml"]) == 1
-    assert "said no" in refused(capsys)
-    # By other public inputs the same file was not checked, and a check of it said no.
-    assert "said no" in refused(capsys, SETTINGS)
+    for settings in (
+        no | {"name": "other", "folder": "out/other"},
+        no | {"data": no["data"] | {"path": "copy.csv"}},
+        SETTINGS,
+    ):
+        assert refused(capsys, settings).startswith(refusal)
+    # A check that says yes does, for the public inputs that it was of alone.
     assert main(["check", "mine.yaml"]) == 0
-    # What failed its own check is not released since another passed.
-    assert "said no" in refused(capsys, settings)
+    assert refused(capsys, no).startswith(refusal)
     write(SETTINGS)
     assert main(["release", "mine.yaml"]) == 0
+    other = no | {"name": "other", "folder": "out/other"}
+    assert refused(capsys, other).startswith(refusal)
+    # Another file was not checked: what is refused is its budget.
+    rewrite(lambda lines: [*lines, lines[-1]])
+    assert "while 1 is left" in refused(capsys)
+
+
+def test_a_release_may_be_made_despite_a_check(holder):
+    rewrite(text_as_sex)
+    write(changed(SEX))
+    assert main(["check", "mine.yaml"]) == 1
+    assert main(["release", "mine.yaml", "--despite-check"]) == 0
+    assert spent() == "2"
 
 
 def test_the_holder_is_told_whether_the_data_changed_since(released, capsys):
@@ -825,6 +780,10 @@ def test_a_ledger_is_created_once(holder, capsys):
     assert "allows 0.5 rho in all" in capsys.readouterr().out
     assert main(["ledger", "create", "new.ledger", "--allowed", "5"]) == 2
     assert "a ledger is never overwritten" in capsys.readouterr().err
+    assert main(["ledger", "show", "new.ledger"]) == 0
+    assert "allowed 0.5, spent 0, left 0.5 (rho)" in capsys.readouterr().out
+    assert main(["plan", "nowhere.yaml"]) == 2
+    assert "nowhere.yaml cannot be read" in capsys.readouterr().err
 
 
 # --- Bands in figures ---

@@ -10,8 +10,6 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 
 from geodp import (
@@ -135,7 +133,6 @@ def test_score_is_the_coefficient_of_determination_of_a_flat_space(fitted):
     assert fitted.score(X, y) == pytest.approx(expected)
     assert 0.4 < expected < 1.0
     assert fitted.score(X[:5], np.ones((5, DIM))) == 0.0
-    assert fitted.score(X[:5], fitted.predict(X[:1].repeat(5, axis=0))) < 1.0
     assert fitted.score(X[:1], fitted.predict(X[:1])) == 1.0
     y[0, 0] = np.nan
     with pytest.raises(DataError, match="valid points"):
@@ -169,26 +166,8 @@ def test_several_columns_are_several_covariates():
     assert (found.n_features_in_, found.shooting_vectors_.shape) == (2, (2, DIM))
     assert found.score(X[1:], y[1:]) > 0.8
     assert np.isnan(found.predict(X[:2])).all(axis=1).tolist() == [True, False]
-    with pytest.raises(ValueError, match="3 features"):
-        found.predict([[60.0, 60.0, 60.0]])
     with pytest.raises(DataError, match="X has 3 columns"):
         found.fit(np.ones((NUMBER, 3)), y)
-
-
-def test_every_fit_is_another_release_also_of_data_frames_in_a_pipeline():
-    X, y = records()
-    frame = pd.DataFrame(X, columns=["age"])
-    log = estimator(covariate_range=(np.log(50.0), np.log(90.0)))
-    pipeline = make_pipeline(FunctionTransformer(np.log), type(log)(**log.get_params())).fit(
-        frame, pd.DataFrame(y)
-    )
-    assert pipeline.score(frame, y) > 0.4
-    first = pipeline[-1].release_
-    again = pipeline.fit(frame, y)[-1]
-    assert not np.array_equal(first.footpoint, again.footpoint_)
-    assert again.feature_names_in_.tolist() == ["age"]
-    with pytest.raises(ValueError, match="feature names"):
-        again.predict(frame.rename(columns={"age": "weight"}))
 
 
 # What an estimator is made with
@@ -203,36 +182,23 @@ def test_public_inputs_but_radii_have_no_default():
         "transformation": "none",
         "covariate_spread": "unknown",
     }
+    assert estimator()._assumptions().wider == 1.0
+    assert estimator(smallest_radius=0.5)._assumptions().wider == 20.0
     with pytest.raises(DataError, match=f"^{', '.join(MANDATORY)} are missing"):
         PrivateGeodesicRegression(epsilon="1", unit=ONE_EACH).fit(*records())
-
-
-@pytest.mark.parametrize("name", MANDATORY)
-def test_public_inputs_are_mandatory(name):
-    with pytest.raises(DataError, match=rf"^{name} is missing: ") as caught:
-        estimator(**{name: None}).fit(*records())
-    assert caught.value.argument == name
+    for name in MANDATORY:
+        with pytest.raises(DataError, match=rf"^{name} is missing: ") as caught:
+            estimator(**{name: None}).fit(*records())
+        assert caught.value.argument == name
 
 
 BAD_INPUTS = [
     ({"epsilon": None}, "one amount, of epsilon or rho"),
-    ({"rho": "1", "delta": "1e-6"}, "one amount, of epsilon or rho"),
-    ({"delta": "1e-6"}, "delta goes with rho"),
     ({"manifold": "sphere"}, "manifold is 'str'"),
     ({"centre": np.zeros(DIM - 1)}, "make no point"),
-    ({"centre": np.zeros((DIM, 1))}, "centre is no point"),
-    ({"subjects": 10.5}, "subjects is 10.5"),
-    ({"subjects": NUMBER + 1}, "number of records is not the public"),
-    ({"neighbours": "all"}, "neighbours is 'all'"),
     ({"unit": None}, "unit: it is not said"),
     ({"unit": "patient"}, "unit: it is not"),
-    ({"unit": np.arange(NUMBER)}, "unit: it is not"),
 ]
-
-
-def test_the_smallest_radius_is_a_public_input():
-    assert estimator()._assumptions().wider == 1.0
-    assert estimator(smallest_radius=0.5)._assumptions().wider == 20.0
 
 
 @pytest.mark.parametrize(("changed", "message"), BAD_INPUTS)
@@ -245,8 +211,6 @@ def test_inputs_that_cannot_be_used(changed, message, monkeypatch):
 def test_no_seed():
     with pytest.raises(TypeError, match="random_state"):
         PrivateGeodesicRegression(random_state=0)
-    with pytest.raises(ValueError, match="random_state"):
-        estimator().set_params(random_state=0)
     with pytest.raises(TypeError, match="random_state"):
         estimator().fit(*records(), random_state=0)
 
@@ -262,35 +226,32 @@ def test_labels_of_subjects(given):
     assert given(X, y)[2] == given(X, y, ONE_EACH, unit=None)[2] == ONE_EACH
 
 
-def test_layouts_of_matrices(given):
-    space, upper = SPD(3), np.triu_indices(3)
-    matrices = space.random_point(np.random.default_rng(1), (NUMBER,))
-    triangles = matrices[:, *upper]
-    X, table = records()[0], pd.DataFrame(triangles)
-    changed = {"manifold": space, "centre": np.eye(3)[upper], **SMALL}
-    arrays = (matrices, matrices.reshape(-1, 9), triangles, table)
-    for y in (*arrays, list(matrices), triangles.tolist(), table.astype(object)):
-        covariates, points, _ = given(X.tolist(), y, **changed)
+LINE, MATRICES, SHAPES = Euclidean(1), SPD(3), KendallPlanarShapes(4)
+UPPER = np.triu_indices(3)
+
+
+def layouts(space):
+    """Points of a space, their layouts that are taken for them, and a centre in one of these."""
+    if space is LINE:
+        y = np.arange(float(NUMBER))
+        return y[:, None], [y, y[:, None], y.tolist(), pd.Series(y), y.astype(object)], [0.0]
+    points = space.random_point(np.random.default_rng(1), (NUMBER,))
+    if space is MATRICES:
+        triangles = points[:, *UPPER]
+        table = pd.DataFrame(triangles)
+        found = [points, points.reshape(-1, 9), triangles, table, table.astype(object)]
+        return points, [*found, list(points), triangles.tolist()], np.eye(3)[UPPER]
+    moved = 3.0 * np.stack([points.real, points.imag], axis=-1).reshape(NUMBER, -1) + 5.0
+    return points, [points, moved, moved.tolist()], moved[0]
+
+
+@pytest.mark.parametrize("space", [LINE, MATRICES, SHAPES], ids=str)
+def test_layouts_of_points(given, space):
+    X, (points, found, centre) = records()[0], layouts(space)
+    for y in found:
+        covariates, taken, _ = given(X.tolist(), y, manifold=space, centre=centre, **SMALL)
         assert covariates == X.tolist()
-        np.testing.assert_array_equal(points, matrices)
-
-
-def test_points_of_one_number(given):
-    X, y = records()[0], np.arange(float(NUMBER))
-    for each in (y, y[:, None], y.tolist(), pd.Series(y), y.astype(object)):
-        covariates, points, _ = given(X, each, manifold=Euclidean(1), centre=[0.0])
-        np.testing.assert_array_equal(covariates, X[:, 0])
-        np.testing.assert_array_equal(points, y[:, None])
-
-
-def test_layout_of_landmarks(given):
-    space = KendallPlanarShapes(4)
-    shapes = space.random_point(np.random.default_rng(1), (NUMBER,))
-    landmarks = np.stack([shapes.real, shapes.imag], axis=-1).reshape(NUMBER, -1)
-    moved = 3.0 * landmarks + 5.0
-    for y in (shapes, moved, moved.tolist()):
-        points = given(records()[0], y, manifold=space, centre=moved[0], **SMALL)[1]
-        np.testing.assert_allclose(points, shapes, atol=1e-12)
+        np.testing.assert_allclose(taken, points, atol=1e-12)
 
 
 @pytest.mark.parametrize("bad", [None, "no number", [1.0], 1j, {}, np.nan, [[1.0] * DIM]])
@@ -312,8 +273,6 @@ BAD_SHAPES = [
     (RECORDS_X, np.zeros((NUMBER, DIM + 1)), r"records of shape \(8,\)"),
     (RECORDS_X, np.zeros(NUMBER), r"records of shape \(\)"),
     (RECORDS_X, None, "y is None"),
-    (RECORDS_X, 3.0, "sequences"),
-    (RECORDS_X[1:], RECORDS_Y, "as many points"),
 ]
 
 
@@ -543,19 +502,19 @@ def test_lines_and_planes(public, y):
     assert found.score() == found.r_squared_.value == pytest.approx(found.score(TABLE, y), abs=0.3)
 
 
+BAD_RANGES = [(2.0, 1.0), "anything", 1.0, (np.nan, 1.0), (0.0, np.inf), []]
+
+
 @pytest.mark.parametrize(
-    "public",
-    [(2.0, 1.0), "anything", 1.0, (np.nan, 1.0), (0.0, np.inf), [], [(0.0, 1.0), "unknown"]],
+    ("name", "value"),
+    [
+        *(("response_range", each) for each in [*BAD_RANGES, [(0.0, 1.0), "unknown"]]),
+        *(("residual_scale", each) for each in (-1.0, [0.1, 0.2, 0.3], 0.0)),
+    ],
 )
-def test_ranges_of_responses_that_cannot_be_used(public):
-    with pytest.raises(DataError, match="response_range: give"):
-        plane(public, RESPONSES)
-
-
-@pytest.mark.parametrize("scale", [-1.0, [0.1, 0.2, 0.3], 0.0])
-def test_residual_scales_that_cannot_be_used(scale):
-    with pytest.raises(DataError, match="residual_scale: give"):
-        plane(RANGES, RESPONSES, residual_scale=scale)
+def test_public_inputs_of_responses_that_cannot_be_used(name, value):
+    with pytest.raises(DataError, match=f"{name}: give"):
+        plane(**{"response_range": RANGES, "y": RESPONSES, name: value})
 
 
 def test_no_record_decides_how_many_responses_there_are():

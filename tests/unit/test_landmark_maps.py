@@ -38,12 +38,6 @@ def test_map_keeps_a_copy_that_cannot_be_changed():
         made.matrix[0, 0] = 7.0
 
 
-def test_map_of_full_rank_is_accepted_up_to_one_row_less_than_landmarks():
-    # Independent, and independent of the constant row too.
-    assert LandmarkMap(np.eye(4, 5), "four landmarks").landmarks == 5
-    assert LandmarkMap(np.diag([1.0, 1e-6])[:, [0, 1, 1]] * [1, 1, 2], "uneven").landmarks == 3
-
-
 @pytest.mark.parametrize(
     ("matrix", "message"),
     [

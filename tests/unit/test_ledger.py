@@ -117,15 +117,6 @@ def test_only_a_started_release_of_this_ledger_is_finished(ledger, tmp_path):
     assert ledger.entries() == (finished,)
 
 
-def test_ledger_has_one_path(ledger, path, tmp_path):
-    """What is kept beside it is found by whatever name it is opened."""
-    folder = tmp_path / "folder"
-    folder.symlink_to(tmp_path)
-    (tmp_path / "link").symlink_to(path)
-    for name in (tmp_path / "link", folder / path.name):
-        assert Ledger.open(name).path == path
-
-
 # Fingerprints and checks
 
 

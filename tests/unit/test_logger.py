@@ -94,9 +94,10 @@ def test_failures_are_explained_in_the_end_and_those_that_are_alike_together(tmp
 
 
 def test_routine_is_not_shown_and_what_matters_is():
-    assert shown(record("Building DAG of jobs..."), record("Execute", LogEvent.JOB_STARTED)) == []
     kept = ["Nothing to be done", "MissingInputException in rule x"]
-    assert shown(*map(record, kept), record("No cores", LogEvent.ERROR)) == [*kept, "No cores"]
+    routine = record("Building DAG of jobs..."), record("Execute", LogEvent.JOB_STARTED)
+    found = shown(*routine, *map(record, kept), record("No cores", LogEvent.ERROR))
+    assert found == [*kept, "No cores"]
     assert shown(total(1), dryrun=True) == ["Job stats"]
 
 

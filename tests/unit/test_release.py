@@ -251,29 +251,13 @@ def test_a_geodesic_along_a_logarithm(tmp_path):
     end = SPHERE.exp(found.footpoint, 0.5 * found.shooting_vector)
     np.testing.assert_allclose(ends[2], end, atol=1e-12)
     assert "20 to 70, by its logarithm" in str(found)
-    # Predictions rest on how covariates are spread, also where that was not chosen.
-    words = " ".join(str(found).split())
-    assert "spread over it: unknown (predicted errors are for even covariates" in words
+    assert "the covariate: log" in " ".join(str(found).split())
     found.save(tmp_path / "release.json")
     again = release.Release.load(tmp_path / "release.json")
     np.testing.assert_array_equal(again.predict([low, 30.0]), found.predict([low, 30.0]))
     for bad in (0.0, -1.0):
         with pytest.raises(DataError, match="positive ones where their logarithm is taken"):
             found.predict([30.0, bad])
-
-
-@pytest.mark.parametrize(
-    ("transformation", "sources", "said"),
-    [
-        ("log", {"transformation": "a study"}, "the covariate: log (source: a study)"),
-        ("none", {"transformation": "a study"}, "the covariate: none (source: a study)"),
-        ("none", {}, ""),
-    ],
-)
-def test_a_transformation_is_told_if_there_is_one_or_a_source(transformation, sources, said):
-    lines = "\n".join(assumed(transformation=transformation, sources=sources).lines())
-    assert said in lines
-    assert ("transformation" in lines) == bool(said)
 
 
 # Draws of stages

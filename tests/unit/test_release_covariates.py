@@ -460,23 +460,19 @@ def test_releases_are_saved_loaded_and_printed(covariates, tmp_path):
     found = geodp.Release.load(tmp_path / "release.json")
     np.testing.assert_array_equal(found.shooting_vectors, made.shooting_vectors)
     assert found.shooting_vectors.shape == (covariates, 3)
-    assert found.plan.assumptions.covariate_range == assumptions.covariate_range
     assert str(found) == str(made)
     if covariates:
-        assert "Geodesics on sphere S^2" in str(made)
-        assert str(made).count("Shooting vector, from covariate 10 to 20") == 2
         assert found.predict([[15.0, 15.0]])[0] == pytest.approx(found.footpoint)
         with pytest.raises(geodp.DataError, match="give rows of 2, one a prediction"):
             found.predict([15.0])
         with pytest.raises(ValueError, match="too many values"):
             _ = found.shooting_vector
     else:
-        assert "A mean on sphere S^2" in str(made)
-        np.testing.assert_allclose(found.predict(), [found.footpoint], rtol=0.0, atol=1e-14)
         assert found.band().shape == (1,)
         # Covariates may be left out, and an empty table is no other thing.
-        several = found.predict(np.zeros((3, 0)))
-        np.testing.assert_allclose(several, [found.footpoint] * 3, rtol=0.0, atol=1e-14)
+        for x in ((), (np.zeros((3, 0)),)):
+            for each in found.predict(*x):
+                np.testing.assert_allclose(each, found.footpoint, rtol=0.0, atol=1e-14)
 
 
 def called(made, names, responses=(), is_geographic=False):
@@ -642,27 +638,18 @@ def holder(tmp_path, monkeypatch):
 def test_the_command_releases_means_and_several_covariates(covariates, holder, capsys, few_points):
     settings = changed(SEVERAL if covariates else MEAN, budget={"epsilon": "3"})
     Path("mine.yaml").write_text(yaml.safe_dump(settings))
-    assert main(["plan", "mine.yaml"]) == 0
-    shown, what = capsys.readouterr().out, "a mean" if covariates == 0 else "a plane"
-    model = "a regression of 8 responses on age and sex" if covariates else "a mean of 8 responses"
-    assert f"trial: {model} from {NUMBER} subjects" in shown
-    assert f"for {what} drawn" in shown
     assert main(["check", "mine.yaml"]) == 0
     assert f"All {NUMBER} records would be used as they are." in capsys.readouterr().out
     assert main(["release", "mine.yaml"]) == 0
-    out = Path("out/trial")
-    release = geodp.Release.load(out / "release.json")
-    with open(out / "predictions.csv", newline="") as file:
+    release = geodp.Release.load("out/trial/release.json")
+    with open("out/trial/predictions.csv", newline="") as file:
         rows = list(csv.DictReader(file))
-    predicted = [[float(row[name]) for name in COLUMNS] for row in rows]
-    page = (out / "index.html").read_text()
+    predicted = np.array([[float(row[name]) for name in COLUMNS] for row in rows])
     if covariates == 0:
         assert len(rows) == 1
-        assert "covariate" not in " ".join(rows[0])
-        assert "trial: a mean released with differential privacy" in page
         # Without a covariate nothing is said of one.
-        assert "range of the covariate" not in page
-        assert "sex" not in page
+        assert "covariate" not in " ".join(rows[0])
+        assert "range of the covariate" not in Path("out/trial/index.html").read_text()
         # The mean of ages and sexes: 0.2 + 0.1.
         np.testing.assert_allclose(predicted, 0.3, atol=0.1)
         np.testing.assert_array_equal(release.predict(), predicted)
@@ -674,11 +661,8 @@ def test_the_command_releases_means_and_several_covariates(covariates, holder, c
     assert 50 <= low < mean == again == usual < high <= 90
     there = release.has_subjects(at)[:, None]
     np.testing.assert_array_equal(np.where(there, release.predict(at), np.nan), predicted)
-    assert "A regression of 8 responses on age and sex, from" in page
-    assert '<th class="number">sex</th>' in page
     # From one group to the other coordinates grow by 0.2.
-    first, *_, second = np.array(predicted)
-    assert np.mean(second - first) == pytest.approx(0.2, abs=0.1)
+    assert np.mean(predicted[-1] - predicted[0]) == pytest.approx(0.2, abs=0.1)
 
 
 WITHOUT = [

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from geodp import Assumptions, DataError, PrivacyBudget, plan_release, release_geodesic
+from geodp import Assumptions, PrivacyBudget, plan_release, release_geodesic
 from geodp.manifolds.registry import make_manifold
 from geodp.samplers.integer_choice import generator_bits
 from geodp_release import bands, planning, simulation
@@ -528,16 +528,3 @@ def test_bands_intervals_and_tests_hold_at_scales_that_nobody_guessed(scale, fre
     assert np.mean(p_values[1::2]) == pytest.approx(0.5, abs=0.18)
     # One release of seventy of this plan fails, and p-values count that.
     assert np.median(p_values[::2]) < 0.05
-
-
-@pytest.mark.parametrize("share", [0, 1, Fraction(1, 3)])
-def test_counts_of_a_share_are_whole(share):
-    with pytest.raises(DataError, match=f"a stage has share {share}: give k/1024 between 0 and 1"):
-        ScaleStage(1, share=share)
-
-
-def test_a_step_in_units_of_a_length_comes_after_one():
-    assumptions = assumed(("euclidean", 2), (1.0, 2.0), None, 3, (EVENLY,))
-    steps = NoisyStep(1, clip=1.0, is_relative=True), ScaleStage(1)
-    with pytest.raises(DataError, match="no stage before it releases"):
-        planning.ReleasePlan(assumptions, PrivacyBudget("2"), steps, 1.0, 1.0, 1.0)

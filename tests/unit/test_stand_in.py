@@ -6,9 +6,6 @@ import pytest
 from geodp import KendallPlanarShapes
 from geodp.data.landmarks import crossing_edges, signed_area
 from geodp.data.stand_in import (
-    FINEST_HARMONIC,
-    HARMONICS,
-    MEASURED,
     coefficient_factor,
     mean_coefficients,
     outline,
@@ -23,17 +20,6 @@ SHARES = [0.47, 0.70, 0.81, 0.89, 0.96]
 
 def simulate(*names, data_sets=2, number=100, **changes):
     return simulate_outlines(random_stream(1, "stand-in", *names), data_sets, number, **changes)
-
-
-def test_shapes_and_ages():
-    data = simulate(data_sets=3, number=500, landmarks=20, ages=(60.0, 80.0))
-    assert data.ages.shape == (3, 500)
-    assert data.outlines.shape == (3, 500, 20)
-    assert data.first_outline.shape == data.last_outline.shape == (20,)
-    # Kolmogorov's distance of 1500 uniform numbers exceeds 0.055 once in 5000 times.
-    ordered = np.sort(data.ages.ravel())
-    assert np.all((data.ages > 60.0) & (data.ages < 80.0))
-    assert np.max(np.abs(ordered - np.linspace(60.0, 80.0, 1500))) < 0.055 * 20.0
 
 
 def test_outlines_are_centred_of_about_unit_size_counter_clockwise_and_simple():
@@ -64,37 +50,6 @@ def test_means_follow_a_geodesic_of_their_length_at_constant_speed(length):
     np.testing.assert_allclose(SHAPES.dist(means, expected), 0.0, atol=1e-12)
 
 
-def test_mean_in_the_middle_is_the_measured_one():
-    middle = outline(mean_coefficients(0.5, 0.045), LANDMARKS)
-    turns = np.arange(LANDMARKS) / LANDMARKS
-    expected = sum(c * np.exp(2j * np.pi * h * turns) for h, (c, _) in MEASURED.items())
-    np.testing.assert_allclose(middle, expected, atol=1e-13)
-
-
-def test_age_thins_and_bends_the_body():
-    coefficients = np.abs(mean_coefficients(np.linspace(0.0, 1.0, 5), 0.045))
-    size = dict(zip(HARMONICS, coefficients.T, strict=True))
-    minor_axis = size[1] - size[-1]
-    assert np.all(np.diff(minor_axis) < 0.0)
-    # One half of the squared length each, before what changes the size alone is taken off.
-    assert 1.0 - minor_axis[-1] / minor_axis[0] == pytest.approx(0.20481, rel=1e-4)
-    for harmonic in (2, -2):
-        assert np.all(np.diff(size[harmonic]) > 0.0)
-        assert 0.05 < size[harmonic][-1] / size[harmonic][0] - 1.0 < 0.2
-
-
-def test_coefficients_have_their_measured_sizes():
-    factor = coefficient_factor()
-    assert not factor.flags.writeable
-    sizes = dict(zip(HARMONICS, np.sqrt(np.sum(np.abs(factor) ** 2, axis=1)), strict=True))
-    for harmonic, (_, deviation) in MEASURED.items():
-        assert sizes[harmonic] == pytest.approx(deviation, rel=1e-9)
-    fine = [sizes[harmonic] for harmonic in range(8, FINEST_HARMONIC + 1)]
-    assert np.all(np.diff(fine) < 0.0)
-    share = 2.0 * np.sum(np.square(fine)) / np.sum(np.square(list(sizes.values())))
-    assert 0.04 < share < 0.06
-
-
 def test_covariance_has_the_measured_spectrum_and_is_of_full_rank():
     factor = coefficient_factor()
     roots = np.linalg.svd(np.concatenate([factor.real, factor.imag]), compute_uv=False)
@@ -104,19 +59,6 @@ def test_covariance_has_the_measured_spectrum_and_is_of_full_rank():
     assert np.sum(roots > 1e-5 * roots[0]) == SHAPES.dim - 2
     # Deviations move shapes and neither size nor rotation.
     assert np.max(np.abs(np.conj(mean_coefficients(0.5, 0.0)) @ factor)) < 1e-15
-
-
-def test_sampled_coefficients_have_the_covariance_of_the_factor():
-    data = simulate("covariance", data_sets=1, number=20000, trend_length=0.0)
-    harmonics = np.array([1, -1, 2, -2, 3, -3])
-    turns = np.outer(np.arange(LANDMARKS), harmonics) / LANDMARKS
-    found = data.outlines[0] @ np.exp(-2j * np.pi * turns) / LANDMARKS
-    found = found - np.array([MEASURED[harmonic][0] for harmonic in harmonics])
-    some = coefficient_factor()[[list(HARMONICS).index(harmonic) for harmonic in harmonics]]
-    expected = some @ some.conj().T
-    sizes = np.sqrt(np.diagonal(expected).real)
-    scaled = (found.T @ found.conj() / 20000 - expected) / np.outer(sizes, sizes)
-    assert np.max(np.abs(scaled)) < 4.0 * np.sqrt(2.0 / 20000)
 
 
 def test_shapes_vary_as_those_measured():

@@ -86,13 +86,7 @@ CLIPPED = {"1e308": (1e308, 0.5), "-1e308": (-1e308, -0.5), "warns": (Warns(), -
 # From a good point.
 BAD_POINTS = {
     "nan": lambda y: y * np.nan,
-    "inf": lambda y: y * np.inf,
-    "huge": lambda y: y * 1e308,
     "largest": lambda y: np.full_like(y, 1.7e308),
-    "small": lambda y: y * 5e-324,
-    "zero": lambda y: 0.0 * y,
-    "far off": lambda y: -3.0 * y,
-    "one entry": lambda y: np.where(np.arange(y.size).reshape(y.shape) == 0, 1e200, y),
     "none": lambda _: None,
     "texts": lambda y: np.full(y.shape, "x"),
     "objects": lambda y: np.full(y.shape, None),
@@ -174,7 +168,7 @@ def test_a_bad_covariate_is_that_of_one_record(name, kind):
 
 
 # Bad points that no space has.
-NO_POINTS = {"nan", "inf", "huge", "none", "texts", "ragged", "traps", "short"}
+NO_POINTS = {"nan", "none", "texts", "ragged", "traps", "short"}
 
 
 @pytest.mark.parametrize("name", BAD_POINTS)

@@ -178,17 +178,17 @@ def checkout(source, tmp_path, small):
 def finished(source, tmp_path_factory):
     """The small configuration run to its end; not to be modified.
 
-    Its attribute ``printed`` is what the run printed, ``jobs`` what each job loaded.
+    Its attribute ``jobs`` is what each job loaded.
     """
     done = Checkout.copied(source, tmp_path_factory.mktemp("finished"))
     done.configure(yaml.safe_load(SMALL))
     folder = tmp_path_factory.mktemp("loaded")
     plain = done.environment
     done.environment = plain | {
-        "PYTHONPATH": f"{Path(__file__).with_name('recorder')}:{done.root}/workflow/scripts",
+        "PYTHONPATH": str(Path(__file__).with_name("recorder")),
         "LOADED": str(folder),
     }
-    done.printed = done.run("--logger=geodp")
+    done.run()
     done.environment = plain
     done.jobs = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
     return done

@@ -1,13 +1,14 @@
 """The chain of rules on a small configuration: files, their numbers, and what made them."""
 
 import json
-import re
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
+from conftest import SMALL
 
 from geodp import GeodesicModel, Sphere
 from geodp.evaluation import mean_squared_errors
@@ -24,11 +25,9 @@ class Study:
 
     groups: dict
     cells: tuple
-    figures: tuple
     data_sets: int
     point_shape: tuple
     data: str
-    manifold: str
     support: str
     # Data sets of the one cell, of the first group, that the random walk is compared on.
     walked: int = 0
@@ -43,60 +42,32 @@ class Study:
         return cells
 
 
+BUDGETS = ("p0.5_v0.5", "p1.01_v1.01", "p0.02_v2.00")
+STAND_IN = {"stand_in": 20}, ("p0.3_v0.3",), 2
+OF_STAND_IN = "simulated stand-in", IN_BALL
+ANYWHERE = "p anywhere, |v| <= {}"
 STUDIES = {
     "sphere": Study(
-        {"n5_noise0.001": 5, "n6_noise0.001": 6},
-        ("p0.5_v0.5", "p1.01_v1.01", "p0.02_v2.00"),
-        ("figure_1", "figure_4", "figure_5", "figure_9", "samplers"),
-        3,
-        (3,),
-        "simulated",
-        "sphere S^2",
-        "p anywhere, |v| <= 3.1416",
+        *({"n5_noise0.001": 5, "n6_noise0.001": 6}, BUDGETS, 3, (3,)),
+        *("simulated", ANYWHERE.format(3.1416)),
         walked=2,
     ),
     "spd": Study(
-        {"n5_noise0.0001": 5},
-        ("p0.5_v0.5",),
-        ("figure_8",),
-        3,
-        (2, 2),
-        "simulated",
-        "SPD(2)",
-        "p anywhere, |v| <= 2 (tau_m + tau)",
+        *({"n5_noise0.0001": 5}, ("p0.5_v0.5",), 3, (2, 2)),
+        *("simulated", ANYWHERE.format("2 (tau_m + tau)")),
     ),
-    "corpus_callosum": Study(
-        {"stand_in": 20},
-        ("p0.3_v0.3",),
-        ("figure_3", "figure_3_convergence"),
-        2,
-        (12,),
-        "simulated stand-in",
-        "planar shapes of 12 landmarks",
-        IN_BALL,
-        walked=1,
-    ),
-    "reduced": Study(
-        {"stand_in": 20},
-        ("p0.3_v0.3",),
-        (),
-        2,
-        # Harmonics 1, -1, 2 and -2.
-        (4,),
-        "simulated stand-in",
-        "planar shapes of 12 landmarks, Fourier harmonics up to 2",
-        IN_BALL,
-    ),
+    "corpus_callosum": Study(*STAND_IN, (12,), *OF_STAND_IN, walked=1),
+    # Harmonics 1, -1, 2 and -2.
+    "reduced": Study(*STAND_IN, (4,), *OF_STAND_IN),
     "rats": Study(
-        {"observed": 144},
-        ("p0.3_v0.3",),
-        ("shapes",),
-        1,
-        (8,),
-        "observed, vilmann_rats.csv",
-        "planar shapes of 8 landmarks",
-        "p anywhere, |v| <= 1.5708",
+        *({"observed": 144}, ("p0.3_v0.3",), 1, (8,)),
+        *("observed, vilmann_rats.csv", ANYWHERE.format(1.5708)),
     ),
+}
+FIGURES = {
+    (study, figure)
+    for study, settings in yaml.safe_load(SMALL)["studies"].items()
+    for figure in settings.get("figures", ())
 }
 EACH = pytest.mark.parametrize("name", STUDIES)
 # Tables that a figure has of its own, by what they are called.
@@ -111,31 +82,6 @@ OWN_TABLES = {
 BEGINNINGS = {"pdf": b"%PDF-", "svg": b"<?xml", "png": b"\x89PNG\r\n", "csv": b""}
 
 KEY = ["group", "cell", "sampler"]
-COMMON = [
-    *("study", "manifold", "data", "group", "n", "noise_variance", "cell", "budget"),
-    *("budget_footpoint", "budget_shooting_vector", "mechanism", "guarantee", "sampler"),
-    *("support", "seed", "lock"),
-]
-SAMPLED_BY = [
-    f"{stage}_{name}"
-    for stage in ("footpoint", "shooting_vector")
-    for name in ("drawn_by", "proposals", "certificate")
-]
-ERRORS = [
-    *(*COMMON, "data_set", *SAMPLED_BY, "draws", "footpoints", "mean_squared_error"),
-    "log_error_standard_error",
-    *("non_private_mean_squared_error", "squared_error_without_data"),
-    *("low_squared_error", "median_squared_error"),
-    *("high_squared_error", "mean_footpoint_distance", "mean_shooting_vector_distance"),
-    *("mean_prediction_distance", "tau", "least_curvature", "greatest_curvature", "flagged"),
-    "refused",
-]
-DIAGNOSTICS = [
-    *(*COMMON, "parameter", "drawn_by", "exact_share", "certificate", "proposals"),
-    *("steps", "cut_short", "accepted", "largest_weight"),
-    *("estimated_total_variation", "trace_chains"),
-    *("trace_states", "trace_thin", "ess_bulk", "rhat", "passed"),
-]
 
 
 def arrays(path):
@@ -192,13 +138,17 @@ def test_every_file_is_made_and_no_other(finished):
         expected |= {f"{name}/groups/{group}/{file}" for group in study.groups for file in files}
         expected |= {block_of(name, *cell) for cell in study.sampled()}
         expected |= {f"{name}/tables/{table}.csv" for table in ("data", "errors", "diagnostics")}
-        expected |= {f"{name}/figures/{f}.{suffix}" for f in study.figures for suffix in BEGINNINGS}
+    expected |= {f"{study}/figures/{f}.{end}" for study, f in FIGURES for end in BEGINNINGS}
     expected |= {f"{study}/tables/{f}_{name}.csv" for (study, f), name in OWN_TABLES.items()}
     logs = finished.files("*.log")
     assert set(finished.files()) - set(logs) == expected
     assert finished.temporaries() == []
     assert len(logs) == len(finished.jobs)
     assert {name: path.read_text() for name, path in logs.items() if path.stat().st_size} == {}
+    for name, path in finished.files("*/figures/*").items():
+        content = path.read_bytes()
+        assert content.startswith(BEGINNINGS[name.rpartition(".")[2]]), name
+        assert len(content) > (200 if name.endswith("csv") else 2000), name
 
 
 @EACH
@@ -208,19 +158,11 @@ def test_groups_hold_points_fits_and_bounds(finished, name):
         data = arrays(files[f"{name}/groups/{group}/data.npz"])
         assert data["covariates"].shape == (study.data_sets, number, 1)
         assert data["points"].shape == (study.data_sets, number, *study.point_shape)
-        if group == "stand_in":
-            # Ages of a range that is given, which no subject needs to reach.
-            assert 0.0 <= data["covariates"].min() < data["covariates"].max() <= 1.0
-            np.testing.assert_array_equal(data["covariate_range"], [50.0, 90.0])
-        else:
-            assert data["covariates"].min() == 0.0
-            assert data["covariates"].max() == 1.0
+        assert 0.0 <= data["covariates"].min() < data["covariates"].max() <= 1.0
         fit = fit_of(finished, name, group)
         assert fit["converged"] == [True] * study.data_sets
         bounds = arrays(files[f"{name}/groups/{group}/sensitivity.npz"])
         np.testing.assert_array_equal(bounds["tau"], fit["largest_residual"])
-        assert np.all(bounds["footpoint"] > 0)
-        assert np.all(bounds["shooting_vector"] > 0)
         said = [str(bounds[key]) for key in ("description", "status", "guarantee")]
         assert said == [study.support, "stated but false", GUARANTEE]
 
@@ -232,9 +174,6 @@ def test_draws_have_their_shapes(finished, name):
         draws = draws_of(finished, name, *cell)
         assert draws["footpoint"].shape == (sets, 2, *study.point_shape)
         assert draws["shooting_vector"].shape == (sets, 2, 2, *study.point_shape)
-        traces = [key for key in draws if key.startswith("trace_") and not key.endswith(".thin")]
-        assert len(traces) >= 2 * 3
-        assert {draws[key].shape for key in traces} == {(4, 250)}
         for key, values in draws.items():
             of_plan = key.endswith(("largest_weight", "_total_variation"))
             if values.dtype.kind in "fc" and not of_plan:
@@ -248,8 +187,6 @@ def test_draws_have_their_shapes(finished, name):
 def test_tables_are_complete(finished, name):
     study = STUDIES[name]
     errors, diagnostics = finished.table(name, "errors"), finished.table(name, "diagnostics")
-    assert list(errors) == ERRORS
-    assert list(diagnostics) == DIAGNOSTICS
     cells = study.sampled().items()
     expected = [(*cell, data_set) for cell, sets in cells for data_set in range(sets)]
     assert list(errors[[*KEY, "data_set"]].itertuples(index=False, name=None)) == expected
@@ -264,29 +201,13 @@ def test_tables_are_complete(finished, name):
     assert not errors.drop(columns=[*optional, of_releases]).isna().any(axis=None)
     of_plan = ["largest_weight", "estimated_total_variation"]
     assert not diagnostics.drop(columns=[*optional, *of_plan]).isna().any(axis=None)
-    walked = diagnostics["sampler"] != "default"
-    exact = diagnostics["drawn_by"] == "exact"
-    assert (diagnostics["estimated_total_variation"].isna() == walked).all()
-    assert (diagnostics["largest_weight"].isna() == (walked | exact)).all()
-    assert set(diagnostics.loc[walked, "drawn_by"]) <= {"random_walk"}
-    assert (exact == (diagnostics["exact_share"] == 1.0)).all()
-    without = diagnostics["certificate"].str.startswith("none")
-    assert (without == (diagnostics["exact_share"] == 0.0)).all()
-    assert (diagnostics["proposals"] >= diagnostics["steps"].clip(lower=1)).all()
     # Each data set's row says what its cell's diagnostics say.
     rows = errors.set_index(KEY)
     for stage, part in diagnostics.set_index(KEY).groupby("parameter"):
         for column in ("drawn_by", "proposals", "certificate"):
             assert (rows[f"{stage}_{column}"] == part[column].reindex(rows.index)).all()
-    # Draws of chains state no distance that ten times the 96 pilots could not see.
-    chained = diagnostics["drawn_by"].str.contains("matched")
-    assert diagnostics.loc[chained, "estimated_total_variation"].between(0.003, 1.0).all()
-    same = {
-        **{"study": name, "manifold": study.manifold, "data": study.data},
-        **{"mechanism": "kng_as_published", "guarantee": GUARANTEE, "support": study.support},
-    }
     for table in (errors, diagnostics):
-        assert all(set(table[column]) == {value} for column, value in same.items())
+        assert set(table["guarantee"]) == {GUARANTEE}
         assert (table["n"] == table["group"].map(study.groups)).all()
         budgets = "p" + table["budget_footpoint"].map("{:g}".format)
         assert all(c.startswith(b) for c, b in zip(table["cell"], budgets, strict=True))
@@ -295,9 +216,6 @@ def test_tables_are_complete(finished, name):
 @EACH
 def test_flags_agree_with_diagnostics(finished, name):
     errors, diagnostics = finished.table(name, "errors"), finished.table(name, "diagnostics")
-    judged = (diagnostics["ess_bulk"] > 400) & (diagnostics["rhat"] < 1.01)
-    judged &= ~diagnostics["cut_short"]
-    assert (judged == diagnostics["passed"]).all()
     failed = ~diagnostics.groupby(KEY)["passed"].all()
     flagged = errors.groupby(KEY)["flagged"]
     assert (flagged.nunique() == 1).all()
@@ -319,13 +237,9 @@ def test_errors_are_those_of_the_draws(finished):
         np.testing.assert_allclose(rows["mean_squared_error"], np.mean(squares, axis=(1, 2)))
 
 
-def test_table_of_neighbours(finished):
+def test_a_published_sensitivity_bounds_what_it_stands_for(finished):
     table = finished.table("sphere", "neighbours")
     assert list(table["pair"]) == [1, 2, 3]
-    same = {"n": 5, "noise_variance": "0.001", "data": "simulated", "guarantee": GUARANTEE}
-    assert all(set(table[column]) == {value} for column, value in same.items())
-    assert not table.isna().any(axis=None)
-    # A published sensitivity bounds what it stands for.
     assert (table[["ratio_footpoint", "ratio_shooting_vector"]] >= 1.0).all(axis=None)
 
 
@@ -333,68 +247,20 @@ def test_table_of_neighbours(finished):
 def test_table_of_data_says_what_they_are(finished, name):
     study, table = STUDIES[name], finished.table(name, "data")
     assert dict(zip(table["group"], table["records"], strict=True)) == study.groups
-    same = {
-        **{"study": name, "manifold": study.manifold},
-        **{"data": study.data, "data_sets": study.data_sets},
-    }
-    assert all(set(table[column]) == {value} for column, value in same.items())
-    if name == "rats":
-        assert list(table["subjects"]) == [18]
-        assert table["note"].str.contains("144 records of 18 subjects").all()
-    else:
-        assert table[["subjects", "note"]].isna().all(axis=None)
+    assert set(table["data"]) == {study.data}
+    assert set(table["data_sets"]) == {study.data_sets}
+    assert list(table["subjects"].dropna()) == ([18] if name == "rats" else [])
 
 
 # --- Figures ---
 
 
-def test_figures_are_there_in_every_format(finished):
-    files = finished.files("*/figures/*")
-    assert len(files) == sum(len(study.figures) for study in STUDIES.values()) * len(BEGINNINGS)
-    for name, path in files.items():
-        content = path.read_bytes()
-        assert content.startswith(BEGINNINGS[name.rpartition(".")[2]]), name
-        assert len(content) > (200 if name.endswith("csv") else 2000), name
-
-
-def test_numbers_of_the_error_figure(finished):
-    numbers = finished.table("sphere", "figure_1", "figures")
-    grids = {"equal": ["p0.5_v0.5", "p1.01_v1.01"], "split": ["p0.02_v2.00", "p1.01_v1.01"]}
-    expected = {
-        (grid, g, c) for grid in grids for g in STUDIES["sphere"].groups for c in grids[grid]
-    }
-    shown = list(numbers[["grid", "group", "cell"]].itertuples(index=False, name=None))
-    assert len(shown) == len(expected)
-    assert set(shown) == expected
-    errors = finished.table("sphere", "errors")
-    errors = errors[errors["sampler"] == "default"]
-    errors = errors.set_index(["group", "cell", "data_set"]).sort_index()
-    for row in numbers.itertuples():
-        of_cell = errors.loc[row.group, row.cell]
-        logs = np.log(of_cell[["mean_squared_error", "non_private_mean_squared_error"]])
-        shown = of_cell.loc[0]
-        for column in ("log_error_standard_error", "flagged", "support", "n", "sampler", "draws"):
-            assert getattr(row, column) == shown[column], column
-        expected = {
-            "log_error": logs["mean_squared_error"][0],
-            "log_non_private": logs["non_private_mean_squared_error"][0],
-            "budget": row.budget_footpoint + row.budget_shooting_vector,
-            "data_sets": 3,
-            "middle": logs["mean_squared_error"].median(),
-            "band_low": logs["mean_squared_error"].quantile(0.1),
-            "band_high": logs["mean_squared_error"].quantile(0.9),
-            "non_private_median": logs["non_private_mean_squared_error"].median(),
-        }
-        assert {name: getattr(row, name) for name in expected} == pytest.approx(expected)
-
-
-def test_numbers_of_the_other_figures_are_those_of_their_tables(finished):
+def test_numbers_of_figures_are_those_of_their_tables(finished):
     tables = {place: f"{place[1]}_{name}" for place, name in OWN_TABLES.items()} | {
         ("sphere", "figure_9"): "neighbours",
         ("sphere", "samplers"): "diagnostics",
     }
-    figures = {(name, figure) for name, study in STUDIES.items() for figure in study.figures}
-    assert figures - set(tables) == {("sphere", "figure_1")}
+    assert FIGURES - set(tables) == {("sphere", "figure_1")}
     for (study, figure), table in tables.items():
         numbers = finished.table(study, figure, "figures")
         if figure == "samplers":
@@ -408,8 +274,6 @@ def test_predicted_curves_are_draws_fits_and_records(finished):
     numbers = finished.table("sphere", "figure_5_curves")
     group = "n5_noise0.001"
     coordinates = ["coordinate_1", "coordinate_2", "coordinate_3"]
-    assert set(numbers["group"]) == {group}
-    assert set(numbers["kind"]) == {"observed", "without privacy", "private"}
     data = arrays(finished.files()[f"sphere/groups/{group}/data.npz"])
     observed = numbers[numbers["kind"] == "observed"]
     np.testing.assert_array_equal(observed[coordinates], data["points"][0])
@@ -420,41 +284,10 @@ def test_predicted_curves_are_draws_fits_and_records(finished):
         np.testing.assert_allclose(
             starts.loc[budget, coordinates].tolist(), draws["footpoint"][0, 0]
         )
-    assert len(released) == 2 * 61
-    assert released[SAMPLED_BY].notna().all(axis=None)
-    assert numbers.loc[numbers["kind"] != "private", SAMPLED_BY].isna().all(axis=None)
-
-
-@pytest.mark.parametrize(
-    ("study", "figure", "landmarks", "samplers"),
-    [
-        ("rats", "shapes", 8, ["default"]),
-        ("corpus_callosum", "figure_3", 12, ["default", "random_walk"]),
-    ],
-)
-def test_predicted_shapes_are_centred_and_of_unit_size(
-    finished, study, figure, landmarks, samplers
-):
-    numbers = finished.table(study, f"{figure}_predictions")
-    assert list(dict.fromkeys(numbers["sampler"].dropna())) == samplers
-    drawn = numbers["kind"] != "without privacy"
-    for name in ("sampler", *SAMPLED_BY):
-        assert (numbers[name].notna() == drawn).all()
-    walked = numbers["sampler"] == "random_walk"
-    assert (walked == (numbers["footpoint_drawn_by"] == "random_walk")).all()
-    numbers = numbers.fillna({"sampler": ""})
-    shapes = numbers.groupby(["sampler", "draw", "covariate"])[["x", "y"]]
-    assert len(shapes) == 2 + len(samplers) * 2 * 2
-    assert (shapes.size() == landmarks).all()
-    np.testing.assert_allclose(shapes.mean(), 0.0, atol=1e-12)
-    sizes = shapes.apply(lambda shape: np.sum(shape.to_numpy() ** 2))
-    np.testing.assert_allclose(sizes, 1.0, rtol=1e-9)
 
 
 def test_predicted_matrices_are_draws_and_fits(finished):
     numbers = finished.table("spd", "figure_8_predictions").set_index(["kind", "draw", "covariate"])
-    assert "band" not in numbers
-    assert len(numbers) == 2 + 2 * 2
     matrices = numbers[[f"coordinate_{k}" for k in range(1, 5)]]
     group = "n5_noise0.0001"
     draws = draws_of(finished, "spd", group, "p0.5_v0.5")
@@ -465,18 +298,11 @@ def test_predicted_matrices_are_draws_and_fits(finished):
         np.testing.assert_allclose(matrices.loc["private", draw, 0.0], expected)
     expected = np.ravel(fit["footpoint"][0])
     np.testing.assert_allclose(matrices.loc["without privacy", 1, 0.0], expected)
-    for values in matrices.to_numpy():
-        assert values[1] == pytest.approx(values[2], rel=1e-9)
-        assert np.all(np.linalg.eigvalsh(values.reshape(2, 2)) > 0)
 
 
 def test_vectors_carried_along_two_ways_differ_by_the_area_between_them(finished):
     numbers = finished.table("sphere", "figure_4_transport")
     places, kinds = ([f"{kind}_{axis}" for axis in (1, 2, 3)] for kind in ("point", "vector"))
-    np.testing.assert_allclose(
-        np.sum(numbers[places].to_numpy() * numbers[kinds], axis=1), 0.0, atol=1e-12
-    )
-    np.testing.assert_allclose(np.linalg.norm(numbers[kinds], axis=1), 0.35)
     areas = {}
     for name, loop in numbers.groupby("loop"):
         ends = [way.iloc[-1] for _, way in loop.groupby("way")]
@@ -498,32 +324,14 @@ def test_convergence_has_walks_and_draws_inside_their_supports(finished, small):
         for study in ("corpus_callosum", "reduced")
     }
     data_radius = small["studies"]["corpus_callosum"]["data_radius"]
-    radii = {
-        "as configured": data_radius + tau["corpus_callosum"],
-        "wider": 0.785,
-        "reduced": data_radius + tau["reduced"],
-    }
+    radii = {"wider": 0.785, "reduced": data_radius + tau["reduced"]}
+    radii["as configured"] = data_radius + tau["corpus_callosum"]
     for name, part in numbers.groupby("distribution"):
-        study = "reduced" if name == "reduced" else "corpus_callosum"
-        assert set(part["manifold"]) == {STUDIES[study].manifold}
-        assert set(part["data"]) == {"simulated stand-in"}
-        # Of the one data set shown.
-        expected = np.sqrt(2 * fit_of(finished, study, "stand_in")["energy"][0])
-        np.testing.assert_allclose(part["root_mean_squared_residual"], expected)
         np.testing.assert_allclose(part["footpoint_radius"], radii[name])
         quantiles = ["distance_low", "distance_median", "distance_high", "greatest_distance"]
         assert np.all(np.diff(part[quantiles]) >= 0.0)
-        assert part["distance_low"].min() >= 0.0
         assert part["greatest_distance"].max() <= radii[name] + 1e-9
-        drawn = part[part["kind"] == "default"]
-        assert drawn["states"].tolist() == [200]
-        assert drawn["estimated_total_variation"].between(0.0, 1.0).all()
         walks = part[part["kind"] == "random_walk"]
-        assert set(walks["states"]) == {2}
-        assert walks["difference"].between(0.0, 1.0).all()
-        assert (walks["step"].min(), walks["step"].max()) == (1, 50)
-        assert (walks["proposals"] == walks["step"]).all()
-        assert walks["step"].is_unique
         # The walk starts at the fit, far from where draws lie.
         assert walks["difference"].iloc[0] > 0.9
     # The distribution on a wider support lies farther out.
@@ -549,18 +357,12 @@ def test_every_claim_about_a_study_has_a_row_and_a_verdict_or_a_reason(finished)
         dtype=str,
         keep_default_na=False,
     )
-    # The study of reduced outlines has another name here.
-    assert set(stated["study"]) - set(found["study"]) == {"corpus_callosum_reduced"}
-    stated = stated[stated["study"].isin(STUDIES)].reset_index(drop=True)
-    repeated = ["claim", "part", "reading", "section", "figure", "study", "mechanism", "quantity"]
-    assert set(found["paper"]) == {"Kulkarni and Soto"}
-    pd.testing.assert_frame_equal(found[repeated], stated[repeated])
+    stated = stated[stated["study"].isin(STUDIES)]
+    assert list(found["claim"]) == list(stated["claim"])
     # Of the small run not all can be judged, and not all hold.
     assert {"holds", "does not hold", ""} <= set(found["verdict"]) <= {*VERDICTS, ""}
     for study, part in found.groupby("study"):
         assert set(part["data"]) == {STUDIES[study].data}
-    assert set(found["seed"]) == {"7"}
-    assert set(found["lock"]) == {lock_of(finished)}
 
 
 def test_the_stated_budgets_do_not_hold(finished):
@@ -623,47 +425,18 @@ def test_cores_and_blocks_change_no_number(finished, checkout, small):
     }
 
 
-def test_block_by_file_name_with_another_seed(finished, checkout, small):
-    small["seed"] = 8
-    checkout.configure(small)
+def test_another_seed_and_another_cell_have_other_draws(finished, checkout, small):
+    checkout.configure(small | {"seed": 8})
     block = "sphere/cells/n5_noise0.001/default_0.npz"
     checkout.run(f"results/small/{block}")
-    made = set(checkout.files()) - set(checkout.files("*.log"))
-    files = ("data.npz", "fit.json", "sensitivity.npz")
-    group = {f"sphere/groups/n5_noise0.001/{name}" for name in files}
-    assert made == group | {block}
-    before, after = finished.files(), checkout.files()
-    for name in (block, "sphere/groups/n5_noise0.001/data.npz"):
-        assert not same_arrays(before[name], after[name])
-        assert origin_of(after[name])["seed"] == 8
-    cells = [f"{cell}/footpoint" for cell in STUDIES["sphere"].cells[:2]]
-    for key in (*cells, "p0.5_v0.5/shooting_vector"):
-        first, second = (arrays(files[block])[key] for files in (before, after))
-        assert first.shape == second.shape
-        assert not np.any(first == second)
-    # Cells have streams of their own.
-    one, other = (arrays(after[block])[key] for key in cells)
-    assert not np.any(one == other)
+    before, after = arrays(finished.files()[block]), arrays(checkout.files()[block])
+    one, other = (f"{cell}/footpoint" for cell in STUDIES["sphere"].cells[:2])
+    for key in (one, other, "p0.5_v0.5/shooting_vector"):
+        assert not np.any(before[key] == after[key])
+    assert not np.any(after[one] == after[other])
 
 
 def test_one_figure_is_drawn_alone(finished_copy):
     for path in finished_copy.files("*/figures/*").values():
         path.unlink()
     assert finished_copy.planned("results/small/sphere/figures/figure_1.pdf") == {"figure": 1}
-
-
-# --- What is printed ---
-
-
-def test_run_prints_a_line_a_job_and_where_to_look(finished):
-    lines = finished.printed.splitlines()
-    number = len(finished.jobs) + 1
-    counted = [line for line in lines if re.match(rf"\d+/{number} ", line)]
-    assert [int(line.split("/")[0]) for line in counted] == list(range(1, number + 1))
-    assert all(re.search(r" \((\d+ s|\d+ min)\)$", line) for line in counted)
-    assert sum("sphere, n5_noise0.001: make data (simulated), fit" in line for line in counted) == 1
-    assert lines[-1] == "Open results/small/report.html"
-    assert lines[-2].startswith("Done in ")
-    # What is not of a job: remarks on the data and on the draws, and what Snakemake has to say.
-    assert len(lines) < number + 15
-    assert len(finished.printed) < 10_000

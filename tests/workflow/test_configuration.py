@@ -158,7 +158,7 @@ def test_defaults_are_filled_in(small):
     assert "plan" not in checked
     assert validate(small | {"plan": None}) == checked
     studies = expand(checked)
-    sphere, rats = studies["sphere"], studies["rats"]
+    sphere = studies["sphere"]
     assert checked["cells_per_job"] is sphere.cells_per_job is None
     assert sphere.draws == {"footpoint": 10, "shooting_vector": 10}
     assert sphere.settings["model"] == {"covariates": 1, "loss": {"name": "squared_distance"}}
@@ -166,11 +166,6 @@ def test_defaults_are_filled_in(small):
     assert sphere.settings["random_walk"]["steps"] == 1000
     assert sphere.settings["losses"] is None
     assert set(sphere.settings["support"].values()) == {None}
-    # A study of a table gets none of the keys of simulated data.
-    assert not {"data_sets", "noise", "first_point"} & set(rats.settings["data"])
-    assert rats.settings["data"]["stand_in"] is None
-    # Those of a stand-in are filled in where one is asked for.
-    assert studies["corpus_callosum"].settings["data"]["stand_in"]["trend_length"] == 0.045
     # A second filling changes nothing, and defaults are not shared between studies.
     assert validate(checked) == checked
     sphere.settings["draws"]["footpoint"] = 1
@@ -288,27 +283,6 @@ def test_repeated_budgets_and_cells_and_those_of_two_grids_are_sampled_once(smal
     assert again.cell_blocks == sphere.cell_blocks
 
 
-@pytest.mark.parametrize("cells_per_job", [1, 100])
-def test_cells_per_job_changes_the_jobs_alone(small, cells_per_job):
-    def files(studies):
-        return {
-            (study.name, group, sampler, cell, *budgets.items())
-            for study in studies.values()
-            for (group, sampler, _), cells in study.cell_blocks.items()
-            for cell, budgets in cells.items()
-        }
-
-    before = studies_of(copy.deepcopy(small))
-    after = studies_of(small | {"cells_per_job": cells_per_job})
-    assert {name: study.grids for name, study in after.items()} == {
-        name: study.grids for name, study in before.items()
-    }
-    assert files(after) == files(before)
-    sizes = [len(cells) for cells in after["sphere"].cell_blocks.values()]
-    assert max(sizes) == min(cells_per_job, 3)
-    assert sum(sizes) == 7
-
-
 @pytest.mark.parametrize(("budgets", "blocks"), [(999, [10] * 99 + [9]), (2001, [20] * 100 + [1])])
 def test_cells_per_job_follow_from_their_number(small, budgets, blocks):
     totals = {"equal": {"totals": [str(k + 1) for k in range(budgets)]}}
@@ -342,6 +316,14 @@ def test_source_is_the_stand_in_only_while_there_is_no_file(small, monkeypatch, 
         assert {group for group, _, _ in study.cell_blocks} == {"observed"}
         (tmp_path / name).unlink()
     assert corpus().source == "stand_in"
+
+
+def test_missing_file_names_both_folders(small, monkeypatch, tmp_path):
+    small["studies"]["rats"]["data"]["path"] = "mine.csv"
+    said = f"there is no file mine.csv in {tmp_path} or in {places.CHECKOUT}: put it there or"
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match=re.escape(f"key studies.rats.data.path: {said}")):
+        studies_of(small)
 
 
 def test_matrix_of_a_map_is_known_by_what_it_holds(small, monkeypatch, tmp_path):

@@ -1,6 +1,5 @@
 """The workflow away from its checkout: another folder, another workflow, odd paths."""
 
-import html
 import shutil
 import subprocess
 import sys
@@ -58,9 +57,6 @@ def test_all_targets_from_another_folder(checkout, folder):
     (folder / "mine.yaml").write_text(yaml.safe_dump(settings))
     snakefile = checkout.root / SNAKEFILE
     checkout.run("-s", snakefile, "--configfile", "mine.yaml", folder=folder)
-    page = html.unescape((folder / "results" / "tiny" / "report.html").read_text())
-    call_here = f"{checkout.root}/run snakemake -s {checkout.root}/{SNAKEFILE}"
-    assert f"<code>{call_here} --report times.html --configfile mine.yaml</code>" in page
     files = made_in(folder)
     assert {TABLE, "results/tiny/claims/own.html", "results/tiny/rats/figures/shapes.svg"} <= files
     assert made_in(checkout.root) == before
@@ -105,14 +101,7 @@ def test_module_of_another_workflow(checkout, folder):
     assert not (folder / "results").exists()
     assert "Finished jobid" in printed
     assert "fit with 1234 MB" in printed
-    page = (folder / "first" / "results" / "tiny" / "report.html").read_text()
-    assert "<code>first/results/tiny</code>" in page
     checkout.run("--dry-run", "--quiet", "rules", "--", "geodp_all", "geodp_report", folder=folder)
-    # What is wrong in the part that it was given is said as ever.
-    parent["geodp"]["sead"] = parent["geodp"].pop("seed")
-    (folder / "parent.yaml").write_text(yaml.safe_dump(parent))
-    said = "parent.yaml: configuration key sead is unknown: did you mean seed?"
-    assert said in checkout.refused(folder=folder)
 
 
 @pytest.mark.slow
@@ -132,16 +121,6 @@ def test_every_configuration_is_described():
     described = (folder / "README.md").read_text()
     shipped = {path.name for path in folder.glob("*.yaml")}
     assert {name for name in shipped if f"`{name}`" not in described} == set()
-
-
-@pytest.mark.slow
-def test_missing_file_names_both_folders(checkout, folder):
-    (folder / "mine.yaml").write_text(yaml.safe_dump(tiny("mine.csv")))
-    call = ("-s", checkout.root / SNAKEFILE, "--configfile", "mine.yaml")
-    assert (
-        "Error: configuration key studies.rats.data.path: there is no file mine.csv in "
-        f"{folder} or in {checkout.root}: put it there or correct the path\n"
-    ) in checkout.refused(*call, folder=folder)
 
 
 def test_own_files_before_those_of_the_project(tmp_path, monkeypatch):

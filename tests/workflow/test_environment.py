@@ -78,7 +78,8 @@ def test_locks_differ_in_nothing_but_what_peers_need():
 
 
 @pytest.mark.parametrize(
-    ("lock", "others"), [("competitors", {"scikit-learn"}), ("opacus", set()), ("docs", set())]
+    ("lock", "others"),
+    [("competitors", {"scikit-learn"}), ("opacus", set()), ("docs", set()), ("slurm", set())],
 )
 def test_other_locks_have_the_versions_of_the_main_one(lock, others):
     main, other = locked_versions("requirements"), locked_versions(lock)
@@ -122,16 +123,6 @@ def test_conda_has_the_same_versions_from_the_named_channels_alone():
     assert environment["channels"] == ["conda-forge", "bioconda", "nodefaults"]
 
 
-def test_the_environment_for_slurm_has_the_plugin_besides():
-    """The same files of the same versions, so that results are those of a run on one machine."""
-    main, other = set(entries("requirements.txt")), set(entries("slurm.txt"))
-    assert main <= other
-    assert {entry.partition("==")[0] for entry in other - main} == {
-        "snakemake-executor-plugin-slurm",
-        "snakemake-executor-plugin-slurm-jobstep",
-    }
-
-
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_no_address_stands_in_the_files(path):
     address = re.compile(
@@ -140,10 +131,3 @@ def test_no_address_stands_in_the_files(path):
         re.MULTILINE,
     )
     assert [found.group() for found in address.finditer(path.read_text())] == []
-
-
-def test_tests_that_share_a_run_share_a_process(request, worker_id):
-    """Versions of the test packages that do not fit together drop the groups in silence."""
-    if worker_id == "master":
-        pytest.skip("all tests run in one process")
-    assert request.node.nodeid.endswith("@test_environment")

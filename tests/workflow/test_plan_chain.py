@@ -1,6 +1,5 @@
 """A plan from its configuration to its figure; it looks at no data."""
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +35,6 @@ def test_files_are_those_promised_and_nothing_is_left_to_do(planned):
     expected = {f"plan/plan.{suffix}" for suffix in ("csv", "pdf", "svg", "png")}
     assert set(planned.files()) == expected | {"plan/needed.csv", "plan/logs/plan.log"}
     assert planned.files()["plan/logs/plan.log"].read_text() == ""
-    assert [path.name for path in (planned.root / "results").iterdir()] == ["planned"]
     assert planned.planned() == {}
 
 
@@ -58,26 +56,21 @@ def test_another_assumption_plans_again_and_with_studies_only_on_demand(planned,
 def test_what_runs_nothing_needs_no_number_of_cores(planned):
     # Nor do settings of a profile.
     planned.run("--workflow-profile", "none", "--summary", "plan", cores=None)
+    # Where there is one, a plan takes them all.
+    output = planned.run("--dry-run", "--force", "plan", cores=3)
+    assert "predict errors of private releases, 3 at once" in output
 
 
 def test_predictions_are_errors_that_more_data_and_more_budget_make_smaller(tables):
     table = tables["plan"]
-    assumed = {"manifold": "sphere S^2", "dim": 2, "residual_scale": 0.03} | SUPPORT
-    assert all((table[name] == value).all() for name, value in assumed.items())
-    assert table["n"].dtype.kind == "i"
+    assert all((table[name] == value).all() for name, value in SUPPORT.items())
     table = table.set_index(["n", "budget"])
     assert list(table.index) == [(number, budget) for number in NUMBERS for budget in BUDGETS]
     error = table["curve_error"].unstack()
     assert np.all(np.diff(error, axis=0) < 0.0)
     assert np.all(np.diff(error, axis=1) < 0.0)
-    assert (table["curve_error"] > table["curve_error_without_privacy"]).all()
-    # Noise may be worse than a geodesic drawn without looking.
-    useful = table[~table["is_noise"]]
-    assert (useful["curve_error"] < useful["curve_error_without_data"]).all()
     assert table.loc[(20, 0.5), "is_noise"]
     assert not table.loc[(2000, 5.0), "is_noise"]
-    squares = table["footpoint_error"] ** 2 + table["shooting_vector_error"] ** 2 / 12.0
-    np.testing.assert_allclose(np.sqrt(squares), table["curve_error"], rtol=1e-6)
 
 
 def test_what_a_wanted_error_needs_is_found_both_ways(tables):
@@ -97,8 +90,3 @@ def test_what_a_wanted_error_needs_is_found_both_ways(tables):
             else:
                 assert value == cells[{"at most": 0, "more than": -1}[how]]
     assert (needed.loc[needed["found"] == "n", "n"] % 1.0 == 0.0).all()
-
-
-def test_a_plan_takes_the_cores_of_the_run(planned):
-    output = planned.run("--dry-run", "--force", "plan", cores=3)
-    assert re.findall(r"predict errors of private releases, (\d+) at once", output) == ["3"]

@@ -3,9 +3,7 @@
 ./run --with slurm pytest -m slurm
 """
 
-import os
 import re
-import signal
 import subprocess
 import time
 from pathlib import Path
@@ -92,22 +90,3 @@ def test_killed_jobs_are_run_again(cluster, wanted):
     assert driver.returncode == 0, printed
     assert tables(cluster) == wanted
     assert len(re.findall("has been submitted with SLURM jobid", printed)) == SUBMITTED + 2
-
-
-def test_run_whose_driver_was_killed_is_finished_by_the_next(cluster, wanted):
-    driver = cluster.start(*PROFILE)
-    sampling(cluster)
-    os.killpg(driver.pid, signal.SIGKILL)
-    printed, _ = driver.communicate()
-    fits = {name: path.stat().st_mtime_ns for name, path in cluster.files("fit.json").items()}
-    assert fits
-    assert not tables(cluster).keys() >= wanted.keys()
-    # As docs/elsewhere.md says.
-    [run] = re.findall("SLURM run ID: (.*)", printed)
-    subprocess.run(["scancel", "--name", run], check=True)
-    cluster.run("--unlock")
-    cluster.run(*PROFILE)
-    assert tables(cluster) == wanted
-    # What was done is not done again.
-    after = cluster.files("fit.json")
-    assert fits == {name: after[name].stat().st_mtime_ns for name in fits}

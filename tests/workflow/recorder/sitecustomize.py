@@ -21,6 +21,8 @@ def note():
     noted = {
         "study": job.wildcards.get("study") or job.params.get("study"),
         "rule": job.rule,
+        # Snakemake runs a copy, with another name before that of the script.
+        "script": Path(sys.argv[0]).name.partition(".")[2],
         "code": job.params.get("code"),
         "loaded": sorted(
             str(file.relative_to(scripts)) for file in files if file.is_relative_to(scripts)
