@@ -517,7 +517,8 @@ class PrivateSteps(MeanBySteps):
             (self.first_share, radius, self.first_reach * radius),
             (1.0 - self.first_share, farthest, farthest),
         ):
-            at = self.step(*self.noisy_mean_of_logs(rng, at, clip, share * budget), reach)
+            at, vector = self.noisy_mean_of_logs(rng, at, clip, share * budget)
+            at = self.step(at, vector, reach)
         return at
 
 
