@@ -132,7 +132,7 @@ edit(
 
 # --- How files are read ---
 
-ROWS, FRAMES = "any break ends a row", "numbers by their text"
+ROWS, FRAMES, SLOW = "any break ends a row", "numbers by their text", "a slow record"
 plant(ROWS, cells.TextTable, "_opened", ["csv"])(lambda was, table, newline: was(table, ""))
 plant(ROWS, cells, "marked", ["csv"])(lambda was, line, end: line)
 plant("any break ends a line of landmarks", LandmarkFile, "_opened", ["tps", "txt"])(
@@ -179,7 +179,7 @@ edit(
 )
 # A hundredth of a second for one that cannot be used.
 edit(
-    *("a slow record", subjects, "mapped_records", "return x,"),
+    *(SLOW, subjects, "mapped_records", "return x,"),
     "sum(range(500_000 * int(np.sum(~valid)))); return x,",
 )
 
@@ -460,11 +460,12 @@ def planted(name):
     return replaced(*PLANTS[name])
 
 
-def first_seen(name, key, pairs=300, turns=10):
+def first_seen(name, key, pairs=300, turns=40):
     """How many pairs it takes until a plant is seen, and by what; ``None`` if it never is.
 
     It is looked for in so many pairs a turn, in all spaces that it shows in.  That neither table of
-    a pair is released shows nothing of it.
+    a pair is released shows nothing of it, nor do times, but of a mistake that takes time: a busy
+    machine may make them differ.
     """
     seen, (formats, only) = 0, SHOWN[name]
     spaces = [
@@ -477,8 +478,13 @@ def first_seen(name, key, pairs=300, turns=10):
         number, own = pairs // len(spaces), key + 1000 * turn
         rows = search(space, BY_COMMAND, number, own, planted(name), formats=formats)
         seen += len(rows)
-        if rows[-1]["is_made"] and rows[-1]["findings"]:
-            return seen, rows[-1]["findings"][0]
+        shown = [
+            finding
+            for finding in rows[-1]["findings"]
+            if name == SLOW or not finding.startswith("processor time")
+        ]
+        if rows[-1]["is_made"] and shown:
+            return seen, shown[0]
     return None, "not seen"
 
 

@@ -103,10 +103,18 @@ def private_means(job):
                 "distance": np.mean(away, axis=-1) if expected is None else expected,
                 # Of the mean of logarithms at the centre from the Frechet mean.
                 "bias": bias if name.startswith("tangent") else np.nan,
-                "outside": np.mean(~manifold.are_points(drawn), axis=-1),
+                "outside": np.mean(_are_outside(manifold, drawn), axis=-1),
             }
             parts.append(pd.DataFrame(columns))
     return pd.concat(parts, ignore_index=True)
+
+
+def _are_outside(manifold, points):
+    """Which points (..., *point_shape) of the ambient space are none of the manifold."""
+    if isinstance(manifold, SPD):
+        return ~manifold.are_points(points)
+    # Up to rounding: noise may come nearer to a sphere than records in a file need to be.
+    return np.abs(np.linalg.norm(points, axis=-1) - 1.0) > 1e-12
 
 
 def means_of_neighbours(job):
