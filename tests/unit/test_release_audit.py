@@ -13,7 +13,6 @@ from functools import partial
 import numpy as np
 import pytest
 
-from audit import same_sums
 from geodp import SPD, DataError, Euclidean, ReleasePlan, Sphere
 from geodp.samplers import exact_noise
 from geodp.samplers.integer_choice import ExactChoice, generator_bits
@@ -37,6 +36,7 @@ from geodp_release.stages import (
 from geodp_release.stages import points as points_module
 from geodp_release.subjects import SubjectRecords, subject_records
 from replay_mistakes import planted
+from replay_runs import few_at_once
 
 SPHERE = Sphere(2)
 RANGE = (-0.5, 0.5)
@@ -219,7 +219,7 @@ ONE = Fraction(1)
 
 @pytest.fixture(autouse=True)
 def _fast():
-    with same_sums():
+    with few_at_once():
         yield
 
 
@@ -291,7 +291,7 @@ def test_a_plan_holds_its_budget_and_spending_one_twice_is_found(unit, neighbour
 )
 def test_mistakes_are_found(mistake, kind, least, unit):
     stage = stage_of(kind, unit, ONE)
-    with planted(mistake), same_sums():
+    with planted(mistake), few_at_once():
         assert largest_loss([stage], assumed(), tries=64) >= least * float(stage.budget)
 
 
