@@ -130,7 +130,7 @@ def test_figures_show_their_tables(study, name, tables):
         y = chosen["panels"][0]["y"]
         expected = errors.groupby(["mechanism", "n"])[y].mean()
         found = numbers[numbers["y_is"] == y].groupby(["curve", "x"])["y"].first()
-    pd.testing.assert_series_equal(found, expected, check_names=False)
+    pd.testing.assert_series_equal(found, expected, check_names=False, check_index_type=False)
 
 
 @pytest.mark.parametrize("study", ["kng_linear", "kng_quantile", "geodesic_vs_notebook"])

@@ -91,7 +91,7 @@ def _numbers(panel, name, y, part):
     mean = grouped[y].mean()
     columns = {"y": mean, "low": mean - 2.0 * error, "high": mean + 2.0 * error}
     found = pd.DataFrame(columns | {"rows": grouped.size()}).rename_axis("x").reset_index()
-    if "guarantee" in part and part["guarantee"].nunique() == 1:
+    if panel.get("of") == "mechanism" and part["guarantee"].nunique() == 1:
         found["guarantee"] = part["guarantee"].iloc[0]
     return found.assign(x_is=panel["x"], y_is=y)
 
