@@ -99,6 +99,18 @@ def new_figure(rows, columns, width, height, **keywords):
     return plt.subplots(rows, columns, figsize=(width, height), **keywords)
 
 
+def curves(panel, table, x, y, by, names=None):
+    """Draw medians of ``y`` against ``x``, bands for quartiles: a curve for each value of ``by``.
+
+    ``names`` are those values in their order, all in that of the table unless given.
+    """
+    for name, look in zip(names or table[by].unique(), CURVES, strict=False):
+        found = table[table[by] == name].groupby(x)[y].quantile([0.25, 0.5, 0.75]).unstack()
+        panel.plot(found.index, found[0.5], label=name, **look)
+        ends = found[0.25], found[0.75]
+        panel.fill_between(found.index, *ends, color=look["color"], alpha=0.12, linewidth=0)
+
+
 def dots(labels, values, errors, least, most, **axis):
     """Figure of a value a row, two standard errors about it, and the limits that it is judged by.
 

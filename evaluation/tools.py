@@ -185,14 +185,8 @@ def draw(shares):
     size = {"width": 3.2 * len(rounds), "height": 3.6}
     figure, [panels] = script.new_figure(1, len(rounds), **size, sharey=True)
     for panel, (sets, part) in zip(panels, rounds, strict=True):
-        for (title, rows), look in zip(
-            part.groupby("title", sort=False), script.CURVES, strict=False
-        ):
-            found = rows.groupby("budget")["share"].quantile([0.25, 0.5, 0.75]).unstack()
-            found = found.clip(lower=WORST_SHOWN)
-            panel.plot(found.index, found[0.5], label=title, **look)
-            ends = found[0.25], found[0.75]
-            panel.fill_between(found.index, *ends, color=look["color"], alpha=0.12, linewidth=0)
+        seen = part.assign(share=part["share"].clip(lower=WORST_SHOWN))
+        script.curves(panel, seen, "budget", "share", "title")
         panel.axhline(0.0, color="0.6", linewidth=0.8)
         panel.set(xscale="log", ylim=(WORST_SHOWN - 0.05, 1.05), xlabel="budget $\\epsilon$")
         panel.set_title(f"{sets}: {part['data_set'].nunique()} data sets", fontsize=8)

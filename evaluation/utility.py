@@ -150,9 +150,7 @@ def draw(table):
     for column, (space, part) in zip(axes.T, spaces, strict=True):
         for panel, budget in zip(column, budgets, strict=True):
             some = part[part["budget"].isna() | (part["budget"] == budget)]
-            for mechanism, look in zip([RELEASED, *BESIDE], script.CURVES, strict=False):
-                rows = some[some["mechanism"] == mechanism].sort_values("n")
-                panel.plot(rows["n"], rows["error"], label=mechanism, **look)
+            script.curves(panel, some, "n", "error", "mechanism", [RELEASED, *BESIDE])
             panel.set(xscale="log", yscale="log", xlabel="number of subjects $n$")
             panel.set_title(rf"{script.title(space)}, $\epsilon$ = {budget:g}")
     axes[0, 0].set_ylabel("error of the geodesic")
