@@ -82,7 +82,9 @@ class SamplingReport:
     Attributes
     ----------
     drawn_by : str
-        Name of the sampler.
+        Name of the sampler, or of what takes its place.
+    certificate : str
+        Why draws are exact, or ``none``.
     accepted : float
         Acceptance rate.
     sampler : Kernel, optional
