@@ -78,7 +78,7 @@ def told(wildcards):
     return {
         "figure": chosen,
         "group": study.shown_group(wildcards.figure) if "cell" in chosen else None,
-        "grids": study.grids if chosen["kind"] == "error" else None,
+        "grids": study.grids if "grids" in chosen else None,
         "splits": study.splits if is_drawn else None,
         "budgets": study.budgets if is_drawn else None,
         "warns": study.warns(wildcards.figure),
