@@ -169,12 +169,12 @@ def test_readings_of_a_sentence_do_not_count():
         part=["a", "b", ""],
         reading=["", "", "another"],
     )
-    verdicts = [HOLDS, IN_PART, FAILS]
+    verdicts = [HOLDS, HOLDS, FAILS]
     tables = [by_budget(verdict)["sphere", "errors"] for verdict in verdicts]
     named = {(study, "errors"): table for study, table in zip(rows["study"], tables, strict=True)}
     found = judged(rows, named)
     assert found["verdict"].tolist() == verdicts
-    assert found["sentence_verdict"].tolist() == [IN_PART] * 3
+    assert found["sentence_verdict"].tolist() == [HOLDS] * 3
     assert found["statement"].tolist() == ["It is so."] * 3
 
 
