@@ -102,8 +102,10 @@ def new_figure(rows, columns, width, height, **keywords):
 def curves(panel, table, x, y, by, names=None):
     """Draw medians of ``y`` against ``x``, bands for quartiles: a curve for each value of ``by``.
 
-    ``names`` are those values in their order, all in that of the table unless given.
+    ``names`` are those values in their order, all in that of the table unless given.  A curve that
+    does not depend on ``x`` needs a row at each.
     """
+    panel.set(xlabel=x, ylabel=y)
     for name, look in zip(names or table[by].unique(), CURVES, strict=False):
         found = table[table[by] == name].groupby(x)[y].quantile([0.25, 0.5, 0.75]).unstack()
         panel.plot(found.index, found[0.5], label=name, **look)

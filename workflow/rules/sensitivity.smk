@@ -10,7 +10,8 @@ rule privacy_losses:
         "../../envs/environment.yaml"
     threads: share
     params:
-        kind="losses",
+        module="losses",
+        function="tabulate",
         settings=settings("losses"),
         seed=study_seed,
         code=code_of("table.py", "reproduction.tables.losses", "geodp.mechanisms.kng_as_published"),
