@@ -272,3 +272,20 @@ def test_what_is_not_finite_is_refused_by_record(make_records, name, what, wrong
         with pytest.raises(DataError, match=f"^{where}{what} is not a finite number") as error:
             fit(space, data.covariates, data.points)
         assert_one_sentence(error)
+
+
+class Bent(SquaredDistance):
+    """A loss whose second derivative jumps within the residuals of `check_model`."""
+
+    name = "bent"
+
+    def values(self, squared_distances):
+        return 0.5 * squared_distances + np.maximum(np.sqrt(squared_distances) - 0.26, 0.0) ** 2
+
+    def weights(self, squared_distances):
+        distances = np.sqrt(squared_distances)
+        return 1.0 + 2.0 * np.maximum(distances - 0.26, 0.0) / np.maximum(distances, 0.26)
+
+
+def test_a_loss_that_bends_is_no_mistake():
+    check_model(GeodesicModel(Sphere(2), 1, Bent()))

@@ -106,20 +106,31 @@ def test_bounds_are_attained(manifold, block):
 
 
 @pytest.mark.parametrize(("name", "size"), [("spd", 2), ("kendall", 4)])
-def test_neighbour_ratios_of_a_batch_are_those_of_its_members(make_records, name, size):
+def test_neighbour_ratios_are_those_of_the_pairs_one_by_one(make_records, name, size):
     manifold = make_manifold(name, size)
     model, radius = GeodesicModel(manifold), data_radius(manifold)
     data = make_records(manifold, seed=7, number=11, noise=0.1, data_shape=(3,))
     ratios = neighbour_ratios(model, data.covariates, data.points, radius)
+    bent = manifold.curvature_bounds[0] < 0.0
+    assert ("ratio_shooting_vector_printed" in ratios) == bent
+    assert np.all(ratios["converged"])
     for index in range(3):
-        one = (each[index : index + 1] for each in (data.covariates, data.points))
-        for key, found in neighbour_ratios(model, *one, radius).items():
-            assert found[0] == pytest.approx(ratios[key][index], rel=1e-8)
-    for block in BLOCKS:
-        assert np.all(ratios[f"ratio_{block}"] >= 1.0)
-        if radius is not None:
-            # No ball that holds the records is smaller.
-            assert np.all(ratios[f"ratio_{block}_smallest_ball"] < ratios[f"ratio_{block}"])
+        x, points = (each[index : index + 1] for each in (data.covariates, data.points))
+        found = model.fit(x[:, 1:], points[:, 1:])
+        tau = np.max(manifold.dist(found.predict(x[..., None]), points))
+        assert ratios["tau"][index] == pytest.approx(tau, rel=1e-9)
+        bound = gradient_sensitivity(model, tau, 10, radius)
+        for block, change in gradient_changes(model, found.parameters, x, points).items():
+            expected = bound.blocks[block] / change
+            assert expected >= 1.0
+            assert ratios[f"ratio_{block}"][index] == pytest.approx(expected, rel=1e-8)
+            if bent:
+                # No ball that holds the records is smaller.
+                assert ratios[f"ratio_{block}_smallest_ball"][index] < expected
+        if bent:
+            slope = np.sqrt(0.5)
+            printed = 2.0 * tau / 10 * np.sinh(slope * tau) / slope / change
+            assert ratios["ratio_shooting_vector_printed"][index] == pytest.approx(printed)
 
 
 # Frechet means
