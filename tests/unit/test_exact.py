@@ -24,8 +24,9 @@ from geodp.manifolds.sphere import Sphere
 from geodp.mechanisms.density import FootpointDensity
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import Huber
-from geodp.samplers import choice, exact, matched
-from geodp.samplers.base import run
+from geodp.randomness import random_directions
+from geodp.samplers import choice, envelopes, exact, matched
+from geodp.samplers.base import Info, Kernel, State, run
 from geodp.samplers.choice import NoCertificateError
 from geodp.samplers.envelopes import CellEnvelope, EllipticalEnvelope, RadialEnvelope
 
@@ -162,6 +163,17 @@ def test_small_cells_certify_most_of_what_is_accepted(name, least):
     assert is_refuted(accepted, min(1.8 * certified, 1.0))
 
 
+def test_corners_of_flat_cells_are_no_farther_than_is_said_and_nearly_as_far():
+    rng = np.random.default_rng(3)
+    length, angle = rng.uniform(0.1, 2.0, 10_000), rng.uniform(0.0, 1.6, 10_000)
+    along = length * rng.uniform(0.0, 1.0, 10_000)
+    said = envelopes._way_to_corner(Euclidean(2), length, along, length * angle)
+    for end in (length - along, length + along):
+        corner = np.hypot(end * np.cos(angle) - length, end * np.sin(angle))
+        assert np.all(corner <= said * (1.0 + 1e-12))
+    assert np.all(corner >= 0.8 * said)
+
+
 @pytest.mark.parametrize("name", ["H2 ball", "Kendall3"])
 def test_cells_and_the_ball_about_the_mode_have_no_place_in_common(name):
     """Large cells reach into the ball; what they propose there would be proposed twice."""
@@ -175,6 +187,29 @@ def test_cells_and_the_ball_about_the_mode_have_no_place_in_common(name):
         used = exact.Exact((envelope,), first, exact.MOST_PROPOSALS, first)
         both.append(distances_of(found, states_of(used, found, 3000))[0])
     assert stats.ks_2samp(*both).pvalue > FALSE_ALARM
+
+
+@pytest.mark.parametrize("name", ["R3", "H2", "SPD2"])
+def test_the_tail_falls_no_faster_than_the_density(name):
+    """At distances that no proposal gets to, where the density falls at the rate of its slope."""
+    found = target(name)
+    space, radial = found.space, RadialEnvelope.of(found)
+    rng = np.random.default_rng(17)
+    count = 400
+    directions = random_directions(rng, (len(radial.tail_rate), count, space.dim))
+    farther = np.linspace(0.0, 12.0, count) * np.ones((len(directions), 1))
+    lengths = radial.edges[:, -1:] + farther
+    centre = np.expand_dims(found.centre, -space.point_ndim - 1)
+    frame = np.expand_dims(space.frame(found.centre), -space.point_ndim - 2)
+    steps = space.vector(frame, lengths[..., None] * directions)
+    log_density = found.unrestricted(space.exp(centre, steps))
+    shell = (space.dim - 1) * np.log(lengths) + np.log(space.exp_volume(centre, steps))
+    bound = radial.log_tail[:, None] - radial.tail_rate[:, None] * farther
+    slack = bound - log_density - shell
+    assert np.all(slack >= 0.0)
+    if name == "R3":
+        # A rate higher by a fifth would not do.
+        assert np.min(slack - 0.2 * radial.tail_rate[:, None] * farther) < 0.0
 
 
 def lowered(envelope, by):
@@ -194,6 +229,16 @@ def test_an_envelope_that_is_too_low_is_an_error(name, kind):
         states_of(wrong, target(name), DRAWS)
 
 
+def test_an_envelope_that_is_hardly_too_low_is_an_error():
+    """In flat space it touches the density, so that nothing more than rounding is let pass."""
+    kernel = planned("R3").sampler
+    (envelope,) = kernel.envelopes
+    states_of(kernel, target("R3"), DRAWS)
+    wrong = replace(kernel, envelopes=(lowered(envelope, 1e-6),))
+    with pytest.raises(RuntimeError, match=r"exceeds its certified bound by 9\.99e-07"):
+        states_of(wrong, target("R3"), DRAWS)
+
+
 class Undefined(FootpointDensity):
     """A density without a value."""
 
@@ -201,32 +246,32 @@ class Undefined(FootpointDensity):
         return np.full_like(super().log_density(states), np.nan)
 
 
-def test_an_envelope_that_is_hardly_too_low_or_a_density_without_a_value_is_an_error():
-    """In flat space it touches the density, so that nothing more than rounding is let pass."""
+def test_a_density_without_a_value_is_an_error():
     kernel, found = planned("R3").sampler, target("R3")
-    (envelope,) = kernel.envelopes
-    states_of(kernel, found, DRAWS)
-    undefined = replace(found, density=Undefined(**vars(found.density)))
-    for wrong in (lowered(envelope, 1e-6), replace(envelope, target=undefined)):
-        with pytest.raises(RuntimeError, match=r"exceeds its certified bound"):
-            states_of(replace(kernel, envelopes=(wrong,)), found, DRAWS)
+    wrong = replace(found, density=Undefined(**vars(found.density)))
+    wrong = replace(kernel, envelopes=(replace(kernel.envelopes[0], target=wrong),))
+    with pytest.raises(RuntimeError, match="exceeds its certified bound"):
+        states_of(wrong, found, 10)
 
 
 @pytest.mark.parametrize("run_out", [0.3, 0.003])
 def test_a_draw_runs_out_as_seldom_as_it_is_said(run_out, monkeypatch):
     """In flat space proposals are refused where they leave the support, and nowhere else."""
     monkeypatch.setattr(exact, "RUN_OUT", run_out)
-    found, count = target("R3 ball"), 20_000
+    found = target("R3 ball")
     few, _, reason = exact.plan(found, 1000)
     assert reason is None
     assert few.total_variation == run_out
+    assert few.proposals == few.sampler.proposals
+    count = 20_000
     state = states_of(few.sampler, found, count)
     away = found.space.dist(found.support.centre[:, None], state.position)
     late = int(np.sum(away > found.support.radius[:, None]))
+    assert stats.binom.sf(late - 1, count, run_out) > FALSE_ALARM
     # The number of proposals is no larger than the certificate needs.
     expected = (1.0 - few.sampler.envelopes[0].acceptance[0]) ** few.proposals
-    assert 0.4 * run_out < expected <= run_out
     assert stats.binomtest(late, count, expected).pvalue > 1e-3
+    assert expected > 0.4 * run_out
 
 
 def test_a_part_of_the_batch_has_the_law_of_the_whole():
@@ -236,12 +281,13 @@ def test_a_part_of_the_batch_has_the_law_of_the_whole():
     assert part.name == "exact"
     whole = states_of(kernel, found, 1500)
     state = part.init(np.random.default_rng(4), found, 1500)
-    one, other = (
-        np.linalg.norm(each - found.centre[index][..., None, :], axis=-1)[0]
-        for each in (state.position, whole.position[index])
-    )
+    centre = found.centre[index][..., None, :]
     for column in range(2):
-        assert stats.ks_2samp(one[column], other[column]).pvalue > FALSE_ALARM
+        one, other = (
+            np.linalg.norm(each - centre, axis=-1)[0, column]
+            for each in (state.position, whole.position[index])
+        )
+        assert stats.ks_2samp(one, other).pvalue > FALSE_ALARM
     again = part.member((slice(0, 1), slice(0, 1)))
     assert again.init(np.random.default_rng(4), found, 3).log_density.shape == (1, 1, 3)
 
@@ -251,14 +297,18 @@ def test_walks_give_independent_states_of_their_own(block, monkeypatch):
     monkeypatch.setattr(exact, "PROPOSALS_AT_ONCE", block)
     found, kernel = target("SPD2"), planned("SPD2").sampler
     state = kernel.init(np.random.default_rng(6), found, 3)
-    walk = kernel.walk(np.random.default_rng(7), found, state, 3000, 3)
-    states = np.stack([distances_of(found, reached) for reached, _ in walk], axis=-1)
+    kept = []
+    for reached, accepted in kernel.walk(np.random.default_rng(7), found, state, 3000, 3):
+        assert accepted.shape == found.batch
+        kept.append(distances_of(found, reached))
+    states = np.stack(kept, axis=-1)
     assert states.shape == (2, 3, 1000)
     assert len(np.unique(states)) == states.size
-    for member in states:
-        pairs = [(chain[:-1], chain[1:]) for chain in member] + [member[:2], member[1:]]
-        for one, other in pairs:
-            assert stats.spearmanr(one, other).pvalue > FALSE_ALARM
+    for chain in states.reshape((-1, 1000)):
+        assert stats.spearmanr(chain[:-1], chain[1:]).pvalue > FALSE_ALARM
+    for member in range(2):
+        for one, other in ((0, 1), (1, 2)):
+            assert stats.spearmanr(*states[member][[one, other]]).pvalue > FALSE_ALARM
 
 
 def test_a_support_beyond_the_cut_locus_is_the_whole_space():
@@ -300,19 +350,20 @@ def test_what_has_no_certificate_is_refused_with_a_reason():
     def modelled(model):
         return replace(sphere, density=replace(sphere.density, model=model))
 
+    assert refused(replace(sphere, density=None)) == "its density gives no bounds"
     other = SimpleNamespace(manifold=SimpleNamespace(name="some space"))
+    assert refused(modelled(other)) == "some space is no symmetric space"
+    assert "curvatures of both signs" in refused(modelled(GeodesicModel(BothSigns(2))))
     wide = footpoints(KendallPlanarShapes(5), (0.3,), 0.1)
-    flat = footpoints_in_a_ball(Euclidean(4), (0.01,), 1.0, 0.3, 3.0)
-    flat = replace(flat, find_other_modes=lambda: None)
-    for found, reason in (
-        (replace(sphere, density=None), "its density gives no bounds"),
-        (modelled(other), "some space is no symmetric space"),
-        (modelled(GeodesicModel(BothSigns(2))), "curvatures of both signs"),
-        (wide, "not certified to be convex enough, and 6 dimensions are too many for cells"),
-        (footpoints(PLANE, (0.01,), 0.5), "convex enough, and its support is unbounded"),
-        (flat, "too little of its support is certified to be about its mode, and 4 dimensions"),
-    ):
-        assert reason in refused(found)
+    convexity = "its energy is not certified to be convex enough"
+    assert refused(wide) == f"{convexity}, and 6 dimensions are too many for cells"
+    unbounded = footpoints(PLANE, (0.01,), 0.5)
+    assert refused(unbounded) == f"{convexity}, and its support is unbounded"
+    flat = replace(
+        footpoints_in_a_ball(Euclidean(4), (0.01,), 1.0, 0.3, 3.0), find_other_modes=lambda: None
+    )
+    words = "too little of its support is certified to be about its mode"
+    assert refused(flat) == f"{words}, and 4 dimensions are too many for cells"
 
 
 def test_too_little_work_is_refused(monkeypatch):
@@ -329,6 +380,7 @@ def test_too_little_work_is_refused(monkeypatch):
 def test_in_many_dimensions_little_acceptance_is_taken_on_request_only():
     found = target("Kendall5")
     assert "6 dimensions are too many for cells" in refused(found)
+    assert planned("Kendall5").proposals > np.log(exact.RUN_OUT) / np.log1p(-exact.MODE_ACCEPTANCE)
     assert choose(found).drawn_by == "matched"
     assert choose(found, "exact").drawn_by == "exact"
 
@@ -365,16 +417,29 @@ def test_an_exact_sampler_without_a_certificate_is_an_error(mixed):
 
 
 def test_matched_chains_on_request_and_where_nothing_is_certified():
+    plan = choose(target("H2"), "matched")
+    assert plan.certificate == "none: not looked for"
     without = laplace_target(SPHERE, origin(SPHERE, 1), np.array([0.1]))
-    for plan, reason in (
-        (choose(target("H2"), "matched"), "not looked for"),
-        (choose(without), "its density gives no bounds"),
-    ):
-        assert plan.certificate == f"none: {reason}"
-        assert isinstance(plan.sampler, matched.Matched)
-        expected = ("matched", 0.0, plan.steps + 1)
-        assert (plan.drawn_by, plan.exact_share, plan.proposals) == expected
-        assert plan.steps >= 3
+    automatic = choose(without)
+    assert automatic.certificate == "none: its density gives no bounds"
+    for each in (plan, automatic):
+        assert isinstance(each.sampler, matched.Matched)
+        expected = ("matched", 0.0, each.steps + 1)
+        assert (each.drawn_by, each.exact_share, each.proposals) == expected
+        assert each.steps >= 3
+
+
+class AtTheMode(Kernel):
+    """Never leaves the mode."""
+
+    def init(self, rng, target, chains):
+        axis = -target.space.point_ndim - 1
+        shape = (*target.batch, chains, *target.space.point_shape)
+        position = np.broadcast_to(np.expand_dims(target.centre, axis), shape)
+        return State(position, target.log_density(position))
+
+    def step(self, rng, target, state):
+        return state, Info(np.zeros(state.log_density.shape, dtype=bool))
 
 
 def test_only_members_without_a_certificate_are_drawn_by_chains(mixed):
@@ -385,15 +450,17 @@ def test_only_members_without_a_certificate_are_drawn_by_chains(mixed):
     first, second = (slice(0, 1),), (slice(1, 2),)
     assert plan.sampler.member(first).name == "exact"
     assert isinstance(plan.sampler.member(second), matched.Matched)
-    rng, count = np.random.default_rng(18), 200
-    state = plan.sampler.init(rng, mixed, count)
-    after, info = plan.sampler.step(rng, mixed, state)
-    ((later, accepted),) = plan.sampler.walk(rng, mixed, state, 4, 4)
+    assert isinstance(plan.sampler.member((slice(0, 2),)), choice.ExactWhereCertified)
+    kernel = replace(plan.sampler, matched=AtTheMode())
+    rng = np.random.default_rng(18)
+    state = kernel.init(rng, mixed, 5)
+    after, info = kernel.step(rng, mixed, state)
+    ((later, accepted),) = kernel.walk(rng, mixed, state, 4, 4)
     for each in (state, after, later):
+        away = distances_of(mixed, each)
+        assert np.all(away[0] > 1e-9)
+        assert np.all(away[1] < 1e-9)
         np.testing.assert_allclose(each.log_density, mixed.log_density(each.position), atol=1e-6)
-    # Each state of the first is new, and of the second some are those before.
-    values = np.concatenate([each.log_density for each in (state, after, later)], axis=1)
-    new = [len(np.unique(member)) / (3 * count) for member in values]
-    assert new[0] == 1.0 > new[1]
-    assert np.all(info.accepted[0])
-    assert accepted[0] == 1.0 > accepted[1] > 0.0
+    assert len(np.unique([each.log_density[0] for each in (state, after, later)])) == 15
+    np.testing.assert_array_equal(info.accepted, [[True] * 5, [False] * 5])
+    np.testing.assert_array_equal(accepted, [1.0, 0.0])
