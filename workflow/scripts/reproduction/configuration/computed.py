@@ -410,6 +410,8 @@ class Panel(Section):
     def _curves_have_one_name(self):
         if self.of is not None and isinstance(self.y, list):
             raise refused(": curves of several columns are told apart by these: remove it", "of")
+        if self.over is not None and (self.dots or self.band is not None):
+            raise refused(": dots and bands of columns are divided by no curve: remove it", "over")
         return self
 
 

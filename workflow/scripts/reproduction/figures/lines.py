@@ -1,8 +1,10 @@
 """Curves over a column of tidy tables, with bands; panels, curves and their names are settings."""
 
 from itertools import chain, zip_longest
+from numbers import Number
 
 import numpy as np
+import pandas as pd
 
 from geodp.errors import DataError
 from geodp.mechanisms.base import FALSE, NONE, PROVED
@@ -16,8 +18,6 @@ STATUSES = {PROVED: "Proved", NONE: "Without a proof", FALSE: "Not kept"}
 
 def draw(*tables, params):
     """Draw the figure; return it and the numbers that it shows."""
-    import pandas as pd
-
     settings = params.figure
     names = dict.fromkeys(panel["table"] for panel in settings["panels"])
     read = dict(zip(names, tables, strict=True))
@@ -48,16 +48,26 @@ def _parts(panel, table):
     """Panels of a section: the section, the value that the rows share, and the rows."""
     for column, value in panel["where"].items():
         # Variances are text.
-        table = table[table[column].astype(float) == value]
+        table = table[pd.to_numeric(table[column], errors="coerce") == value]
+    if table.empty:
+        raise DataError(
+            f"no row of the table {panel['table']} is as where of the figure wants it: change that"
+        )
     if "each" not in panel:
         return [(panel, "", table)]
-    return [(panel, value, rows) for value, rows in table.groupby(panel["each"], sort=False)]
+    keys = _names(table[panel["each"]])
+    return [(panel, value, rows) for value, rows in table.groupby(keys, sort=False)]
+
+
+def _names(column):
+    """Values of a column as labels have them."""
+    return column.map(lambda each: f"{each:g}" if isinstance(each, Number) else str(each))
 
 
 def _curves(panel, value, rows, labels):
     """Numbers of the curves of a panel that have a label, by name and in that order."""
     if "of" in panel:
-        named = {name: (panel["y"], part) for name, part in rows.groupby(panel["of"])}
+        named = {name: (panel["y"], each) for name, each in rows.groupby(_names(rows[panel["of"]]))}
     else:
         named = {y: (y, rows) for y in np.atleast_1d(panel["y"]).tolist()}
     found = {name: _numbers(panel, name, *named[name]) for name in labels if name in named}
@@ -77,8 +87,6 @@ def _curves(panel, value, rows, labels):
 
 def _numbers(panel, name, y, part):
     """Rows of a curve: as they are if they are dots or have a band, else means at each x."""
-    import pandas as pd
-
     x = part[panel["x"]]
     found = {"x_is": panel["x"], "x": x, "y_is": y, "y": part[y]}
     if name in panel["dots"]:
