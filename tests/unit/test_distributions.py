@@ -17,6 +17,7 @@ from functools import cache, partial
 import numpy as np
 import pytest
 import quadrature
+from scipy import stats
 from scipy.integrate import quad
 from scipy.special import modstruve
 
@@ -234,3 +235,17 @@ def test_a_random_walk_long_enough_has_the_law_of_its_density(tuned):
     kernel = tune(rng, known.target, 40, 200)[0] if tuned else RandomWalk()
     states = ends(rng, kernel, known.target, 12_000, 80)
     assert known.law.p_value(states, FINE_BINS) > FALSE_ALARM
+
+
+@slow
+@pytest.mark.parametrize("sampler", PLANNERS)
+def test_draws_in_three_flat_dimensions_are_elliptical(sampler):
+    """Of ``exp(-|H (z - centre)| / scale)`` the radius is Gamma(3), height and azimuth uniform."""
+    target = quadrature.published_mechanism(Euclidean(3), (0.0001,)).footpoint_target(10.0)
+    states = draws_of(sampler, target, DRAWS[BINS])
+    white = (states - target.centre[0]) @ (target.hessian[0] / target.scale[0]).T
+    radius, azimuth = np.linalg.norm(white, axis=-1), np.arctan2(white[:, 2], white[:, 1])
+    uniform = [stats.gamma(3).cdf(radius), 0.5 + 0.5 * white[:, 0] / radius]
+    uniform.append(0.5 + azimuth / (2.0 * np.pi))
+    counts, _ = np.histogramdd(np.stack(uniform, axis=-1), (5, 4, 3), [(0.0, 1.0)] * 3)
+    assert stats.chisquare(counts.ravel()).pvalue > FALSE_ALARM
