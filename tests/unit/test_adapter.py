@@ -84,6 +84,7 @@ class Faulty:
         self.metric = SimpleNamespace(**{verb: getattr(SPHERE.metric, verb) for verb in verbs})
         self.shape, self.dim = (3,), 2
         self.to_tangent, self.random_point = SPHERE.to_tangent, SPHERE.random_point
+        self.belongs = SPHERE.belongs
         for name, function in functions.items():
             setattr(self if hasattr(self, name) else self.metric, name, function)
 
