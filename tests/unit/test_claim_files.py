@@ -27,7 +27,7 @@ from reproduction.claims.rows import Claim, read_paper
 )
 def test_criteria_mean_what_they_say(text, expected):
     found = Conditions.of_number(text)
-    assert bool(found.met(lambda _: 0.95)) is expected
+    assert bool(found.met({"value": 0.95})) is expected
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_selections_mean_what_they_say(text, rows):
             "nowhere": np.nan,
         }
     )
-    chosen = Conditions.parse(text).rows(table)
+    chosen = Conditions.parse(text).met(table)
     assert chosen.dtype == bool
     assert np.flatnonzero(chosen).tolist() == rows
 

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import yaml
 
+from geodp import DataError
 from geodp.manifolds.sphere import Sphere
 from geodp.randomness import random_stream
 from reproduction.claims.conditions import Conditions
@@ -16,6 +17,7 @@ from reproduction.claims.measures import MEASURES
 from reproduction.claims.rows import read_paper
 from reproduction.claims.verdicts import judge
 from reproduction.configuration.study import FIGURES, TABLES
+from reproduction.figures import lines
 from reproduction.places import CHECKOUT
 from reproduction.tables.geodesics import signed_angles
 
@@ -131,6 +133,26 @@ def test_figures_show_their_tables(study, name, tables):
         expected = errors.groupby(["mechanism", "n"])[y].mean()
         found = numbers[numbers["y_is"] == y].groupby(["curve", "x"])["y"].first()
     pd.testing.assert_series_equal(found, expected, check_names=False, check_index_type=False)
+
+
+def test_curves_of_a_figure_differ_and_each_name_is_of_one():
+    names = [f"c{k}" for k in range(12)]
+    table = pd.DataFrame({"x": 1.0, "y": 2.0, "m": names})
+    panel = {"table": "t", "where": {}, "x": "x", "y": "y", "of": "m"}
+    panel |= {"dots": [], "log": [], "from_zero": False}
+    settings = {
+        "panels": [panel | {"xlabel": "x", "ylabel": "y"}],
+        "labels": dict.fromkeys(names, ""),
+    }
+    figure, _ = lines.draw(table, params=SimpleNamespace(figure=settings))
+    looks = {(line.get_color(), line.get_marker()) for line in figure.axes[0].lines}
+    assert len(looks) == 12
+    plt.close(figure)
+    settings["panels"][0]["dots"] = ["d"]
+    with pytest.raises(DataError, match=r"^dots of the figure name d, which is no curve"):
+        lines.draw(table, params=SimpleNamespace(figure=settings))
+    with pytest.raises(DataError, match=r"^labels of the figure name e, which is no curve"):
+        lines.draw(table, params=SimpleNamespace(figure=settings | {"labels": {"c1": "", "e": ""}}))
 
 
 @pytest.mark.parametrize("study", ["kng_linear", "kng_quantile", "geodesic_vs_notebook"])

@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from geodp import DataError, Euclidean, GeodesicModel, PublicSettings
-from geodp.mechanisms.kng_as_published import KNGAsPublished
+from geodp import DataError
 from reproduction.places import CHECKOUT
 from reproduction.tables import wine
 
@@ -38,25 +37,6 @@ def test_errors_of_the_published_mechanism_by_scale(name):
     scale = 2.0 * np.linalg.norm(residuals, axis=1).max() / len(x)
     expected = np.mean(residuals**2) + 5.0 * scale**2 * (1.0 + x.var()) / np.mean(x**2)
     assert np.mean(errors) == pytest.approx(expected, abs=4.0 * np.std(errors) / np.sqrt(20_000))
-
-
-def test_published_lines_have_the_published_density(monkeypatch):
-    """Up to a constant the log density of a draw is less the length of its noise."""
-    noise, drawn = [], wine.euclidean_laplace
-    monkeypatch.setattr(
-        wine, "euclidean_laplace", lambda *of: noise.append(drawn(*of)) or noise[-1]
-    )
-    x, y, lines = wine.fitted(job(draws=6), wine.PUBLISHED, 1.5)
-    p, v = np.moveaxis(lines, 1, 0)
-    model, data = GeodesicModel(Euclidean(4)), (x[None, :, None], y[None])
-    fit = model.fit(*data)
-    mechanism = KNGAsPublished.prepare(model, *data, PublicSettings(), fit)
-    target = mechanism.footpoint_target(0.75)
-    lengths = [np.linalg.norm(each, axis=1) for each in noise]
-    np.testing.assert_allclose(target.unrestricted(p[None])[0], -lengths[0], rtol=1e-6)
-    target, frame = mechanism.shooting_vector_target(p[None], 0.75)
-    state = Euclidean(4).coordinates(p[None], v[None], frame)[..., None, :]
-    np.testing.assert_allclose(target.unrestricted(state)[0, :, 0], -lengths[1], rtol=1e-6)
 
 
 def test_recorded_lines_stand_beside_and_have_their_ratios():

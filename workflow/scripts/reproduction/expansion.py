@@ -43,6 +43,12 @@ def _refused(words):
     return ConfigurationError(f"configuration key {words}")
 
 
+def _check_known(name, names, words):
+    """Refuse, in words, a name that is none of those that are there."""
+    if name not in names:
+        raise _refused(f"{words} (there are: {', '.join(names)})")
+
+
 def _check_file(path, key):
     """Path of a file as it was found; refuse one that is nowhere."""
     found = find([path])
@@ -76,11 +82,9 @@ def _expand_study(name, settings, cells_per_job):
     for index, entry in enumerate(settings["cells"]):
         place = f"{key}.cells[{index}]"
         for grid in entry["budgets"]:
-            if grid not in budgets:
-                raise _refused(
-                    f"{place}.budgets: there is no grid {grid} under "
-                    f"{key}.budgets (there are: {', '.join(budgets)})"
-                )
+            _check_known(
+                grid, budgets, f"{place}.budgets: there is no grid {grid} under {key}.budgets"
+            )
             for group, properties in _groups(study.source, has_stand_in, entry, place):
                 study.groups[group] = properties
                 study.cells.setdefault(group, {}).update(budgets[grid])
@@ -234,10 +238,7 @@ def _check_figures(study, key):
             *([study.shown_group(name)] if "group" in figure else []),
         ]
         for group in groups:
-            if group not in study.groups:
-                raise _refused(
-                    f"{place}: there is no group {group} (there are: {', '.join(study.groups)})"
-                )
+            _check_known(group, study.groups, f"{place}: there is no group {group}")
         _check_groups_in_grids(study, figure, place)
         _check_one_mechanism(study, name, place)
         if figure["kind"] == "ratios" and not study.settings["neighbours"]["n"]:
@@ -264,7 +265,13 @@ def _check_one_mechanism(study, name, place):
             f"{place}.grids: release does not go with others: give it a figure of its own"
         )
     if "cell" in figure:
-        _check_cell(study, name, place)
+        named, cells = figure["cell"], study.cells[study.shown_group(name)]
+        for cell in [named] if isinstance(named, str) else named:
+            if cell not in cells:
+                raise _refused(
+                    f"{place}.cell: there is no cell {cell} (the first are: "
+                    f"{', '.join(list(cells)[:5])})"
+                )
         samplers = {sampler for _, sampler in study.shown_cells(name)}
         if RELEASE in samplers and len(samplers) > 1:
             raise _refused(
@@ -329,17 +336,6 @@ def _check_walked(study, place):
         )
 
 
-def _check_cell(study, name, place):
-    named = study.settings["figures"][name]["cell"]
-    cells = study.cells[study.shown_group(name)]
-    for cell in [named] if isinstance(named, str) else named:
-        if cell not in cells:
-            raise _refused(
-                f"{place}.cell: there is no cell {cell} (the first are: "
-                f"{', '.join(list(cells)[:5])})"
-            )
-
-
 def _check_predicted(study, name, place):
     figure = study.settings["figures"][name]
     group = study.shown_group(name)
@@ -368,11 +364,7 @@ def _check_across(studies):
         for name, figure in study.settings["figures"].items():
             place = f"studies.{study.name}.figures.{name}"
             for owner, table in () if study.own_table(name) else study.tables_of(name):
-                if owner not in studies:
-                    raise _refused(
-                        f"{place}.studies: there is no study {owner} (there are: "
-                        f"{', '.join(studies)})"
-                    )
+                _check_known(owner, studies, f"{place}.studies: there is no study {owner}")
                 if table not in studies[owner].table_names:
                     raise _refused(f"{place}: the study {owner} has no table {table}: add it")
                 columns = study.columns_of(name)[table]
@@ -382,10 +374,7 @@ def _check_across(studies):
             if other is None:
                 continue
             place += ".reduced"
-            if other not in studies:
-                raise _refused(
-                    f"{place}: there is no study {other} (there are: {', '.join(studies)})"
-                )
+            _check_known(other, studies, f"{place}: there is no study {other}")
             _check_walked(studies[other], place)
             if figure["cell"] not in studies[other].cells[studies[other].first_group]:
                 raise _refused(

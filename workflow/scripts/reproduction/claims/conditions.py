@@ -3,7 +3,6 @@
 import operator
 import re
 from ast import literal_eval
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -18,65 +17,45 @@ COMPARE = {
     ">=": operator.ge,
     "<": operator.lt,
     ">": operator.gt,
-    "in": operator.eq,
 }
 
 _NUMBER = r"-?\d{1,12}(?:\.\d{1,12})?"
 _VALUE = rf"(?:'[^']*'|{_NUMBER})"
-_CONDITION = re.compile(
+_COMPARISON = re.compile(
     rf"(\w+) (?:(==|!=) ({_VALUE})|(<=|>=|<|>) ({_NUMBER})|(in) (\[{_VALUE}(?:, {_VALUE})*\]))"
 )
 
 
-class Condition(NamedTuple):
-    """A comparison of a column with a text or a number; with ``in``, with any of several."""
-
-    column: str
-    order: str
-    values: list
-
-    @classmethod
-    def parse(cls, text):
-        """Parse a text such as ``n >= 50``; a `ValueError` for any other text."""
-        found = _CONDITION.fullmatch(text.strip())
-        if not found:
-            raise ValueError(text)
-        column, order, written = filter(None, found.groups())
-        value = literal_eval(written)
-        return cls(column, order, value if isinstance(value, list) else [value])
-
-    def met(self, given):
-        """Whether a number, or each of a column, meets the condition."""
-        if isinstance(given, pd.Series) and not given.isna().all():
-            numeric = pd.api.types.is_numeric_dtype(given)
-            for value in self.values:
-                if isinstance(value, str) == numeric:
-                    raise DataError(
-                        f"{self.column} and {value!r} are compared, and one is text and the other "
-                        "a number: compare like with like, with quotation marks around text"
-                    )
-        return np.logical_or.reduce([COMPARE[self.order](given, value) for value in self.values])
+def _parsed(text):
+    """Column, order and values of a comparison, of which one must be met; else a `ValueError`."""
+    found = _COMPARISON.fullmatch(text.strip())
+    if not found:
+        raise ValueError(text)
+    column, order, written = filter(None, found.groups())
+    value = literal_eval(written)
+    return (column, "==", value) if order == "in" else (column, order, [value])
 
 
 class Conditions(NamedTuple):
-    """Conditions joined by ``and``, in alternatives joined by ``or``; without any all meet it."""
+    """Comparisons joined by ``and``, in alternatives joined by ``or``; without any all meet it."""
 
     text: str  # As it stands in the file.
-    alternatives: list  # Lists of `Condition`.
+    alternatives: list  # Lists of comparisons: column, order and values.
 
     @classmethod
     def parse(cls, text):
         """Parse a text such as ``n >= 50 and group in ['a', 'b']``; a `ValueError` for others."""
         parts = [part.split(" and ") for part in text.split(" or ")] if text.strip() else []
-        return cls(text, [list(map(Condition.parse, part)) for part in parts])
+        return cls(text, [list(map(_parsed, part)) for part in parts])
 
     @classmethod
     def of_number(cls, text):
         """Parse comparisons of ``value`` with numbers; a `ValueError` for any other text."""
         found = cls.parse(text)
-        compared = [each for part in found.alternatives for each in part]
-        orders = ("<", "<=", ">", ">=")
-        if not compared or any(c.column != "value" or c.order not in orders for c in compared):
+        if not found or any(
+            column != "value" or order not in ("<", "<=", ">", ">=")
+            for column, order, _ in found.comparisons
+        ):
             raise ValueError(text)
         return found
 
@@ -84,41 +63,43 @@ class Conditions(NamedTuple):
         return bool(self.alternatives)
 
     @property
-    def numbers(self):
-        """Numbers that are compared with."""
-        return [value for part in self.alternatives for each in part for value in each.values]
+    def comparisons(self):
+        """All comparisons, with several values once."""
+        return [each for part in self.alternatives for each in part]
 
-    def met(self, look_up):
-        """Whether the values that ``look_up`` gives for names of columns meet the conditions."""
-        return np.logical_or.reduce(
-            [
-                np.logical_and.reduce([each.met(look_up(each.column)) for each in part])
-                for part in self.alternatives
-            ]
-        )
+    @property
+    def single(self):
+        """Every comparison with one value, as conditions of their own."""
+        return [
+            Conditions(f"{column} {order} {value}", [[(column, order, [value])]])
+            for column, order, values in self.comparisons
+            for value in values
+        ]
 
-    def without_rows(self, table):
-        """The first comparison of a value, as text, that no row of a table meets; empty if none.
-
-        Every value of an ``in`` is a comparison of its own.
-        """
-        for each in (each for part in self.alternatives for each in part):
-            for value in each.values:
-                one = each._replace(values=[value])
-                if not np.any(one.met(column_of(table, each.column))):
-                    order = "==" if each.order == "in" else each.order
-                    return f"{each.column} {order} {value}"
-        return ""
-
-    def rows(self, table):
-        """Whether each row of a table meets the conditions: ndarray of bool, shape (rows,)."""
-        if not self.alternatives:
+    def met(self, table):
+        """Whether rows of a table, or a dictionary of numbers, meet them: bool, shape (rows,)."""
+        if not self:
             return np.ones(len(table), dtype=bool)
-        return np.asarray(self.met(partial(column_of, table)), dtype=bool)
+        either = [np.all([_met(table, *each) for each in part], axis=0) for part in self[1]]
+        return np.any(either, axis=0)
+
+
+def _met(table, column, order, values):
+    """Where a column of a table meets one comparison."""
+    given = column_of(table, column)
+    numeric = np.ndim(given) == 0 or pd.api.types.is_numeric_dtype(given)
+    missing = np.ndim(given) > 0 and given.isna().all()
+    for value in values:
+        if isinstance(value, str) == numeric and not missing:
+            raise DataError(
+                f"{column} and {value!r} are compared, and one is text and the other a number: "
+                "compare like with like, with quotation marks around text"
+            )
+    return np.any([COMPARE[order](given, value) for value in values], axis=0)
 
 
 def column_of(table, name):
     """A column of a table; a `DataError` if it is missing."""
-    if name not in table.columns:
+    if name not in table:
         raise DataError(f"there is no column {name} in the table: name one that is there")
     return table[name]

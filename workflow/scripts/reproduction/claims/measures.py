@@ -1,7 +1,7 @@
 """Measures: functions from the rows of a claim to one number, with bootstrap replicates."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -24,8 +24,7 @@ class NotEvaluated(Exception):
     """A claim cannot be evaluated on the tables; the message is the reason."""
 
 
-@dataclass(frozen=True)
-class Measured:
+class Measured(NamedTuple):
     """The number of a measure, with bootstrap replicates."""
 
     replicates: np.ndarray  # (1 + replicates,): the number, then its replicates.
@@ -35,8 +34,7 @@ class Measured:
     lower_bound: bool = False  # Of what the claim is about, without an upper one.
 
 
-@dataclass(frozen=True)
-class Measure:
+class Measure(NamedTuple):
     """A function from a claim and its rows to a number, and the columns of the claim it needs.
 
     ``compute`` takes a claim, its rows, a generator and a number of replicates to a `Measured`;
@@ -62,8 +60,7 @@ def measure(*needed, columns=1):
     return register
 
 
-@dataclass(frozen=True)
-class CellStatistics:
+class CellStatistics(NamedTuple):
     """A statistic of a column for each cell, with bootstrap replicates."""
 
     cells: pd.DataFrame  # A row a cell, with what is constant in it.
@@ -71,13 +68,9 @@ class CellStatistics:
     over: str  # Units that were resampled.
 
     def nodes(self, keys):
-        """Means over the cells that share values of ``keys``: these values, and means by node."""
-        grouped = self.cells.groupby(list(keys), sort=True, dropna=False)
-        numbers = grouped.ngroup().to_numpy()
-        weights = np.zeros((len(self.cells), grouped.ngroups))
-        weights[np.arange(len(numbers)), numbers] = 1.0
-        weights /= weights.sum(axis=0)
-        return grouped.size().reset_index()[list(keys)], self.values @ weights
+        """Means over the cells that share values of ``keys``: a row a node, indexed by these."""
+        table = pd.DataFrame(self.values.T, pd.MultiIndex.from_frame(self.cells[keys]))
+        return table.groupby(level=keys, dropna=False).mean()
 
 
 def cell_statistics(table, column, rng, replicates, statistic=np.mean):
@@ -98,8 +91,7 @@ def cell_statistics(table, column, rng, replicates, statistic=np.mean):
             )
         # Columns that vary within a cell keep their first value, which nothing uses.
         frames.append(part.drop_duplicates("cell").sort_values("cell"))
-        wide = part.pivot(index=unit, columns="cell", values=column).sort_index(axis=1)
-        numbers = wide.to_numpy(dtype=float)
+        numbers = part.pivot(index=unit, columns="cell", values=column).to_numpy(dtype=float)
         if not np.all(np.isfinite(numbers)):
             raise NotEvaluated(f"{column} is missing or infinite for some cell and data set")
         count = len(numbers)
@@ -123,11 +115,10 @@ def cell_statistics(table, column, rng, replicates, statistic=np.mean):
 
 def _with_spread(cells, column, numbers, rng, replicates):
     """Replicates of the numbers of one data set, over its draws."""
-    if not replicates:
-        return np.empty((0, len(numbers)))
-    if column == "not_below":
+    shape = (replicates, len(numbers))
+    if not replicates or column == "not_below":
         # Whether an error is below another is known without error.
-        return np.broadcast_to(numbers, (replicates, len(numbers)))
+        return np.broadcast_to(numbers, shape)
     if column not in DESCRIBED:
         raise NotEvaluated(f"one data set gives {column} no interval")
     spread, footpoints = (
@@ -136,7 +127,7 @@ def _with_spread(cells, column, numbers, rng, replicates):
     )
     if not np.all(np.isfinite(spread)) or np.any(footpoints < 2):
         raise NotEvaluated("one data set with one footpoint a cell gives no interval")
-    return numbers + spread * rng.standard_t(footpoints - 1.0, size=(replicates, len(numbers)))
+    return numbers + spread * rng.standard_t(footpoints - 1.0, size=shape)
 
 
 def _span(sizes):
@@ -164,12 +155,11 @@ def _curves(claim, table, rng, replicates):
     Curves are arrays (1 + replicates, levels), levels in order; with the units resampled.
     """
     by_cell = cell_statistics(table, claim.column[0], rng, replicates)
-    # Nodes are sorted by their keys, so levels within a combination come in order.
-    nodes, values = by_cell.nodes([*claim.within, claim.along])
-    curves = [values]
+    nodes = by_cell.nodes([*claim.within, claim.along])
+    curves = [nodes.to_numpy().T]
     if claim.within:
-        numbers = nodes.groupby(claim.within, sort=True, dropna=False).ngroup().to_numpy()
-        curves = [values[:, numbers == number] for number in range(numbers.max() + 1)]
+        parts = nodes.groupby(level=claim.within, dropna=False)
+        curves = [part.to_numpy().T for _, part in parts]
     if max(curve.shape[1] for curve in curves) < 2:
         raise NotEvaluated(f"nothing to compare, as {_plain(claim.along)} has one level")
     return curves, by_cell.over
@@ -199,17 +189,12 @@ def share_ordered(claim, table, rng, replicates):
 def share_worst_at_ends(claim, table, rng, replicates):
     """Share of the ends of curves that lie above all values between the ends."""
     curves, over = _curves(claim, table, rng, replicates)
-    above = [
-        curve[:, end] > np.max(curve[:, 1:-1], axis=1)
-        for curve in curves
-        for end in (0, -1)
-        if curve.shape[1] > 2
-    ]
-    if not above:
+    curves = [curve for curve in curves if curve.shape[1] > 2]
+    if not curves:
         raise NotEvaluated(f"no curve has a budget between its ends along {_plain(claim.along)}")
-    above = np.array(above)
-    says = f"{above[:, 0].sum()} of {len(above)} ends lie above all between them"
-    return Measured(np.mean(above, axis=0), over, says)
+    above = np.hstack([c[:, [0, -1]] > np.max(c[:, 1:-1], axis=1, keepdims=True) for c in curves])
+    says = f"{above[0].sum()} of {above.shape[1]} ends lie above all between them"
+    return Measured(np.mean(above, axis=1), over, says)
 
 
 @measure("along")
@@ -229,10 +214,8 @@ def share_unimodal(claim, table, rng, replicates):
         valley = inside & ((falling & (change < 0)) | (rising & (change > 0)))
         ordered = ordered + np.sum(valley, axis=1)
         counted = counted + np.sum(falling | rising, axis=1)
-    says = (
-        f"{ordered[0]} of {counted[0]} comparisons on one side of a minimum have a valley's order"
-    )
-    return Measured(ordered / counted, over, says)
+    of = f"{ordered[0]} of {counted[0]} comparisons"
+    return Measured(ordered / counted, over, f"{of} on one side of a minimum have a valley's order")
 
 
 @measure("along")
@@ -244,11 +227,9 @@ def approach(claim, table, rng, replicates):
     curves, over = _curves(claim, table, rng, replicates)
     ratios = [curve[:, -1] / curve[:, 0] for curve in curves if curve.shape[1] > 1]
     found = np.max(ratios, axis=0)
-    says = (
-        f"the gap at the largest {_plain(claim.along)} is {short(found[0])} of that at the smallest"
-    )
-    if len(ratios) > 1:
-        says += f" (the worst of {len(ratios)} curves)"
+    worst = f" (the worst of {len(ratios)} curves)" if len(ratios) > 1 else ""
+    level = _plain(claim.along)
+    says = f"the gap at the largest {level} is {short(found[0])} of that at the smallest{worst}"
     return Measured(found, over, says)
 
 
@@ -262,10 +243,10 @@ def _slope(x, y):
 def power(claim, table, rng, replicates):
     """Slope of the logarithm of means against that of ``along``, by least squares."""
     by_cell = cell_statistics(table, claim.column[0], rng, replicates)
-    nodes, values = by_cell.nodes([claim.along])
+    nodes = by_cell.nodes([claim.along])
     if len(nodes) < 2:
         raise NotEvaluated(f"{_plain(claim.along)} has one level")
-    found = _slope(nodes[claim.along].to_numpy(dtype=float), values)
+    found = _slope(nodes.index.to_numpy(dtype=float), nodes.to_numpy().T)
     return Measured(found, by_cell.over, f"the power is {short(found[0])}")
 
 
@@ -307,7 +288,7 @@ def median_ratio(claim, table, rng, replicates):
 @measure("against_where")
 def share_meeting(claim, table, rng, replicates):
     """Share of what a table has a row of that ``against_where`` selects; these are resampled."""
-    met = claim.against_where.rows(table)
+    met = claim.against_where.met(table)
     found = float(np.mean(met))
     again = rng.binomial(len(met), found, size=replicates) / len(met)
     over = f"{len(met)} {_units(table)}"
@@ -356,14 +337,14 @@ def _resampled_pairs(claim, table, rng, replicates):
 
     A list of arrays of shape (1 + replicates, pairs); columns of a level are resampled alike.
     """
+    if not np.all(np.isfinite(table[claim.column].to_numpy(dtype=float))):
+        raise NotEvaluated(f"{' '.join(claim.column)} is missing or infinite for some pair")
     values, sizes = [], set()
     for _, part in table.groupby(claim.along, sort=True):
         count = len(part)
         sizes.add(count)
         chosen = np.vstack([np.arange(count), rng.integers(count, size=(replicates, count))])
         values += [part[name].to_numpy(dtype=float)[chosen] for name in claim.column]
-    if not all(np.all(np.isfinite(part)) for part in values):
-        raise NotEvaluated(f"{' '.join(claim.column)} is missing or infinite for some pair")
     return values, f"{_span(sizes)} pairs"
 
 
@@ -372,12 +353,9 @@ def largest_median(claim, table, rng, replicates):
     """Largest of the medians of the columns, one for each level of ``along``."""
     values, over = _resampled_pairs(claim, table, rng, replicates)
     medians = np.array([np.median(part, axis=1) for part in values])
-    found = np.max(medians, axis=0)
-    says = (
-        f"the largest of {len(medians)} medians is {short(found[0])} and the smallest "
-        f"{short(np.min(medians[:, 0]))}"
-    )
-    return Measured(found, over, says)
+    found, least = np.max(medians, axis=0), short(np.min(medians[:, 0]))
+    of = f"the largest of {len(medians)} medians is {short(found[0])}"
+    return Measured(found, over, f"{of} and the smallest {least}")
 
 
 @measure("along", columns=None)
@@ -389,10 +367,10 @@ def share_outlying(claim, table, rng, replicates):
     values, over = _resampled_pairs(claim, table, rng, replicates)
     outside = []
     for part in values:
-        low, high = np.quantile(part, [0.25, 0.75], axis=1)
+        low, high = np.quantile(part, [0.25, 0.75], axis=1, keepdims=True)
         reach = 1.5 * (high - low)
-        outside.append((part < (low - reach)[:, None]) | (part > (high + reach)[:, None]))
-    outside = np.concatenate(outside, axis=1)
+        outside.append((part < low - reach) | (part > high + reach))
+    outside = np.hstack(outside)
     says = f"{outside[0].sum()} of {outside.shape[1]} ratios lie beyond the whiskers of their box"
     return Measured(np.mean(outside, axis=1), over, says)
 
@@ -409,9 +387,9 @@ def _walks(claim, table):
     steps, gaps = walks[["step", claim.column[0]]].to_numpy(dtype=float).T
     if not np.all(np.isfinite(gaps)):
         raise NotEvaluated(f"{claim.column[0]} is missing for some step")
-    first, numbers = walks.iloc[0], [int(each["states"].iloc[0]) for each in (walks, drawn)]
+    first, numbers = walks.iloc[0], np.array([walks["states"].iloc[0], drawn["states"].iloc[0]])
     setting = f"(n = {first['n']}, footpoint budget {first['budget_footpoint']:g})"
-    return steps, gaps, numbers, "{} walks and {} draws".format(*numbers), setting
+    return steps, gaps, numbers, f"{numbers[0]:.0f} walks and {numbers[1]:.0f} draws", setting
 
 
 @measure()
@@ -424,16 +402,12 @@ def walk_to_draws(claim, table, rng, replicates):
     from the inequality of Dvoretzky, Kiefer and Wolfowitz.
     """
     steps, gaps, numbers, over, setting = _walks(claim, table)
-    found = gaps[-1]
+    found, words = gaps[-1], f"after {steps[-1]:g} steps the distribution functions differ by up to"
     # Each sample is farther from its distribution with probability 0.025 at most.
-    off = sum(np.sqrt(np.log(2.0 / 0.025) / (2.0 * number)) for number in numbers)
-    ends = np.clip([found - off, found + off], 0.0, 1.0)
-    says = (
-        f"after {steps[-1]:g} steps the distribution functions differ by up to {short(found)} "
-        f"{setting}"
-    )
+    off = np.sum(np.sqrt(np.log(2.0 / 0.025) / (2.0 * numbers)))
     # Percentiles of these are the ends.
-    again = np.repeat(ends, -(-replicates // 2))
+    again = np.repeat(np.clip([found - off, found + off], 0.0, 1.0), -(-replicates // 2))
+    says = f"{words} {short(found)} {setting}"
     return Measured(np.append(found, again), over, says, lower_bound=True)
 
 
@@ -447,16 +421,13 @@ def walk_rate(claim, table, rng, replicates):
     """
     least, most = 0.03, 0.2
     steps, gaps, numbers, over, setting = _walks(claim, table)
-    high = np.flatnonzero(gaps >= most)
-    first = high[-1] + 1 if len(high) else 0
-    low = np.flatnonzero(gaps[first:] <= least)
-    last = first + low[0] if len(low) else len(steps)
+    first = np.max(np.flatnonzero(gaps >= most), initial=-1) + 1
+    last = np.min(np.flatnonzero(gaps[first:] <= least), initial=len(gaps) - first) + first
     if last - first < 3:
         raise NotEvaluated("fewer than three recorded steps lie where the difference falls")
     steps, gaps = steps[first:last], gaps[first:last]
     # No standard deviation of a difference of two shares is larger.
-    spread = 0.5 * np.sqrt(sum(1.0 / number for number in numbers))
-    noise = spread * rng.standard_normal((replicates, len(gaps)))
+    noise = rng.standard_normal((replicates, len(gaps))) * 0.5 * np.sqrt(np.sum(1.0 / numbers))
     found = _slope(steps, np.vstack([gaps, np.maximum(gaps + noise, 0.1 * least)]))
     says = (
         f"from {steps[0]:g} to {steps[-1]:g} steps the difference falls like the power "
@@ -490,10 +461,8 @@ def sampler_difference(claim, table, rng, replicates):
     otherwise = "no cell has draws of both samplers"
     both, by_cell = _changes(walked, drawn, "cell", rng, replicates, otherwise)
     found = np.mean(by_cell.values, axis=1)
-    cells = ", ".join(
-        f"{name} {short(change)}"
-        for name, change in zip(by_cell.cells["cell"], by_cell.values[0], strict=True)
-    )
+    changes = zip(by_cell.cells["cell"], by_cell.values[0], strict=True)
+    cells = ", ".join(f"{name} {short(change)}" for name, change in changes)
     says = f"the log error changes by {short(found[0])} on average over cells ({cells})"
     used = table.merge(both[["group", "cell", "data_set"]])
     return Measured(found, by_cell.over, says, used)
@@ -515,24 +484,21 @@ def share_nearer(claim, table, rng, replicates, other):
 
 
 def _shared(keys, *tables):
-    """Means of two tables at the nodes that they share."""
-    (mine, values), (theirs, others) = (each.nodes(keys) for each in tables)
-    shared = mine.reset_index().merge(theirs.reset_index(), on=keys, suffixes=("", "_other"))
-    return values[:, shared["index"]], others[:, shared["index_other"]]
+    """Means of two tables, frames (nodes, 1 + replicates), at the nodes that they share."""
+    mine, theirs = (each.nodes(keys) for each in tables)
+    return mine.align(theirs, join="inner", axis=0)
 
 
 @measure("within", "against")
 def rank_correlation(claim, table, rng, replicates, other):
     """Spearman correlation of two studies' curves over the points (``within``) they share."""
     both = [cell_statistics(part, claim.column[0], rng, replicates) for part in (table, other)]
-    shared = _shared(claim.within, *both)
-    points = shared[0].shape[1]
-    if points < 3:
-        raise NotEvaluated(f"the studies share {points} points, and three are needed")
-    first, second = (pd.DataFrame(values).rank(axis=1) for values in shared)
+    mine, theirs = _shared(claim.within, *both)
+    if len(mine) < 3:
+        raise NotEvaluated(f"the studies share {len(mine)} points, and three are needed")
     with np.errstate(invalid="ignore"):
-        found = first.corrwith(second, axis=1).to_numpy()
-    says = f"the rank correlation over {points} points is {short(found[0])}"
+        found = mine.rank().corrwith(theirs.rank()).to_numpy()
+    says = f"the rank correlation over {len(mine)} points is {short(found[0])}"
     return Measured(found, " and ".join(dict.fromkeys(each.over for each in both)), says)
 
 
@@ -546,9 +512,9 @@ def _beside(claim, table, other, rng, replicates):
         for each, seed in zip((table, other), seeds[[0, 0 if alike else 1]], strict=True)
     ]
     mine, theirs = _shared([claim.along], *both)
-    if not mine.size:
+    if mine.empty:
         raise NotEvaluated(f"the two have no {_plain(claim.along)} in common")
-    return mine, theirs, both[0].over
+    return mine.to_numpy().T, theirs.to_numpy().T, both[0].over
 
 
 @measure("along", "against")

@@ -146,12 +146,15 @@ def _selected(claim, tables, study, mechanism, where):
     table = with_derived_columns(table)
     conditions = getattr(claim, where)
     with _at(f"{claim.place}, column {where}"):
-        table = table[conditions.rows(table)]
+        table = table[conditions.met(table)]
     if table.empty:
         raise NotEvaluated(f"no row of {study}'s {claim.table} is selected by '{conditions.text}'")
     with _at(f"{claim.place}, column needs"):
-        if missing := claim.needs.without_rows(table):
-            raise NotEvaluated(f"the claim needs {missing}, which {study}'s {claim.table} lack")
+        for needed in claim.needs.single:
+            if not needed.met(table).any():
+                raise NotEvaluated(
+                    f"the claim needs {needed.text}, which {study}'s {claim.table} lack"
+                )
     along = [claim.along] if claim.along else []
     for column, names in (("column", claim.column), ("within", claim.within), ("along", along)):
         with _at(f"{claim.place}, column {column}"):
@@ -172,9 +175,9 @@ def _origin(claim, tables, name):
 
 def _level(claim, value):
     """Verdict on a number that is known without error."""
-    if claim.holds.met(lambda _: value):
+    if claim.holds.met({"value": value}):
         return HOLDS
-    return IN_PART if claim.in_part.met(lambda _: value) else FAILS
+    return IN_PART if claim.in_part.met({"value": value}) else FAILS
 
 
 def _verdict(claim, table, measured):
@@ -186,7 +189,7 @@ def _verdict(claim, table, measured):
     low, high = min(float(low), value), max(float(high), value)
     # Verdicts on all numbers of the interval: on its ends, and around each number compared with.
     numbers = [low, value, high]
-    for one in (*claim.holds.numbers, *claim.in_part.numbers):
+    for *_, [one] in (*claim.holds.comparisons, *claim.in_part.comparisons):
         numbers += [np.nextafter(one, -np.inf), one, np.nextafter(one, np.inf)]
     levels = {_level(claim, number) for number in numbers if low <= number <= high}
     verdict = _level(claim, value)

@@ -1,5 +1,6 @@
 """Curves over a column of tidy tables, with bands; panels, curves and their names are settings."""
 
+from dataclasses import replace
 from itertools import chain, zip_longest
 from numbers import Number
 
@@ -29,7 +30,15 @@ def draw(*tables, params):
     figure, axes = style.new_figure(rows, columns, width=3.5 * columns, height=2.8 * rows + 0.7)
     found = [(*part, _curves(*part, labels)) for part in shown]
     curves = [name for name in labels if any(name in each for *_, each in found)]
-    looks = {name: STYLES[k % len(STYLES)] for k, name in enumerate(curves)}
+    dots = {name: "dots" for panel in settings["panels"] for name in panel["dots"]}
+    known = {*curves, *(value for _, value, *_ in found)}
+    for name, key in {**dict.fromkeys(labels, "labels"), **dots}.items():
+        if name not in known:
+            raise DataError(
+                f"{key} of the figure name {name}, which is no curve of it (there are: "
+                f"{', '.join(curves)}): name one of these or leave it out"
+            )
+    looks = {name: _look(k) for k, name in enumerate(curves)}
     for axis, (panel, value, _, each) in zip(axes.ravel(), found, strict=False):
         title = style.in_mathematics(labels.get(value, value))
         for name, part in each.items():
@@ -42,6 +51,12 @@ def draw(*tables, params):
     style.letter_panels(axes)
     style.share_legend(figure, axes, 3)
     return figure, pd.concat(numbers, ignore_index=True)
+
+
+def _look(number):
+    """Style of a curve by its place: after all colours other markers and lines."""
+    last = STYLES[(number + number // len(STYLES)) % len(STYLES)]
+    return replace(last, colour=STYLES[number % len(STYLES)].colour)
 
 
 def _parts(panel, table):
