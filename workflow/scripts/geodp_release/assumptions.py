@@ -108,10 +108,8 @@ class Assumptions:
         if self.footpoint_radius is None:
             self._take_the_widest()
         for name in ("footpoint_radius", "smallest_radius", "residual_scale"):
-            value = getattr(self, name)
-            if name != "footpoint_radius" and value is None:
-                continue
-            object.__setattr__(self, name, _positive(name, value))
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, _positive(name, getattr(self, name)))
         if self.wider < 1.0:
             raise DataError(
                 f"smallest_radius is {self.smallest_radius:g}, and footpoint_radius "
@@ -132,11 +130,7 @@ class Assumptions:
             if not (whole and 0 < value <= most):
                 raise DataError(f"{name} is {value!r}: give a whole number from 1 to {most}")
             object.__setattr__(self, name, int(value))
-        if self.neighbours not in NEIGHBOURS:
-            raise DataError(
-                f"neighbours is {self.neighbours!r}: give one of "
-                f"{', '.join(repr(each) for each in NEIGHBOURS)}"
-            )
+        _known(NEIGHBOURS)("neighbours", self.neighbours)
         for (low, high), scale in zip(self.ranges, self.transformations, strict=True):
             if scale == LOG and not (low > 0.0 and np.log(high) > np.log(low)):
                 raise DataError(

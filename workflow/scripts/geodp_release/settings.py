@@ -13,7 +13,7 @@ from geodp.data.tables import lower_triangle, unit_vectors
 from geodp.errors import DataError
 from geodp.mechanisms.budgets import parse_budget
 from geodp.settings.reading import LONGEST_NUMBER, PlainLoader, check, load_keys
-from geodp.settings.section import Count, FileName, Section, Text, refused, unknown
+from geodp.settings.section import Count, FileName, Section, Text, refused, surplus, unknown
 from geodp.settings.sections import CentreName, ManifoldSettings, TableSection, public_centre
 from geodp_release.accounting import CONCENTRATED, PURE, PrivacyBudget
 from geodp_release.assumptions import NEIGHBOURS, NONE, REPLACE, TRANSFORMATIONS, Assumptions
@@ -23,6 +23,12 @@ from geodp_release.subjects import ONE_EACH
 
 # Path of records that are in memory.
 FRAME = "the data frame"
+
+# Keys that a mean has not.
+OF_COVARIATES = {
+    *("public.shooting_vector_length", "public.covariate_spread", "public.transformation"),
+    *("covariate", "predictions"),
+}
 
 # Covariates that are tabulated where the settings name none.
 TABULATED = 5
@@ -93,11 +99,9 @@ class TableSettings(ReleaseSection, TableSection):
     def _joined_by_subjects(self):
         if self.join is not None and self.is_one_each:
             raise refused(": tables are joined by subjects: name their column", "subject")
-        strange = [name for name in self.categories if name not in self.covariates]
-        if strange:
-            raise refused(
-                ": it is the column of no covariate: remove it", f"categories.{strange[0]}"
-            )
+        for name in self.categories:
+            if name not in self.covariates:
+                raise surplus(f"categories.{name}", "it is the column of no covariate")
         return self
 
     @property
@@ -251,12 +255,9 @@ class ReleaseSettings(ReleaseSection):
         if number and public.footpoint_radius and public.shooting_vector_length is None:
             raise refused(" is missing: add it", "public.shooting_vector_length")
         if not number:
-            for key in ("shooting_vector_length", "covariate_spread", "transformation"):
-                if key in public.model_fields_set:
-                    raise refused(": a mean has no covariate: remove it", f"public.{key}")
-            for key in ("covariate", "predictions"):
-                if key in self.model_fields_set:
-                    raise refused(": a mean has no covariate: remove it", key)
+            given = self.model_fields_set | {f"public.{key}" for key in public.model_fields_set}
+            for key in sorted(OF_COVARIATES & given):
+                raise surplus(key, "a mean has no covariate")
         if isinstance(self.covariate, list) and len(self.covariate) != number:
             raise refused(
                 f": it has {len(self.covariate)} names, and public.covariate_range "

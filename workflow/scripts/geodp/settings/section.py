@@ -1,7 +1,7 @@
 """The base class of sections of settings, types of their keys, and errors of validators."""
 
 from difflib import get_close_matches
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WrapValidator, model_validator
 from pydantic_core import PydanticCustomError
@@ -15,6 +15,16 @@ def refused(words, key=""):
     return PydanticCustomError("refused", "{words}", {"words": words, "key": key})
 
 
+def surplus(key, why):
+    """Error of a validator: a key does not go with others."""
+    return refused(f": {why}: remove it", key)
+
+
+def missing(key, why):
+    """Error of a validator: others need a key."""
+    return refused(f" is missing: {why}: add it", key)
+
+
 def unknown(key, known):
     """What to say of an unknown key: the nearest known one, or all."""
     near = get_close_matches(str(key), known, n=1)
@@ -24,9 +34,6 @@ def unknown(key, known):
 
 class Section(BaseModel):
     """A section of settings: keys with types, limits, defaults and, as docstrings, meanings."""
-
-    # Names of two keys of which the first may not be the larger.
-    limits: ClassVar[tuple[str, str] | None] = None
 
     model_config = ConfigDict(
         extra="forbid",
@@ -49,17 +56,6 @@ class Section(BaseModel):
         for key in given:
             if key not in cls.model_fields:
                 raise refused(unknown(key, list(cls.model_fields)), str(key))
-
-    @model_validator(mode="after")
-    def _limits_ascend(self):
-        if self.limits is not None:
-            low, high = self.limits
-            lower, upper = getattr(self, low), getattr(self, high)
-            if lower > upper:
-                raise refused(
-                    f": {lower} is more than {high}, {upper}: lower it or raise {high}", low
-                )
-        return self
 
 
 def _as_given(value, check):

@@ -15,7 +15,7 @@ from geodp.manifolds.landmark_maps import fourier_harmonics
 from geodp.manifolds.registry import LARGEST_SIZE, MANIFOLDS, make_manifold, parse_point
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
-from geodp.settings.section import Count, Number, Section, Text, integer, refused
+from geodp.settings.section import Count, Number, Section, Text, integer, refused, surplus
 
 # Spaces that have a centre of a name.
 CENTRES = {
@@ -71,7 +71,7 @@ class ManifoldSettings(Section):
         if self.landmark_map is None:
             return self
         if self.name != "kendall":
-            raise refused(": only planar landmarks can be mapped: remove it", "landmark_map")
+            raise surplus("landmark_map", "only planar landmarks can be mapped")
         harmonics, most = self.landmark_map.harmonics, (self.size - 1) // 2
         if harmonics is not None and harmonics > most:
             raise refused(

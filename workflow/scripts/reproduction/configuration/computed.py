@@ -21,6 +21,7 @@ from geodp.settings.section import (
     number,
     refused,
     some,
+    surplus,
 )
 from geodp.settings.sections import ManifoldSettings
 from reproduction.configuration.data import TableData
@@ -57,7 +58,7 @@ class ComputedTable(Section):
         return {}
 
 
-def _check(key, function, *arguments):
+def check(key, function, *arguments):
     """Call a function of the library, whose `DataError` is then of a key."""
     try:
         function(*arguments)
@@ -101,7 +102,7 @@ class TableOfBall(TableOfSpace):
 
     @model_validator(mode="after")
     def _has_a_sensitivity(self):
-        _check("radius", convexity, self.manifold.make(), self.radius)
+        check("radius", convexity, self.manifold.make(), self.radius)
         return self
 
 
@@ -120,8 +121,8 @@ class PrivateMeans(TableOfBall):
     @model_validator(mode="after")
     def _mechanisms_are_for_the_space(self):
         for name in self.mechanisms:
-            check = mechanism_class(name).check_space
-            _check(f"mechanisms.{name}", check, self.manifold.make())
+            of_space = mechanism_class(name).check_space
+            check(f"mechanisms.{name}", of_space, self.manifold.make())
         return self
 
 
@@ -199,7 +200,7 @@ class MeanShapes(TableOfSpace):
     @model_validator(mode="after")
     def _has_all_landmarks(self):
         if self.manifold.landmark_map is not None:
-            raise refused(": mean shapes have all landmarks: remove it", "manifold.landmark_map")
+            raise surplus("manifold.landmark_map", "mean shapes have all landmarks")
         return self
 
 
@@ -223,7 +224,7 @@ class OwnMeans(ComputedTable):
     def _has_its_centre(self):
         check_centre(self.centre, self.manifold.name, "centre")
         if self.data.stand_in is not None:
-            raise refused(": a missing file has no stand-in here: remove it", "data.stand_in")
+            raise surplus("data.stand_in", "a missing file has no stand-in here")
         return self
 
 
@@ -409,9 +410,9 @@ class Panel(Section):
     @model_validator(mode="after")
     def _curves_have_one_name(self):
         if self.of is not None and isinstance(self.y, list):
-            raise refused(": curves of several columns are told apart by these: remove it", "of")
+            raise surplus("of", "curves of several columns are told apart by these")
         if self.over is not None and (self.dots or self.band is not None):
-            raise refused(": dots and bands of columns are divided by no curve: remove it", "over")
+            raise surplus("over", "dots and bands of columns are divided by no curve")
         return self
 
 

@@ -35,24 +35,11 @@ def files():
 
 def schema(name):
     """JSON schema of a file under config."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **_in_lines(settings_model(name).model_json_schema(schema_generator=WithoutTitles)),
-    }
-
-
-def _in_lines(part):
-    """A part of a schema with each description in one line, as docstrings are not."""
-    if isinstance(part, list):
-        return [_in_lines(each) for each in part]
-    if not isinstance(part, dict):
-        return part
-    return {
-        key: " ".join(value.split())
-        if key == "description" and isinstance(value, str)
-        else _in_lines(value)
-        for key, value in part.items()
-    }
+    made = settings_model(name).model_json_schema(schema_generator=WithoutTitles)
+    # Docstrings have line breaks, which descriptions have not.
+    text = re.sub(r'(\\n *)+"', '"', json.dumps(made))
+    made = json.loads(re.sub(r"(\\n *)+", " ", text))
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
 
 
 def page():

@@ -1,10 +1,9 @@
 """The section ``studies``: data, model, mechanism, budgets and figures of each study."""
 
-from typing import Annotated, ClassVar, Literal, Union, get_args
+from typing import Annotated, Literal, Union, get_args
 
 from pydantic import AfterValidator, Field, model_validator
 
-from geodp.errors import DataError
 from geodp.manifolds.registry import MANIFOLDS
 from geodp.mechanisms.registry import MECHANISMS, budget_names
 from geodp.models.sensitivity import convexity
@@ -20,9 +19,11 @@ from geodp.settings.section import (
     Text,
     absent,
     integer,
+    missing,
     named,
     refused,
     some,
+    surplus,
 )
 from geodp.settings.sections import ManifoldSettings
 from reproduction.configuration import computed
@@ -91,8 +92,6 @@ class SupportSettings(Section):
 class SamplerSettings(Section):
     """Sampler of densities."""
 
-    limits: ClassVar = ("fewest_steps", "most_steps")
-
     kind: Literal["automatic", "exact", "matched"] = Field(
         default="automatic",
         description="`automatic`: independent draws by rejection where an envelope is certified, "
@@ -113,6 +112,16 @@ class SamplerSettings(Section):
     """Traced chains, for diagnostics."""
     states: integer(ge=250) = 500
     """States of a trace, each as many steps from the last as a draw takes."""
+
+    @model_validator(mode="after")
+    def _steps_ascend(self):
+        few, most = self.fewest_steps, self.most_steps
+        if few > most:
+            raise refused(
+                f": {few} is more than most_steps, {most}: lower it or raise most_steps",
+                "fewest_steps",
+            )
+        return self
 
 
 class ComparedCell(Section):
@@ -257,35 +266,40 @@ class StudySettings(Section):
             self._check_mechanisms()
             self._check_curvature()
         self._check_budgets()
-        if isinstance(self.data, SimulatedData):
+        if self._is_simulated:
             self._check_simulated_data(self.data)
         else:
             self._check_table(self.data)
         has_ball = any(not MECHANISMS[each.name].anywhere for each in (self.mechanism, *self.also))
-        if (
-            has_ball
-            and self.support.footpoint_centre is not None
-            and (self.support.footpoint_radius is None and self.data_radius is None)
-        ):
+        radii = (self.support.footpoint_radius, self.data_radius)
+        if has_ball and self.support.footpoint_centre is not None and radii == (None, None):
             raise refused(
                 " is missing: a ball of footpoints needs a radius, or data_radius from which one "
                 "follows: add either",
                 "support.footpoint_radius",
             )
-        published = self.mechanism.name == "kng_as_published" and self.model.covariates == 1
-        on_sphere = self.manifold.name == "sphere" and self.manifold.size == 2
         if self.release is not None:
             self._check_release(self.release)
+        on_sphere = self.manifold.name == "sphere" and self.manifold.size == 2
+        published = self.mechanism.name == "kng_as_published" and self.model.covariates == 1
         if self.losses is not None and not (published and on_sphere):
-            raise refused(
-                ": privacy losses are searched for kng_as_published with one covariate on the "
-                "sphere of dimension 2 only: remove it",
+            raise surplus(
                 "losses",
+                "privacy losses are searched for kng_as_published with one covariate on the "
+                "sphere of dimension 2 only",
             )
         return self
 
+    @property
+    def _is_simulated(self):
+        return isinstance(self.data, SimulatedData)
+
+    @property
+    def _space(self):
+        return MANIFOLDS[self.manifold.name](self.manifold.size)
+
     def _check_budgets(self):
-        if not self.budgets and (self.cells or isinstance(self.data, SimulatedData)):
+        if not self.budgets and (self.cells or self._is_simulated):
             raise refused(" is missing: add grids of privacy budgets", "budgets")
         if self.budgets and not self.cells:
             raise refused(" is missing: name the budgets of each", "cells")
@@ -298,7 +312,7 @@ class StudySettings(Section):
         for index, name in enumerate(names):
             key = f"also[{index - 1}]"
             if name in names[:index]:
-                raise refused(f": {name} draws already: remove it", key)
+                raise surplus(key, f"{name} draws already")
             budgets = [budget_names(each, self.model.covariates) for each in (names[0], name)]
             if budgets[0] != budgets[1]:
                 raise refused(
@@ -332,11 +346,10 @@ class StudySettings(Section):
             )
         self._check_public_inputs(name, k)
         if k == 0 and MECHANISMS[name].has_mean_sensitivity:
-            self._check_mean()
+            self._check_data_radius("the sensitivity of a mean")
+            computed.check("data_radius", convexity, self._space, self.data_radius)
         if self.mechanism.name != "kng_as_published" and self.random_walk.cells:
-            raise refused(
-                ": the random walk draws kng_as_published alone: remove it", "random_walk.cells"
-            )
+            raise surplus("random_walk.cells", "the random walk draws kng_as_published alone")
 
     def _check_public_inputs(self, name, k):
         """Check what a mechanism needs and may not take from the data."""
@@ -356,26 +369,19 @@ class StudySettings(Section):
                 of_study = need in type(self).model_fields
                 if getattr(self if of_study else support, need) is None:
                     key = need if of_study else f"support.{need}"
-                    raise refused(f" is missing: {name} needs a public limit: add it", key)
+                    raise missing(key, f"{name} needs a public limit")
         for key in ("footpoint_radius", "shooting_vector_length"):
             if MECHANISMS[name].anywhere and getattr(support, key) is not None:
-                raise refused(f": {name} draws anywhere: remove it", f"support.{key}")
+                raise surplus(f"support.{key}", f"{name} draws anywhere")
 
-    def _check_mean(self):
+    def _check_data_radius(self, what):
         if self.data_radius is None:
-            raise refused(
-                " is missing: the sensitivity of a mean needs the public radius of a ball that "
-                "holds the data: add it",
-                "data_radius",
-            )
-        try:
-            convexity(MANIFOLDS[self.manifold.name](self.manifold.size), self.data_radius)
-        except DataError as problem:
-            raise refused(f": {problem}", "data_radius") from problem
+            words = f"{what} needs the public radius of a ball that holds the data"
+            raise missing("data_radius", words)
 
     def _check_release(self, release):
         if self.mechanism.name == "release":
-            raise refused(": draws of release are releases already: remove it", "release")
+            raise surplus("release", "draws of release are releases already")
         if self.model.covariates != 1:
             raise refused(
                 ": releases are of one covariate: remove it, or set model.covariates to 1",
@@ -383,41 +389,29 @@ class StudySettings(Section):
             )
         named = check_centre(release.centre, self.manifold.name, "release.centre")
         if release.centre_moved is not None and not named:
-            raise refused(
-                ": a centre given by coordinates stays there: remove it", "release.centre_moved"
-            )
+            raise surplus("release.centre_moved", "a centre given by coordinates stays there")
         if "release" in self.budgets:
             raise refused(
                 ": this is the name of the grid of the section release: rename it",
                 "budgets.release",
             )
-        simulated = isinstance(self.data, SimulatedData)
-        if release.residual_scale is None and not simulated:
-            raise refused(
-                " is missing: nothing public says how far records of a table scatter: add it",
-                "release.residual_scale",
+        if release.residual_scale is None and not self._is_simulated:
+            raise missing(
+                "release.residual_scale", "nothing public says how far records of a table scatter"
             )
         self._check_public_range()
 
     def _check_public_range(self):
-        if not isinstance(self.data, SimulatedData) and self.data.covariate_range is None:
-            raise refused(
-                " is missing: a proved budget needs a public range of the covariate: add it",
-                "data.covariate_range",
-            )
+        if not self._is_simulated and self.data.covariate_range is None:
+            words = "a proved budget needs a public range of the covariate"
+            raise missing("data.covariate_range", words)
 
     def _check_curvature(self):
-        space = MANIFOLDS[self.manifold.name]
-        published = self.mechanism.name == "kng_as_published"
-        curved = space(self.manifold.size).curvature_bounds[0] < 0.0
-        if published and curved and self.data_radius is None:
-            raise refused(
-                " is missing: the sensitivity under negative curvature needs the public radius of "
-                "a ball that holds the data: add it",
-                "data_radius",
-            )
+        space = self._space
+        if self.mechanism.name == "kng_as_published" and space.curvature_bounds[0] < 0.0:
+            self._check_data_radius("the sensitivity under negative curvature")
         reason = space.against_ambient_noise
-        if reason and isinstance(self.data, SimulatedData) and self.data.noise == "ambient":
+        if reason and self._is_simulated and self.data.noise == "ambient":
             raise refused(f": ambient noise {reason}: set it to tangent", "data.noise")
 
     def _check_simulated_data(self, data):
@@ -433,29 +427,24 @@ class StudySettings(Section):
         if k == 0:
             for key in ("shooting_vector_length", "last_point"):
                 if getattr(data, key) is not None:
-                    raise refused(
-                        ": a model without covariates has points about one centre: remove it",
-                        f"data.{key}",
-                    )
+                    words = "a model without covariates has points about one centre"
+                    raise surplus(f"data.{key}", words)
             if "covariates" in data.model_fields_set and data.covariates != "none":
-                raise refused(
-                    f": {data.covariates} does not go with model.covariates 0: remove it",
-                    "data.covariates",
-                )
+                words = f"{data.covariates} does not go with model.covariates 0"
+                raise surplus("data.covariates", words)
             self.data = data.model_copy(update={"covariates": "none"})
-            return
-        if data.covariates == "none":
+        elif data.covariates == "none":
             raise refused(
                 f": none does not go with model.covariates {k}: give equally_spaced or uniform",
                 "data.covariates",
             )
-        if (length is None) == (end is None):
+        elif (length is None) == (end is None):
             raise refused(
                 ": give either shooting_vector_length or last_point, which both say where a "
                 "geodesic ends",
                 "data",
             )
-        if k > 1 and end is not None:
+        elif k > 1 and end is not None:
             raise refused(
                 ": with several covariates there is no last point: give shooting_vector_length",
                 "data.last_point",
@@ -470,11 +459,7 @@ class StudySettings(Section):
                 "model.covariates",
             )
         if data.stand_in is not None and self.manifold.name != "kendall":
-            raise refused(
-                ": stand-ins are outlines of planar landmarks: remove it", "data.stand_in"
-            )
+            raise surplus("data.stand_in", "stand-ins are outlines of planar landmarks")
         if self.neighbours.n:
-            raise refused(
-                ": pairs of neighbours are simulated and this study reads a table: remove it",
-                "neighbours.n",
-            )
+            words = "pairs of neighbours are simulated and this study reads a table"
+            raise surplus("neighbours.n", words)
