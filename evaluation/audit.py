@@ -17,12 +17,11 @@ from geodp.audit import published
 from geodp.audit.search import Pair
 from geodp.manifolds.registry import make_manifold
 from geodp.randomness import random_stream
-from geodp.samplers.integer_choice import generator_bits
 from geodp_release import stages as st
 from geodp_release.accounting import PURE
 from geodp_release.assumptions import ADD_OR_REMOVE, REPLACE
 from geodp_release.timing import release_times, sampler_times
-from replay_mistakes import planted
+from planted import planted
 from replay_runs import few_at_once
 from testers import TESTERS, features, property_test
 
@@ -142,7 +141,7 @@ def released_columns(plan, data, pair, mistake, streams, number):
     assumptions, found = plan.assumptions, []
     with planted(mistake) if mistake else nullcontext(), few_at_once():
         for stream, given in zip(streams, data, strict=True):
-            released = script.releases(plan, *given, generator_bits(stream), number)
+            released = script.releases(plan, *given, stream, number)
             states = np.array([each.state for each in released])
             seen = features(assumptions.manifold, assumptions.centre, states, pair)
             others = [[each.number, *each.moments] for each in released]

@@ -9,7 +9,7 @@ import replay
 from geodp.samplers.integer_choice import system_bits
 from geodp_release.noise import LaplaceNoise
 from geodp_release.replay import Tape
-from replay_mistakes import PLANTS, SCENARIOS, first_seen, tried
+from planted import PLANTS, SCENARIOS, first_seen, tried
 
 # Seen in a few pairs; the rule `planted` tries all.
 SOON = [

@@ -35,7 +35,7 @@ from geodp_release.stages import (
 )
 from geodp_release.stages import points as points_module
 from geodp_release.subjects import SubjectRecords, subject_records
-from replay_mistakes import planted
+from planted import planted
 from replay_runs import few_at_once
 
 SPHERE = Sphere(2)
