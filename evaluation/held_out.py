@@ -29,7 +29,7 @@ def measure(cohort, tables, places, criteria, seed):
     ]
     rng, rows = random_stream(seed, "held_out", cohort), []
     for _ in range(tables):
-        covariates, points, truth = given.draw(rng)
+        covariates, points, truth = given.draw(given.subjects, rng)
         release = script.release(plan, covariates, points, rng)
         held = coverage.bands_hold(release, places, truth.predict(places))
         row = {"bands": held, "bands drawn": ~np.isnan(held)}

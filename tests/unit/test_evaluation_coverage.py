@@ -126,7 +126,7 @@ def test_held_out_cohorts_are_beside_their_criteria(monkeypatch):
     truth = cohorts.Truth(lambda x: x[:, :1], residual_scale=1.0, r_squared=0.9)
     ranges = (10.0, 20.0), (2.0, 4.0)
     public = ("euclidean", 1), ranges, "anywhere", 4, 8.0, (True, False)
-    cohort = cohorts.Cohort(*public, lambda rng: (None, None, truth))
+    cohort = cohorts.Cohort(*public, lambda subjects, rng: (None, None, truth))
     monkeypatch.setitem(cohorts.COHORTS, "Made up", cohort)
     monkeypatch.setattr(held_out, "plan_release", lambda *given: SimpleNamespace(given=given))
     plans, levels = [], []
