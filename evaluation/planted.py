@@ -261,20 +261,6 @@ def an_older_copy_of_the_ledger(made):
     return Path("theirs").exists()
 
 
-plant("a draw by the name of its ledger", ledger.Ledger, "place")(
-    lambda was, kept, entry: kept.path.with_name(f"{kept.path.name}-{entry.number}.json")
-)
-
-
-@scenario("a draw by the name of its ledger", "one is paid twice")
-def a_hard_link(made):
-    """A release is killed, and made again by another link of its ledger, in another folder."""
-    made.killed()
-    Path("elsewhere").mkdir()
-    os.link("mine.ledger", "elsewhere/same.ledger")
-    return made.publish(made.settings(ledger="elsewhere/same.ledger")) > 3
-
-
 plant("a damaged draw without a remedy", publish, "_silently")(
     lambda was, function, *given: (function(*given), None, False)
 )

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from quadrature import CellLaw, PolarChart
 from scipy import stats
 
 import audit
@@ -14,7 +13,6 @@ from geodp.audit.published import (
     SPHERE,
     VARIANTS,
     densities,
-    losses,
     pair_loss,
     realised_loss,
 )
@@ -48,23 +46,6 @@ def test_nodes_add_up_to_the_area_of_a_disc(space, away):
     area = 2.0 * np.pi * (1.0 - np.cos(0.4)) if space is SPHERE else np.pi * 0.16
     assert np.sum(np.exp(log_weights)) == pytest.approx(area, rel=1e-6)
     assert np.all(disc.contains(states))
-
-
-@pytest.mark.slow
-def test_constants_are_those_of_adaptive_quadrature():
-    """Cells of another chart, halved where they must be."""
-    pair = outlier()
-    compared = densities_of(pair, "as published, any footpoint", 1.0)
-    found = losses(compared, (64, 48))[1][0]
-    for which in (0, 1):
-        scale = 30.0 * float(compared.scale[0, which])
-
-        def log_density(states, which=which):
-            both = np.broadcast_to(states, (1, 2, *states.shape))
-            return compared.log_density(both)[0, which]
-
-        chart = PolarChart(SPHERE, compared.pole[0, which], np.pi, scale)
-        assert found[which] == pytest.approx(CellLaw(chart, log_density).log_integral, abs=5e-3)
 
 
 def test_losses_are_those_of_a_grid():
