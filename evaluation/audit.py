@@ -14,18 +14,16 @@ import pandas as pd
 import script
 from geodp import Assumptions, PrivacyBudget, ReleasePlan
 from geodp.audit import published
-from geodp.audit.attack import as_columns, features
-from geodp.audit.search import Pair, worst_neighbour
-from geodp.audit.testers import bounds
+from geodp.audit.search import Pair
 from geodp.manifolds.registry import make_manifold
 from geodp.randomness import random_stream
-from geodp.samplers.integer_choice import generator_bits
 from geodp_release import stages as st
 from geodp_release.accounting import PURE
 from geodp_release.assumptions import ADD_OR_REMOVE, REPLACE
 from geodp_release.timing import release_times, sampler_times
-from replay_mistakes import planted
+from planted import planted
 from replay_runs import few_at_once
+from testers import TESTERS, features, property_test
 
 # The worst case of two records, by the factor of its noise.
 TWO_POINTS = {1.0: "two points, residuals clipped", 2.0: "two points, clipped, factor 2"}
@@ -33,23 +31,11 @@ TWO_POINTS = {1.0: "two points, residuals clipped", 2.0: "two points, clipped, f
 # --- Losses ---
 
 
-def losses(seed, n, budget, candidates, rounds, two_points, **chosen):
-    """Rows of the losses of every density at the worst neighbours found, and of two records.
-
-    A row has as well how far a record moves the gradient, as a fraction of its sensitivity, where
-    both data sets share tau and the geodesic, and the factor is one.
-    """
-    first, setting, domain = published.records_in_ball(seed, n, **chosen)
+def losses(seed, n, budget, two_points, **chosen):
+    """Rows of the losses of every density at the worst neighbours found, and of two records."""
     for name, variant in published.VARIANTS.items():
-        found = published.worst_published_loss(
-            seed, n, budget, variant, candidates, rounds, **chosen
-        )
-        row = loss_row(name, n, budget, found)
-        if variant.tau != "own" and variant.factor == 1.0 and name != "tau shared":
-            change = published.search_change(variant, setting, first)
-            rng = random_stream(seed, "audit", "sensitivity", name)
-            _, row["moved"] = worst_neighbour(rng, *first, domain, change, candidates, rounds)
-        yield row
+        found = published.worst_published_loss(seed, n, budget, variant, **chosen)
+        yield loss_row(name, n, budget, found)
     yield from worst_two(seed, budget, **two_points)
 
 
@@ -148,21 +134,21 @@ def cases(space, stated):
 
 
 def released_columns(plan, data, pair, mistake, streams, number):
-    """Names, and columns (number, columns) of what releases of both data sets say.
+    """What releases of both data sets say, columns (number, columns) that are not all alike.
 
     Each of the two data sets has a generator of random bits.
     """
     assumptions, found = plan.assumptions, []
     with planted(mistake) if mistake else nullcontext(), few_at_once():
         for stream, given in zip(streams, data, strict=True):
-            released = script.releases(plan, *given, generator_bits(stream), number)
+            released = script.releases(plan, *given, stream, number)
             states = np.array([each.state for each in released])
-            named = features(assumptions.manifold, assumptions.centre, states, pair)
-            named["number"] = np.array([each.number for each in released])
-            moments = np.array([each.moments for each in released])
-            named["mean covariate"], named["mean square"] = moments.T
-            found.append(named)
-    return as_columns(found)
+            seen = features(assumptions.manifold, assumptions.centre, states, pair)
+            others = [[each.number, *each.moments] for each in released]
+            found.append(np.column_stack([seen, others]))
+    # A number that is public tells nothing.
+    tells = np.any(np.ptp(found, axis=1) > 0.0, axis=0)
+    return [each[:, tells] for each in found]
 
 
 def releases(seed, space, confidence, stated, draws):
@@ -170,11 +156,11 @@ def releases(seed, space, confidence, stated, draws):
     for name, words, *case in cases(space, stated):
         key = seed, "audit", "releases", space, name, words
         streams = [random_stream(*key, str(which)) for which in (0, 1)]
-        names, columns = released_columns(*case, streams, draws)
+        columns = released_columns(*case, streams, draws)
         row = {"what": "releases", "name": name, "stages": words, "stated": stated}
         row["space"] = SPACES[space][0].name
-        for found in bounds(columns, names, confidence):
-            yield row | {"tester": found["tester"], "value": found["bound"]}
+        for tester, learn in TESTERS.items():
+            yield row | {"tester": tester, "value": property_test(columns, learn, confidence)}
 
 
 def times(seed, draws, n, repeats, spaces):
@@ -205,7 +191,6 @@ def summarise(table):
     listed["stated"] = loss["stated"].map("{:g}".format)
     listed["realised loss"] = loss["value"].map("{:.3g}".format)
     listed["verdict"] = list(map(verdict, loss["value"], loss["error"], loss["stated"]))
-    listed["a record moves the gradient by"] = loss["moved"].map("{:.4f}".format, "ignore")
     tested = parts["releases"].rename(columns={"name": "releases"})
     tested = tested.pivot_table("value", ["releases", "stages"], "space", "max", sort=False)
     tested.columns = [f"on {name}, epsilon is above" for name in tested.columns]
@@ -214,7 +199,7 @@ def summarise(table):
     timed = {"rank correlation of a draw's time and size": f"up to {spread:.2g} standard errors"}
     timed["time with an extreme record, over that without"] = ratios
     timed = pd.DataFrame(timed.items(), columns=["measured", "found"])
-    listed = pd.DataFrame(listed).fillna("")
+    listed = pd.DataFrame(listed)
     labels, stated = listed["density"] + ", n " + listed["n"].astype(str), loss["stated"]
     axis = {"xscale": "log", "xlabel": "realised privacy loss over the stated budget"}
     figure = script.dots(labels, loss["value"] / stated, 0.0 * stated, np.nan, 1.0, **axis)

@@ -29,8 +29,8 @@ def measure(cohort, tables, places, criteria, seed):
     ]
     rng, rows = random_stream(seed, "held_out", cohort), []
     for _ in range(tables):
-        covariates, points, truth = given.draw(rng)
-        release = coverage.drawn(plan, covariates, points, rng)
+        covariates, points, truth = given.draw(given.subjects, rng)
+        release = script.release(plan, covariates, points, rng)
         held = coverage.bands_hold(release, places, truth.predict(places))
         row = {"bands": held, "bands drawn": ~np.isnan(held)}
         row |= dict(zip(trends, release.p_values() <= coverage.SIZE, strict=True))

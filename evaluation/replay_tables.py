@@ -64,7 +64,7 @@ ENDS = st.sampled_from(["\n", "\r\n", "\r"])
 CHOICES = {
     "csv": {
         # The last quotes its own line end alone, and no other line break.
-        "writer": st.sampled_from(["csv", "pandas", "bare", "bare"]),
+        "writer": st.sampled_from(["csv", "csv", "bare", "bare"]),
         "quoting": st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
         "end": ENDS,
         "mark": st.booleans(),
@@ -218,47 +218,40 @@ def lists_of(each, size):
 
 
 @st.composite
-def table_of_records(draw, space, rows):
-    """Strategy of a table in which each record is a subject, and of nothing more."""
+def table_of(draw, space, rows):
+    """Strategy of a table, with several records of a subject or of nobody; and of known labels."""
     number = space.subjects
-    size = number if space.neighbours == REPLACE else draw(st.integers(1, number + 1))
-    return draw(lists_of(rows(st.sampled_from(LABELS)), size)), LABELS
+    if space.is_one_each:
+        size = number if space.neighbours == REPLACE else draw(st.integers(1, number + 1))
+        return draw(lists_of(rows(st.sampled_from(LABELS)), size)), LABELS
+    known = draw(st.sampled_from([LABELS, LABELS, ALIKE]))
+    labels = st.lists(st.sampled_from(known), min_size=1, max_size=number + 1, unique=True)
+    people = draw(labels)
+    anyone = st.sampled_from(people) | st.sampled_from((*people, *NOBODY))
+    return draw(st.lists(rows(anyone), min_size=1, max_size=2 * number)), known
 
 
 @st.composite
-def neighbour_of_records(draw, space, rows, first, known):
+def neighbour_of(draw, space, rows, first, known):
     """Strategy of the kind and the rows of a neighbour of such a table."""
     changed = "replaced" if space.neighbours == REPLACE else "added"
-    kind, second = draw(st.sampled_from([changed, *UNCHANGED[1:]])), list(first)
-    if kind == "replaced":
-        second[draw(st.integers(0, len(first) - 1))] = draw(rows(st.sampled_from(known)))
-    elif kind == "added" and len(first) > 1 and draw(st.booleans()):
-        second.pop(draw(st.integers(0, len(first) - 1)))
-    elif kind == "added":
-        second.insert(draw(st.integers(0, len(first))), draw(rows(st.sampled_from(known))))
-    elif kind == "order":
-        second = draw(st.permutations(first))
-    return kind, second
-
-
-@st.composite
-def table_of_subjects(draw, space, rows):
-    """Strategy of a table with several records of a subject, or of nobody; and of known labels."""
-    known = draw(st.sampled_from([LABELS, LABELS, ALIKE]))
-    size = space.subjects + 1
-    people = draw(st.lists(st.sampled_from(known), min_size=1, max_size=size, unique=True))
-    anyone = st.sampled_from(people) | st.sampled_from((*people, *NOBODY))
-    return draw(st.lists(rows(anyone), min_size=1, max_size=2 * space.subjects)), known
-
-
-@st.composite
-def neighbour_of_subjects(draw, space, rows, first, known):
-    """Strategy of the kind and the rows of a neighbour of such a table."""
-    number, changed = space.subjects, "replaced" if space.neighbours == REPLACE else "added"
-    kind = draw(st.sampled_from([changed] * 3 + [*UNCHANGED]))
-    second, added = list(first), []
+    kinds = [changed, *UNCHANGED[1:]] if space.is_one_each else [changed] * 3 + [*UNCHANGED]
+    kind, second, added = draw(st.sampled_from(kinds)), list(first), []
     named = [row[LABEL] for row in first if row[LABEL] not in NOBODY]
-    if kind == changed:
+
+    def any_place(last):
+        return draw(st.integers(0, last))
+
+    if space.is_one_each and kind == "replaced":
+        second[any_place(len(first) - 1)] = draw(rows(st.sampled_from(known)))
+    elif space.is_one_each and kind == "added":
+        if len(first) > 1 and draw(st.booleans()):
+            second.pop(any_place(len(first) - 1))
+        else:
+            second.insert(any_place(len(first)), draw(rows(st.sampled_from(known))))
+    elif space.is_one_each and kind == "order":
+        second = draw(st.permutations(first))
+    elif kind == changed:
         # One comes in the place of another; or one comes, or one goes.
         goes = bool(named) and (kind == "replaced" or draw(st.booleans()))
         gone = draw(st.sampled_from(named)) if goes else None
@@ -274,9 +267,9 @@ def neighbour_of_subjects(draw, space, rows, first, known):
     elif kind == "order":
         # The order of subjects decides which of them count where they are too many.
         second = reordered(first, draw(st.randoms(use_true_random=False)))
-        second = list(first) if len(set(named)) > number else second
+        second = list(first) if len(set(named)) > space.subjects else second
     for row in added:
-        second.insert(draw(st.integers(0, len(second))), row)
+        second.insert(any_place(len(second)), row)
     return kind, second
 
 
@@ -292,13 +285,8 @@ def reordered(rows, random):
 def pairs(draw, space, formats=None, number=NEIGHBOURS):
     """Strategy of a table with several neighbours, a pair each, by default in all formats."""
     rows = partial(rows_of, space, is_hard=draw(st.sampled_from([False, False, True])))
-    of, neighbour = (
-        (table_of_records, neighbour_of_records)
-        if space.is_one_each
-        else (table_of_subjects, neighbour_of_subjects)
-    )
-    first, known = draw(of(space, rows))
-    found = [draw(neighbour(space, rows, first, known)) for _ in range(number)]
+    first, known = draw(table_of(space, rows))
+    found = [draw(neighbour_of(space, rows, first, known)) for _ in range(number)]
     names = [LABEL, COMMENT, *space.covariate_columns, *space.point_columns]
     columns = draw(st.permutations(names))
     name = draw(st.sampled_from(formats or space.formats))
@@ -396,7 +384,7 @@ def escaped(text):
 
 
 def csv_bytes(table, columns, how):
-    """A table as text, by one of three writers."""
+    """A table as text, by one of two writers."""
     header = [how[COMMENT] if name == COMMENT else name for name in columns]
     if header[0].startswith("#"):
         # It would be a comment and no header.
@@ -404,19 +392,14 @@ def csv_bytes(table, columns, how):
     if not {*"\r\n"}.isdisjoint("".join(header).replace(how["end"], "")):
         # A line break in a name is public, and is in quotes.
         how = how | {"quoting": csv.QUOTE_ALL}
-    form = {"quoting": how["quoting"], "lineterminator": how["end"]}
-    if how["writer"] == "pandas":
-        found = pd.DataFrame(table, columns=columns, dtype=object)
-        text = found.to_csv(index=False, header=header, sep=how["delimiter"], **form)
-    else:
-        text = ""
-        for index, cells in enumerate([header, *([row[k] for k in columns] for row in table)]):
-            line = io.StringIO(newline="")
-            csv.writer(line, delimiter=how["delimiter"], **form).writerow(cells)
-            # Names are quoted as they should be: what follows is read by them.
-            bare = how["writer"] == "bare" and index
-            text += bare_line(cells, how) if bare else line.getvalue()
-            text += how["end"] if index in how["empty"] else ""
+    form = {"quoting": how["quoting"], "lineterminator": how["end"], "delimiter": how["delimiter"]}
+    text = ""
+    for index, cells in enumerate([header, *([row[k] for k in columns] for row in table)]):
+        line = io.StringIO(newline="")
+        csv.writer(line, **form).writerow(cells)
+        # Names are quoted as they should be: what follows is read by them.
+        text += bare_line(cells, how) if how["writer"] == "bare" and index else line.getvalue()
+        text += how["end"] if index in how["empty"] else ""
     begins_with_feed = text.partition(how["end"])[2].startswith("\n")
     if (
         not how["last"]

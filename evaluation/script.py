@@ -11,7 +11,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
+from geodp.samplers.integer_choice import generator_bits
 from geodp_release.draw import run_plan
+from geodp_release.release import Release
 from geodp_release.subjects import ONE_EACH, subject_records
 
 STYLE = {
@@ -41,18 +43,19 @@ CURVES = (
 
 
 def run(snakemake, measure, summarise=None):
-    """Carry out the job of a rule.
+    """Carry out a job of a question, or join what its jobs measured.
 
     Parameters
     ----------
     snakemake : object
         The job, as Snakemake gives it to a script.
     measure : callable
-        From the rule's params and named inputs to a table; for a rule without inputs ``parts``,
-        which are joined.
+        From the rule's params and named inputs to a table; for a rule with an input ``parts``
+        these are joined.
     summarise : callable, optional
-        From that table to tables of docs/evaluation.md by their mark, and to a figure, for a rule
-        with an output ``page``.  The figure is saved as outputs but ``table`` and ``page``.
+        From that table to tables of docs/evaluation.md by their mark, and to a figure, or ``None``,
+        for a rule with an output ``page``.  The figure is saved as outputs but ``table`` and
+        ``page``.
     """
     inputs, output = dict(snakemake.input.items()), dict(snakemake.output.items())
     if parts := inputs.pop("parts", None):
@@ -85,11 +88,18 @@ def need(environment, target, *packages):
         )
 
 
-def releases(plan, covariates, points, bits, draws=1):
-    """What a plan releases of records of one subject each, so many times, by random bits."""
+def releases(plan, covariates, points, rng, draws=1):
+    """What a plan releases of records of one subject each, so many times, by seeded random bits."""
+    bits = generator_bits(rng)
     records = subject_records(plan.assumptions, covariates, points, ONE_EACH)
     shared: dict = {}
     return [run_plan(plan, records, bits, shared) for _ in range(draws)]
+
+
+def release(plan, covariates, points, rng):
+    """A release of records of one subject each."""
+    [found] = releases(plan, covariates, points, rng)
+    return Release.of(plan, found, guarantee=None)
 
 
 def new_figure(rows, columns, width, height, **keywords):
@@ -111,6 +121,24 @@ def curves(panel, table, x, y, by, names=None):
         panel.plot(found.index, found[0.5], label=name, **look)
         ends = found[0.25], found[0.75]
         panel.fill_between(found.index, *ends, color=look["color"], alpha=0.12, linewidth=0)
+
+
+def panels(table, x, y, by, of, names=None, rows=1, size=(2.6, 2.6), **axis):
+    """Figure of `curves`, a panel for each value of the column ``of``, with one legend.
+
+    Panels are in rows from left to right, each of a size in inches; ``axis`` is as `Axes.set` has
+    it.
+    """
+    parts = table.groupby(of, sort=False)
+    columns = -(-len(parts) // rows)
+    figure, axes = new_figure(rows, columns, size[0] * columns, size[1] * rows, sharex=True)
+    for panel, (name, part) in zip(axes.flat, parts, strict=True):
+        curves(panel, part, x, y, by, names)
+        panel.set(title=title(name), **axis)
+    for panel in axes[:, 1:].flat:
+        panel.set(ylabel="")
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
+    return figure
 
 
 def dots(labels, values, errors, least, most, **axis):

@@ -18,7 +18,6 @@ from scipy.stats import sem
 import script
 from geodp.manifolds.euclidean import Euclidean
 from geodp.randomness import random_stream
-from geodp.samplers.integer_choice import generator_bits
 from geodp_release.accounting import PrivacyBudget
 from geodp_release.assumptions import Assumptions
 from geodp_release.planning import plan_release
@@ -130,7 +129,7 @@ def beside_matrix(problem, parts, epsilon, repeats, rng):
     )
 
     def released(rest):
-        given = rest.covariates, rest.responses, generator_bits(rng)
+        given = rest.covariates, rest.responses, rng
         return [each.state for each in script.releases(plan, *given, repeats)]
 
     def predicted(x, state):
@@ -181,17 +180,14 @@ def _share(value):
 
 def draw(shares):
     """Medians and quartiles of shares against budget, a panel a round of data sets."""
-    rounds = shares.groupby("sets", sort=False)
-    size = {"width": 3.2 * len(rounds), "height": 3.6}
-    figure, [panels] = script.new_figure(1, len(rounds), **size, sharey=True)
-    for panel, (sets, part) in zip(panels, rounds, strict=True):
-        seen = part.assign(share=part["share"].clip(lower=WORST_SHOWN))
-        script.curves(panel, seen, "budget", "share", "title")
+    number = shares.groupby("sets")["data_set"].transform("nunique").astype(str)
+    sets = shares["sets"] + ":\n" + number + " data sets"
+    seen = shares.assign(share=shares["share"].clip(lower=WORST_SHOWN), sets=sets)
+    axis = {"xscale": "log", "ylim": (WORST_SHOWN - 0.05, 1.05), "xlabel": r"budget $\epsilon$"}
+    axis["ylabel"] = "share of the explainable error recovered\n(median; band: quartiles)"
+    figure = script.panels(seen, "budget", "share", "title", "sets", size=(3.2, 3.6), **axis)
+    for panel in figure.axes:
         panel.axhline(0.0, color="0.6", linewidth=0.8)
-        panel.set(xscale="log", ylim=(WORST_SHOWN - 0.05, 1.05), xlabel="budget $\\epsilon$")
-        panel.set_title(f"{sets}: {part['data_set'].nunique()} data sets", fontsize=8)
-    panels[0].set_ylabel("share of the explainable error recovered\n(median; band: quartiles)")
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
     return figure
 
 

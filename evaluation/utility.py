@@ -18,7 +18,6 @@ from geodp.manifolds.registry import make_manifold
 from geodp.mechanisms.kng_as_published import KNGAsPublished
 from geodp.randomness import random_stream
 from geodp.samplers import matched
-from geodp.samplers.integer_choice import generator_bits
 from geodp_release.simulation import CURVE, EVENLY
 
 AGES = (50.0, 90.0)  # Of the simulated outlines.
@@ -59,8 +58,8 @@ def simulate(rng, manifold, data, truth, scale, data_sets, number):
 
 def draw_releases(rng, plan, covariates, points, draws):
     """Geodesics as a release draws them, with seeded random bits."""
-    bits, data_sets = generator_bits(rng), zip(covariates, points, strict=True)
-    found = [[each.state for each in script.releases(plan, *xy, bits, draws)] for xy in data_sets]
+    data_sets = zip(covariates, points, strict=True)
+    found = [[each.state for each in script.releases(plan, *xy, rng, draws)] for xy in data_sets]
     return np.moveaxis(np.array(found), 2, 0)
 
 
@@ -145,17 +144,15 @@ def summarise(table):
 
 def draw(table):
     """Error against the number of subjects: a panel a space and budget, a curve a mechanism."""
-    spaces, budgets = table.groupby("space", sort=False), sorted(table["budget"].dropna().unique())
-    figure, axes = script.new_figure(len(budgets), len(spaces), 9.6, 4.6, sharex=True)
-    for column, (space, part) in zip(axes.T, spaces, strict=True):
-        for panel, budget in zip(column, budgets, strict=True):
-            some = part[part["budget"].isna() | (part["budget"] == budget)]
-            script.curves(panel, some, "n", "error", "mechanism", [RELEASED, *BESIDE])
-            panel.set(xscale="log", yscale="log", xlabel="number of subjects $n$")
-            panel.set_title(rf"{script.title(space)}, $\epsilon$ = {budget:g}")
-    axes[0, 0].set_ylabel("error of the geodesic")
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
-    return figure
+    parts, budgets = [], sorted(table["budget"].dropna().unique())
+    for budget in budgets:
+        part = table[table["budget"].isna() | (table["budget"] == budget)]
+        words = part["space"].map(script.title) + rf", $\epsilon$ = {budget:g}"
+        parts.append(part.assign(panel=words))
+    axis = {"xscale": "log", "yscale": "log", "xlabel": "number of subjects $n$"}
+    axis |= {"rows": len(budgets), "size": (2.4, 2.3), "ylabel": "error of the geodesic"}
+    order = [RELEASED, *BESIDE]
+    return script.panels(pd.concat(parts), "n", "error", "mechanism", "panel", order, **axis)
 
 
 if __name__ == "__main__":

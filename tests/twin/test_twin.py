@@ -91,7 +91,8 @@ def test_loss_of_footpoints():
     other[0] = sphere.exp(y[0], np.array([0.1, 0.1]))
     pair = Pair(np.stack([x, x]), np.stack([y, other]), 0)
     variant = published.VARIANTS["tau shared, v fixed, any footpoint"]
-    setting = published.SphereSetting(y.mean(0) / np.linalg.norm(y.mean(0)), np.pi / 4, 1.0)
+    centre = y.mean(0) / np.linalg.norm(y.mean(0))
+    setting = published.SphereSetting(published.SPHERE, centre, np.pi / 4, 1.0)
     found = published.pair_loss(rng, variant, setting, 1.0, pair)
     loss = geodesic.footpoint_loss(x, y, other, 1.0, found.place)
     assert loss == pytest.approx(found.loss, rel=0.01)

@@ -10,6 +10,7 @@ from scipy.stats import linregress
 import cohorts
 import held_out
 import interval_coverage as coverage
+import simulated
 from geodp import Assumptions, Euclidean
 from geodp_release import bands
 from geodp_release.bands import Estimate
@@ -41,7 +42,7 @@ def test_releases_of_a_cell_are_measured(few_points, monkeypatch):
 def test_cells_have_known_data_spaces_and_aims():
     cells = pd.read_csv(CHECKOUT / "evaluation" / "coverage_cells.csv", keep_default_na=False)
     rules = (CHECKOUT / "evaluation" / "Snakefile").read_text("utf-8")
-    assert set(cells["unlike"]) == set(coverage.UNLIKE)
+    assert set(cells["unlike"]) == set(simulated.UNLIKE)
     assert all(f'    "{space}": ' in rules for space in cells["space"])
     assert all(f'"{aim}": {{"measure"' in rules for aim in "; ".join(cells["aims"]).split("; "))
 
@@ -50,7 +51,7 @@ def test_values_are_beside_their_aims(monkeypatch):
     held = np.array([[True, False, np.nan]] * 3 + [[True, np.nan, np.nan], [np.nan] * 3])
     found, assumed = iter(held), []
     monkeypatch.setattr(coverage, "plan_release", lambda known, **_: assumed.append(known))
-    monkeypatch.setattr(coverage, "drawn", lambda *_: None)
+    monkeypatch.setattr(coverage.script, "release", lambda *_: None)
     monkeypatch.setattr(coverage, "found_in", lambda *_: next(found))
     table = of_cell("bands", len(held), ratio="4.0")
     assert [each.residual_scale for each in assumed] == [0.025]
@@ -112,7 +113,7 @@ def test_radii_are_left_out_beside_a_release_that_has_them(monkeypatch):
 
     plans = []
     monkeypatch.setattr(coverage, "plan_release", planned)
-    monkeypatch.setattr(coverage, "drawn", drawn)
+    monkeypatch.setattr(coverage.script, "release", drawn)
     values = of_cell("error; over least squares", 3, "radii left out").set_index("what")["value"]
     assert values["error, root mean square"] == pytest.approx(1.5, rel=0.02)
     assert values["over least squares, root mean square"] > 30.0
@@ -125,7 +126,7 @@ def test_held_out_cohorts_are_beside_their_criteria(monkeypatch):
     truth = cohorts.Truth(lambda x: x[:, :1], residual_scale=1.0, r_squared=0.9)
     ranges = (10.0, 20.0), (2.0, 4.0)
     public = ("euclidean", 1), ranges, "anywhere", 4, 8.0, (True, False)
-    cohort = cohorts.Cohort(*public, lambda rng: (None, None, truth))
+    cohort = cohorts.Cohort(*public, lambda subjects, rng: (None, None, truth))
     monkeypatch.setitem(cohorts.COHORTS, "Made up", cohort)
     monkeypatch.setattr(held_out, "plan_release", lambda *given: SimpleNamespace(given=given))
     plans, levels = [], []
@@ -151,7 +152,7 @@ def test_held_out_cohorts_are_beside_their_criteria(monkeypatch):
             doubts=lambda: ["Doubt."] * (number == 3),
         )
 
-    monkeypatch.setattr(coverage, "drawn", drawn)
+    monkeypatch.setattr(coverage.script, "release", drawn)
     table = held_out.measure("Made up", 3, 3, CRITERIA, 1)
     known, budget = plans[0].given
     assert (known.subjects, known.residual_scale, known.footpoint_radius) == (4, None, 1e6)
@@ -173,7 +174,7 @@ def test_data_of_coverage_are_unlike_what_is_assumed():
     assumptions = Assumptions(manifold, np.zeros(3), 0.5, 2.0, (-0.5, 0.5), 4000)
 
     def of(name):
-        state, x, y = coverage.UNLIKE[name].draw(assumptions, 0.1, rng)
+        state, x, y = simulated.UNLIKE[name].draw(assumptions, 0.1, rng)
         return state, x, (y - state[0] - x * state[1]) / 0.1
 
     state, x, residuals = of("nothing")
@@ -193,7 +194,7 @@ def test_data_of_coverage_are_unlike_what_is_assumed():
     assert np.mean(far) == pytest.approx(0.2, abs=0.003)
     assert np.all(of("no trend")[0][1] == 0.0)
     assert np.mean(np.abs(of("covariates in two clumps")[1]) > 0.1) > 0.99
-    x = coverage.UNLIKE["correlated covariates"].covariates(rng, (4000, 2))
+    x = simulated.UNLIKE["correlated covariates"].covariates(rng, (4000, 2))
     assert np.corrcoef(x.T)[0, 1] == pytest.approx(0.64, abs=0.04)
 
 
@@ -203,6 +204,6 @@ def test_trends_have_the_power_that_is_wanted_without_privacy():
     assert coverage.trend_p_value(line, x, y[:, None]) == pytest.approx(linregress(x, y).pvalue)
     assumptions = Assumptions(plane, np.zeros(2), 1.0, 2.0, (-0.5, 0.5), 40)
     for name, power in (("no trend", 0.05), ("a weak trend", 0.8)):
-        drawn = [coverage.UNLIKE[name].draw(assumptions, 0.1, rng) for _ in range(800)]
+        drawn = [simulated.UNLIKE[name].draw(assumptions, 0.1, rng) for _ in range(800)]
         found = np.mean([coverage.trend_p_value(plane, x[:, 0], y) <= 0.05 for _, x, y in drawn])
         assert found == pytest.approx(power, abs=4.0 * np.sqrt(power * (1.0 - power) / 800))

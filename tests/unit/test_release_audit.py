@@ -1,4 +1,4 @@
-"""An exact audit of releases: privacy losses of each stage between neighbours, and mutants.
+"""An exact audit of releases: privacy losses of each stage between neighbours.
 
 No loss is estimated.  A stage is run on one data set with its noise recorded, and on a neighbouring
 one with that noise replayed: what is released has to be the same, and the loss follows from how far
@@ -14,9 +14,7 @@ import numpy as np
 import pytest
 
 from geodp import SPD, DataError, Euclidean, ReleasePlan, Sphere
-from geodp.samplers import exact_noise
-from geodp.samplers.integer_choice import ExactChoice, generator_bits
-from geodp_release import noise
+from geodp.samplers.integer_choice import generator_bits
 from geodp_release.accounting import CONCENTRATED, PURE, UNITS, PrivacyBudget, choice_epsilon
 from geodp_release.assumptions import ADD_OR_REMOVE, NEIGHBOURS, REPLACE, Assumptions
 from geodp_release.contributions import LATTICE
@@ -33,9 +31,7 @@ from geodp_release.stages import (
     PointsStage,
     ScaleStage,
 )
-from geodp_release.stages import points as points_module
 from geodp_release.subjects import SubjectRecords, subject_records
-from replay_mistakes import planted
 from replay_runs import few_at_once
 
 SPHERE = Sphere(2)
@@ -272,76 +268,17 @@ def test_a_plan_holds_its_budget_and_spending_one_twice_is_found(unit, neighbour
         replace(plan, stages=tuple(greedy))
 
 
-# Mutants
-
-
-@pytest.mark.parametrize("unit", UNITS)
-@pytest.mark.parametrize(
-    ("mistake", "kind", "least"),
-    [
-        *(("half the sensitivity", kind, 1.1) for kind in ("points", "step")),
-        # The moments' constants are 9/8 and 1, nearly the same.
-        ("half the sensitivity", "moments", 1.08),
-        ("half the sensitivity", "matrix", 1.4),
-        ("residuals outside the trace", "matrix", 1.4),
-        ("clipping after the sum", "step", 1.2),
-        # A record decides how wide the noise is.
-        ("tau from the data", "step", np.inf),
-    ],
-)
-def test_mistakes_are_found(mistake, kind, least, unit):
-    stage = stage_of(kind, unit, ONE)
-    with planted(mistake), few_at_once():
-        assert largest_loss([stage], assumed(), tries=64) >= least * float(stage.budget)
-
-
-def test_noise_that_is_too_narrow_off_the_diagonal_is_found(monkeypatch):
-    times = noise._times
-    monkeypatch.setattr(noise, "_times", lambda number: [each**2 for each in times(number)])
-    assert largest_loss([stage_of("matrix", CONCENTRATED, ONE)], assumed(), tries=64) > 1.2
-
-
-class TwiceTheRate(ExactChoice):
-    """A choice with a wrong rate."""
-
-    def __init__(self, weights, exponents, rate, most):
-        super().__init__(weights, exponents, 2 * rate, most)
-
-
-def test_a_rate_off_by_a_factor_of_two_is_found(monkeypatch):
-    monkeypatch.setattr(points_module, "ExactChoice", TwiceTheRate)
-    assert largest_loss([stage_of("points", PURE, ONE)], assumed(), tries=64) > 1.1
-
-
 # Noise on the lattice
 
 
-def means_on_the_lattice(assumptions, stage, records):
-    """Whether released means are whole numbers in units of the lattice."""
-    state = assumptions.support.origin
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_step_releases_what_is_on_a_lattice(unit):
+    """The same for all data."""
+    assumptions, rng = assumed(number=1), np.random.default_rng(8)
+    state, stage = assumptions.support.origin, NoisyStep(Fraction(4), unit, clip=0.25)
+    records = assembled(assumptions, [extreme_subject(assumptions, state, rng)])
     bits = [generator_bits(np.random.default_rng([7, seed])) for seed in range(8)]
     released = before(assumptions, state, 1.0)
     found = [stage.noisy_means(assumptions, records, released, each) for each in bits]
     units = np.array(found) * (2 * LATTICE / stage.clip)
-    return np.allclose(units, np.rint(units), rtol=0.0, atol=1e-6)
-
-
-@pytest.mark.parametrize("unit", UNITS)
-def test_float_noise_in_a_step_is_found(unit, monkeypatch):
-    """What a step releases is on a lattice that is the same for all data."""
-    assumptions = assumed(number=1)
-    rng = np.random.default_rng(8)
-    records = assembled(
-        assumptions, [extreme_subject(assumptions, assumptions.support.origin, rng)]
-    )
-    stage = NoisyStep(Fraction(4), unit, clip=0.25)
-    assert means_on_the_lattice(assumptions, stage, records)
-
-    def floats(bits, dimension, scale):
-        return (rng.laplace(size=dimension) * float(scale)).tolist()
-
-    monkeypatch.setattr(exact_noise, "rounded_laplace", floats)
-    monkeypatch.setattr(
-        exact_noise, "discrete_gaussian", lambda bits, v: float(rng.normal() * v**0.5)
-    )
-    assert not means_on_the_lattice(assumptions, stage, records)
+    np.testing.assert_allclose(units, np.rint(units), rtol=0.0, atol=1e-6)

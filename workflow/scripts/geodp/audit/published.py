@@ -5,7 +5,7 @@ them is a mechanism to use: even those whose loss keeps within the budget rest o
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
@@ -67,11 +67,9 @@ VARIANTS = {
 
 
 @dataclass(frozen=True)
-class SphereSetting:
+class SphereSetting(RecordDomain):
     """The ball that holds the data, and footpoints unless they may lie anywhere; and tau."""
 
-    centre: np.ndarray
-    radius: float
     tau: float
 
 
@@ -108,10 +106,6 @@ class Densities:
         found = model.energy_gradient(model.parameters(p, v), *data, (self.block,))
         norm = SPHERE.norm(p, found.gradient[self.block])
         return np.where(self.disc.contains(states), -norm / self.scale[..., None], -np.inf)
-
-    def nodes(self, rings, rays):
-        """Nodes of quadrature of each density; see `Disc.nodes`."""
-        return self.disc.nodes(self.pole, np.nan_to_num(self.scale, nan=1.0), rings, rays)
 
 
 def _clipped_model(clip):
@@ -151,18 +145,20 @@ def densities(variant, setting, budget, covariates, points):
     return Densities(disc, covariates, points, scale, p, v, pole, variant.block, clip)
 
 
-@dataclass(frozen=True)
-class Losses:
-    """Realised privacy losses of pairs, NaN where a fit failed."""
-
-    loss: np.ndarray  # (pairs,): the largest ``|log f_D - log f_D'|`` at the places looked at.
-    log_constants: np.ndarray  # (pairs, 2): logarithms of the integrals of the densities.
-    places: np.ndarray  # (pairs, places, ...): where it is largest, the largest first.
-
-
 def losses(compared, nodes=ROUGH, places=8):
-    """Privacy losses at the nodes of quadrature alone, and the places of the largest."""
-    states, log_weights = compared.nodes(*nodes)
+    """Privacy losses of pairs, NaN where a fit failed, at the nodes of quadrature alone.
+
+    Returns
+    -------
+    loss : ndarray
+        (pairs,): the largest ``|log f_D - log f_D'|``.
+    log_constants : ndarray
+        (pairs, 2): logarithms of the integrals of the densities.
+    places : ndarray
+        (pairs, places, ...): where the loss is largest, the largest first.
+    """
+    fine = np.nan_to_num(compared.scale, nan=1.0)
+    states, log_weights = compared.disc.nodes(compared.pole, fine, *nodes)
     each = states.shape[2]
     # Both densities at the nodes of both: the second's nodes know where its mode is.
     both = states.reshape((len(states), 1, 2 * each, *states.shape[3:]))
@@ -172,12 +168,11 @@ def losses(compared, nodes=ROUGH, places=8):
     gap = log_ratio(*np.moveaxis(value - constants[..., None], 1, 0))
     order = np.argsort(-gap, axis=-1)[:, :places]
     places = np.take_along_axis(both[:, 0], compared.disc.space.expand(order), axis=1)
-    return Losses(np.max(gap, axis=-1), constants, places)
+    return np.max(gap, axis=-1), constants, places
 
 
-@dataclass(frozen=True)
-class Realised:
-    """The realised privacy loss of one pair, and what its two densities are.
+class Realised(NamedTuple):
+    """The realised privacy loss of one pair.
 
     Attributes
     ----------
@@ -191,18 +186,13 @@ class Realised:
     loss: float
     error: float
     place: np.ndarray
-    log_constants: np.ndarray
-    footpoint: np.ndarray
-    shooting_vector: np.ndarray
-    scale: np.ndarray
 
 
 def realised_loss(rng, compared):
     """Realised loss of the only pair of a `Densities`: finer quadrature, and climbing."""
     space = compared.disc.space
-    found = losses(compared, FINE)
-    rougher = losses(compared, tuple(2 * count // 3 for count in FINE))
-    constants = found.log_constants
+    _, constants, starts = losses(compared, FINE)
+    _, rougher, _ = losses(compared, tuple(2 * count // 3 for count in FINE))
 
     def gap(states):
         flat = states.reshape((1, 1, -1, *space.point_shape))
@@ -213,57 +203,16 @@ def realised_loss(rng, compared):
 
     longest = 0.3 * min(compared.disc.radius, 1.0)
     sizes = (longest, 1e-3 * min(float(np.min(compared.scale)), longest))
-    places, values = climb(rng, space, gap, found.places[0], sizes, rounds=25, trials=12)
+    places, values = climb(rng, space, gap, starts[0], sizes, rounds=25, trials=12)
     best = int(np.argmax(values))
-    return Realised(
-        loss=float(values[best]),
-        error=float(np.abs(np.diff((found.log_constants - rougher.log_constants)[0])[0])),
-        place=places[best],
-        log_constants=constants[0],
-        footpoint=compared.footpoint[0],
-        shooting_vector=compared.shooting_vector[0],
-        scale=compared.scale[0],
-    )
+    error = float(np.abs(np.diff((constants - rougher)[0])[0]))
+    return Realised(float(values[best]), error, places[best])
 
 
 def pair_loss(rng, variant, setting, budget, pair):
     """Realised loss of a variant for one `Pair`; see `densities` and `realised_loss`."""
     compared = densities(variant, setting, budget, pair.covariates[None], pair.points[None])
     return realised_loss(rng, compared)
-
-
-def search_loss(variant, setting, budget, first):
-    """The function that `worst_neighbour` makes large, of neighbours of covariates and points."""
-
-    def loss(covariates, points):
-        both = _pairs(first, covariates, points)
-        return losses(densities(variant, setting, budget, *both)).loss
-
-    return loss
-
-
-def search_change(variant, setting, first):
-    """The same with the change of the norm of the gradient, as a fraction of its sensitivity.
-
-    The sensitivity is what the variant's scale is made of; a fraction above one refutes it.
-    """
-
-    def change(covariates, points):
-        compared = densities(variant, setting, 1.0, *_pairs(first, covariates, points))
-        states, _ = compared.nodes(*ROUGH)
-        # Scales at a budget of one are sensitivities, times the factor.
-        value = compared.log_density(np.broadcast_to(states[:, :1], states.shape)) * variant.factor
-        return np.max(np.abs(value[:, 0] - value[:, 1]), axis=-1)
-
-    return change
-
-
-def _pairs(first, covariates, points):
-    """A data set beside each of its neighbours; (count, 2, n) and (count, 2, n, 3)."""
-    return [
-        np.stack([np.broadcast_to(one, many.shape), many], axis=1)
-        for one, many in zip(first, (covariates, points), strict=True)
-    ]
 
 
 def two_points(angle=0.02):
@@ -314,17 +263,15 @@ def records_in_ball(seed, n, ball_radius, geodesic_length, noise_variance, tau):
     records : tuple of ndarray
         Covariates (n,) and points (n, 3) within the ball.
     setting : SphereSetting
-    domain : RecordDomain
-        Where a neighbour's record may lie.
+        Also where a neighbour's record may lie.
     """
     centre = np.array([0.0, 0.0, 1.0])
-    domain = RecordDomain(SPHERE, centre, ball_radius)
+    setting = SphereSetting(SPHERE, centre, ball_radius, tau)
     along = 0.5 * geodesic_length * SPHERE.frame(centre)[0]
     rng, model = random_stream(seed, "audit", f"n{n}", "data"), GeodesicModel(SPHERE)
     ends = {"first_point": SPHERE.exp(centre, -along), "last_point": SPHERE.exp(centre, along)}
     made = simulate_geodesic_data(rng, model, 1, n, noise_variance, **ends)
-    records = made.covariates[0, :, 0], domain.pull_inside(made.points[0])
-    return records, SphereSetting(centre, ball_radius, tau), domain
+    return (made.covariates[0, :, 0], setting.pull_inside(made.points[0])), setting
 
 
 def worst_published_loss(seed, n, budget, variant, candidates, rounds, **chosen):
@@ -332,9 +279,16 @@ def worst_published_loss(seed, n, budget, variant, candidates, rounds, **chosen)
 
     ``chosen`` are arguments of `records_in_ball`.
     """
-    first, setting, domain = records_in_ball(seed, n, **chosen)
+    first, setting = records_in_ball(seed, n, **chosen)
     rng = random_stream(seed, "audit", f"n{n}", f"{budget:g}", variant.name)
-    loss = search_loss(variant, setting, budget, first)
+
+    def loss(*neighbours):
+        both = (
+            np.stack([np.broadcast_to(one, many.shape), many], axis=1)
+            for one, many in zip(first, neighbours, strict=True)
+        )
+        return losses(densities(variant, setting, budget, *both))[0]
+
     covariates, points = first
-    pair, _ = worst_neighbour(rng, covariates, points, domain, loss, candidates, rounds)
+    pair, _ = worst_neighbour(rng, covariates, points, setting, loss, candidates, rounds)
     return pair_loss(rng, variant, setting, budget, pair)

@@ -43,12 +43,11 @@ def log_ratio(first, second):
 
 @dataclass(frozen=True)
 class RecordDomain:
-    """Where a record may lie: a ball of points, and a range of covariates."""
+    """Where a record may lie: a ball of points, and covariates from 0 to 1."""
 
     manifold: Manifold
     centre: np.ndarray
     radius: float
-    covariate_range: tuple[float, float] = (0.0, 1.0)
 
     def draw(self, rng, count):
         """Records, half of them at the ball's edge and half at an end of the covariates' range."""
@@ -58,18 +57,16 @@ class RecordDomain:
         edge = rng.random(count) < 0.5
         stretch = self.radius / np.maximum(manifold.norm(centre, inside), 1e-300)
         step = np.where(manifold.expand(edge), manifold.expand(stretch) * inside, inside)
-        low, high = self.covariate_range
-        ends = rng.choice([low, high], size=count)
-        covariates = np.where(rng.random(count) < 0.5, ends, rng.uniform(low, high, count))
+        ends = rng.choice([0.0, 1.0], size=count)
+        covariates = np.where(rng.random(count) < 0.5, ends, rng.random(count))
         return covariates, manifold.exp(centre, step)
 
     def move(self, rng, covariates, points):
         """Records near given ones, within the domain."""
         manifold, count = self.manifold, len(covariates)
-        low, high = self.covariate_range
         size = 10.0 ** rng.uniform(-2.0, 0.0, count)
-        moved = covariates + 0.5 * size * (high - low) * rng.standard_normal(count)
-        covariates = np.clip(np.where(rng.random(count) < 0.5, moved, covariates), low, high)
+        moved = covariates + 0.5 * size * rng.standard_normal(count)
+        covariates = np.clip(np.where(rng.random(count) < 0.5, moved, covariates), 0.0, 1.0)
         step = manifold.random_tangent(rng, points) * manifold.expand(0.5 * self.radius * size)
         return covariates, self.pull_inside(manifold.exp(points, step))
 
