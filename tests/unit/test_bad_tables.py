@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.io
 import yaml
+from test_records import cells
 
 from geodp.data.tables import landmark_columns, read_table
 from geodp.errors import DataError
@@ -135,13 +136,6 @@ def test_settings_that_a_table_does_not_go_with(tmp_path, kind, changes, argumen
 # n x k x 2: four records of five landmarks.
 LANDMARKS = np.array([row.split(",")[4:] for row in OUTLINES[1:]], dtype=float).reshape(4, 5, 2)
 COMPLEX = LANDMARKS @ [1.0, 1.0j]
-
-
-def cells(*arrays):
-    """A cell array; NumPy would make one array of items that have one shape."""
-    found = np.empty(len(arrays), dtype=object)
-    found[:] = arrays
-    return found
 
 
 VARIABLES = {"landmarks": LANDMARKS, "age": [55, 64, 71, 88.0], "who": cells("a", "", "c", "d")}

@@ -39,7 +39,7 @@ def test_map_keeps_a_copy_that_cannot_be_changed():
 
 
 @pytest.mark.parametrize(
-    ("matrix", "message"),
+    ("given", "message"),
     [
         (np.ones(5), "it has 1 axes"),
         (np.eye(1, 5), "1 rows for 5 landmarks"),
@@ -50,13 +50,19 @@ def test_map_keeps_a_copy_that_cannot_be_changed():
         # Independent, until the landmarks are centred.
         ([[1, 0, 0, 0], [2, 1, 1, 1]], "only 1 of its 2 rows are independent"),
         (np.zeros((2, 4)), "only 0 of its 2 rows are independent"),
+        ("1,2,3\n1,0.5+0.25i,3", ", row 2, column 2: '0.5+0.25i' is not a finite number"),
+        ("1,2,3\n\n1,2,nan", ", row 3, column 3: 'nan' is not a finite number"),
+        ("1,2,3\n1,,3", ", row 2, column 2: '' is not a finite number"),
+        ("1,2,3\n1,2", ", row 2: it has 2 columns and the first row has 3"),
+        ("\n , \n", ": the matrix is empty"),
     ],
 )
-def test_map_that_makes_no_space_is_refused(matrix, message):
+def test_what_makes_no_map_is_refused(given, message):
     with pytest.raises(DataError) as caught:
-        LandmarkMap(matrix, "broken", PLACE)
+        parse_matrix(given, PLACE) if isinstance(given, str) else LandmarkMap(given, "", PLACE)
     assert str(caught.value).startswith(PLACE)
     assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_matrix_of_complex_and_real_entries():
@@ -64,23 +70,6 @@ def test_matrix_of_complex_and_real_entries():
     expected = [[0.5 + 0.25j, 1.0, -0.002], [1j, -0.5 - 1j, 3.0]]
     np.testing.assert_array_equal(parse_matrix(text, "map.csv"), expected)
     assert parse_matrix("1,2\n3,4", "map.csv").dtype == complex
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("1,2,3\n1,0.5+0.25i,3", "map.csv, row 2, column 2: '0.5+0.25i' is not a finite number"),
-        ("1,2,3\n\n1,2,nan", "map.csv, row 3, column 3: 'nan' is not a finite number"),
-        ("1,2,3\n1,,3", "map.csv, row 2, column 2: '' is not a finite number"),
-        ("1,2,3\n1,2", "map.csv, row 2: it has 2 columns and the first row has 3"),
-        ("\n , \n", "map.csv: the matrix is empty"),
-    ],
-)
-def test_text_that_is_no_matrix_is_refused(text, message):
-    with pytest.raises(DataError) as caught:
-        parse_matrix(text, "map.csv")
-    assert str(caught.value).startswith(message)
-    assert "\n" not in str(caught.value)
 
 
 def test_a_file_of_too_many_characters_is_refused(tmp_path):

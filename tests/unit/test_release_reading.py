@@ -574,43 +574,40 @@ def test_labels_of_parquet_that_are_missing_or_no_text(folder):
     assert read("table.parquet")[2] == ["a", "\udcff", "\udcfe", None, None, None, "a ", "b"]
 
 
+def raw_arrays(name, values):
+    np.savez("table.npz", **{each: np.zeros(8) for each in ("who", "age", *NAMES)} | {name: values})
+    return "table.npz"
+
+
+def saved(save):
+    return lambda name, values: save(frame(**{name: values}))
+
+
+TIMES, TEXTS, OBJECTS = pd.date_range("2020", periods=8), list("MFMFMFMF"), np.array([{}, 1])
 DECLARED = {
-    "text": (as_parquet, "a", list("MFMFMFMF"), "a: the file states its type as large_string"),
-    "numbers as text": (as_parquet, "age", list("12345678"), "age: the file states its type as"),
-    "dates": (as_parquet, "age", pd.date_range("2020", periods=8), "its type as timestamp"),
-    "lists": (as_parquet, "who", [[1]] * 8, "its type as list<"),
-    "text in arrays": (as_arrays, "a", list("MFMFMFMF"), "a: the file states its type as <U1"),
-    "dates in arrays": (as_arrays, "age", pd.date_range("2020", periods=8), "as datetime64"),
+    "text": (saved(as_parquet), "a", TEXTS, "a: the file states its type as large_string"),
+    "dates": (saved(as_parquet), "age", TIMES, "age: the file states its type as timestamp"),
+    "lists": (saved(as_parquet), "who", [[1]] * 8, "its type as list<"),
+    "text in arrays": (saved(as_arrays), "a", TEXTS, "a: the file states its type as <U1"),
+    "dates in arrays": (saved(as_arrays), "age", TIMES, "as datetime64"),
+    "objects": (raw_arrays, "a", OBJECTS, "a: the file states its type as object"),
+    "lengths": (raw_arrays, "a", np.zeros(7), "column a has 7 entries and age 8"),
+    "no axis": (raw_arrays, "a", np.array(1.0), "an array of 0 axes"),
+    "labels of two axes": (raw_arrays, "who", np.zeros((8, 2)), "an array of 2 axes"),
+    "several covariates": (raw_arrays, "age", np.zeros((8, 2)), "more than one number a record"),
+    "too many numbers": (raw_arrays, "a", np.zeros((8, 2)), "3 columns make no point"),
 }
 
 
 @pytest.mark.parametrize(("save", "name", "values", "sentence"), DECLARED.values(), ids=DECLARED)
-def test_types_that_are_no_numbers_are_refused_before_records_are_read(
+def test_what_a_file_states_of_columns_is_refused_before_records_are_read(
     folder, save, name, values, sentence
 ):
-    path = save(frame(**{name: values}))
+    path = save(name, values)
     with pytest.raises(DataError, match=re.escape(sentence)) as problem:
         refuse_missing(settings_of(path))
-    assert "or name another column" in str(problem.value)
-    assert path in str(problem.value)
-
-
-ARRAYS = {
-    "objects": ("a", np.array([{}, 1], dtype=object), "a: the file states its type as object"),
-    "lengths": ("a", np.zeros(7), "column a has 7 entries and age 8"),
-    "no axis": ("a", np.array(1.0), "an array of 0 axes"),
-    "labels of two axes": ("who", np.zeros((8, 2)), "an array of 2 axes"),
-    "several covariates": ("age", np.zeros((8, 2)), "more than one number a record"),
-    "too many numbers": ("a", np.zeros((8, 2)), "3 columns make no point"),
-}
-
-
-@pytest.mark.parametrize(("name", "array", "sentence"), ARRAYS.values(), ids=ARRAYS)
-def test_arrays_that_do_not_fit_are_refused_by_their_headers(folder, name, array, sentence):
-    columns = {each: np.zeros(8) for each in ("who", "age", *NAMES)}
-    np.savez("table.npz", **(columns | {name: array}))
-    with pytest.raises(DataError, match=sentence):
-        refuse_missing(settings_of("table.npz"))
+    said = str(problem.value)
+    assert "its type" not in said or ("or name another column" in said and path in said)
 
 
 @pytest.mark.parametrize("path", ["table.csv", "table.parquet", "table.npz", "table.mat"])

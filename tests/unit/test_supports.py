@@ -68,14 +68,6 @@ def test_points_fill_a_product(manifold, product, kind):
     assert np.max(np.abs(correlations - np.eye(3))) < 2.0 * allowed
 
 
-def test_weights_of_even_points_add_up_to_the_volume():
-    states, weights = ProductSupport(Sphere(2), np.eye(3)[0], 2.0, 0.7).even_points(4096)
-    found = np.mean(weights) * np.pi * 2.0**2 * np.pi * 0.7**2
-    expected = 2.0 * np.pi * (1.0 - np.cos(2.0)) * np.pi * 0.7**2
-    np.testing.assert_allclose(found, expected, rtol=1e-3)
-    assert states.shape == (4096, 2, 3)
-
-
 def test_a_product_contains_nothing_beyond_its_limits(manifold, product):
     unit = manifold.frame(product.centre)[0]
 

@@ -253,66 +253,56 @@ def _transport(at):
 
 # Functions of a manifold, with their arguments: points, and tangent vectors at the first.
 VERBS = {
-    "exp": ("point", "first"),
-    "log": ("point", "other"),
-    "dist": ("point", "other"),
-    "transport": ("point", "first", "second"),
-    "transport_to": ("point", "other", "first"),
-    "inner": ("point", "first", "second"),
-    "frame": ("point",),
-    "coordinates": ("point", "first"),
-    "project": ("point",),
-    "project_tangent": ("point", "second"),
-    "exp_volume": ("point", "first"),
+    "exp": "point first",
+    "log": "point other",
+    "dist": "point other",
+    "transport": "point first second",
+    "transport_to": "point other first",
+    "inner": "point first second",
+    "frame": "point",
+    "coordinates": "point first",
+    "project": "point",
+    "project_tangent": "point second",
+    "exp_volume": "point first",
 }
-SYMMETRIC = {"frequencies": ("point", "first"), "split": ("point", "first", "second")}
+SYMMETRIC = {"frequencies": "point first", "split": "point first second"}
 
 
 def _batches(at):
     manifold = at.manifold
     at.places = _words(np.full(PLACES, 0.3))
     at.first, at.second = 0.3 * at.first, 0.3 * at.second
-
     at.carried = manifold.transport(at.point, at.first, at.second)
-
-    def paired(array):
-        return array.reshape((2, -1, *array.shape[1:]))
-
-    verbs = [(verb, getattr(manifold, verb), names) for verb, names in VERBS.items()]
-    if isinstance(manifold, SymmetricSpace):
-        verbs += [(verb, getattr(manifold, verb), names) for verb, names in SYMMETRIC.items()]
-        verbs += [
-            (
-                f"jacobi_adjoint in its {argument}",
-                partial(manifold.jacobi_adjoint, argument=argument),
-                ("point", "first", "carried"),
-            )
-            for argument in ("point", "vector")
-        ]
+    is_symmetric = isinstance(manifold, SymmetricSpace)
+    verbs = [
+        (verb, getattr(manifold, verb), names)
+        for verb, names in (VERBS | (SYMMETRIC if is_symmetric else {})).items()
+    ]
+    for argument in ("point", "vector") if is_symmetric else ():
+        adjoint = partial(manifold.jacobi_adjoint, argument=argument)
+        verbs.append((f"jacobi_adjoint in its {argument}", adjoint, "point first carried"))
     for verb, function, names in verbs:
-        arrays = [getattr(at, name) for name in names]
-        found = function(*(paired(each) for each in arrays))
+        arrays = [getattr(at, name) for name in names.split()]
+        found = function(*(each.reshape((2, -1, *each.shape[1:])) for each in arrays))
         expected = np.stack([function(*each) for each in zip(*arrays, strict=True)])
         what = f"{verb} of a batch"
-        _require_shape(at, what, found, paired(expected).shape)
+        _require_shape(at, what, found, (2, PLACES // 2, *expected.shape[1:]))
         allowed = at.there * np.maximum(1.0, np.max(np.abs(expected)))
-        found, expected = (each.reshape(PLACES, -1) for each in (found, expected))
+        found = found.reshape(expected.shape)
         yield f"{what} is that of its members", found, expected, allowed
     # One point, and several vectors there.
     one = at.point[0]
     points = np.broadcast_to(one, (2, 3, *one.shape))
     vectors = 0.3 * manifold.random_direction(at.rng, points)
-    few, ends = vectors[:1], manifold.exp(points, vectors)
     for verb, *arrays in (
         ("exp", vectors),
-        ("log", ends),
-        ("dist", ends),
-        ("transport", few, vectors),
+        ("log", manifold.exp(points, vectors)),
+        ("dist", manifold.exp(points, vectors)),
+        ("transport", vectors[:1], vectors),
         ("exp_volume", vectors),
     ):
         found = getattr(manifold, verb)(one, *arrays)
-        whole = (np.broadcast_to(each, vectors.shape) for each in arrays)
-        expected = getattr(manifold, verb)(points, *whole)
+        expected = getattr(manifold, verb)(points, *np.broadcast_arrays(*arrays))
         what = f"{verb} of one point and several vectors"
         _require_shape(at, what, found, expected.shape)
         allowed = at.here[:1] * max(1.0, np.max(np.abs(expected)))
@@ -419,7 +409,9 @@ def _logs_along(at):
     """The fast `logs_along` of a space against the one that every symmetric space has."""
     manifold, rng = at.manifold, at.rng
     number, chains, data = 5, (2, 2), len(at.point) // 2
+    used = np.array(manifold.multiplicities) > 0
     for length in (0.6, 1e-9, 0.0):
+        at.places = _words(np.full(data, length))
         near = np.expand_dims(at.point[:data], (1, 2))
         near = np.broadcast_to(near, (data, *chains, *manifold.point_shape))
         start = manifold.exp(near, 0.1 * manifold.random_direction(rng, near))
@@ -434,22 +426,20 @@ def _logs_along(at):
         fast, generic = manifold.logs_along(*given), SymmetricSpace.logs_along(manifold, *given)
         allowed = at.rounding * np.max(_magnification(manifold, start), axis=(1, 2))
         allowed = allowed * np.max(_magnification(manifold, points), axis=1)
-        weights = list(rng.standard_normal((len(manifold.curvature_signs), data, *chains, number)))
-        at.places = _words(np.full(data, length))
         for key in ("squared_distances", "frequencies"):
             found, expected = getattr(fast, key), getattr(generic, key)
             _require_shape(at, f"{key} of logs_along", found, expected.shape)
             yield f"{key} of logs_along are those of exp and log", found, expected, allowed
-        for argument, expected in jacobi_factors(
-            manifold, generic.frequencies, generic.times
-        ).items():
-            expected = np.stack(np.broadcast_arrays(*expected, fast.squared_distances)[:-1], axis=1)
-            found = fast.factors()[argument]
-            found = np.stack(np.broadcast_arrays(*found, fast.squared_distances)[:-1], axis=1)
+        whole = jacobi_factors(manifold, generic.frequencies, generic.times)
+        for argument, factors in whole.items():
             # Those of empty eigenspaces are of no use.
-            used = np.array(manifold.multiplicities) > 0
+            found, expected = (
+                np.stack(np.broadcast_arrays(*each, fast.squared_distances)[:-1], axis=1)[:, used]
+                for each in (fast.factors()[argument], factors)
+            )
             what = f"factors of logs_along are Jacobi's in the {argument}"
-            yield what, found[:, used], expected[:, used], at.rounding
+            yield what, found, expected, at.rounding
+        weights = list(rng.standard_normal((len(used), data, *chains, number)))
         for given_weights in (weights, [2.0, *weights[1:]], [*weights[:-1], 2.0]):
             found, expected = (each.combine(given_weights) for each in (fast, generic))
             yield "combine of logs_along is the sum of split", found, expected, 7.0 * allowed, start
@@ -513,11 +503,8 @@ def _smooth_lengths(loss, rng, shape, reach):
     Across such a place differences converge slowly, and prove nothing.
     """
     lengths = np.linspace(reach / 3.0, 2.0 * reach / 3.0, 4 * shape[-1])
-    step = 0.01
-    third = sum(
-        coefficient * loss.values((lengths + offset * step) ** 2)
-        for offset, coefficient in ((-3, -1.0), (-1, 3.0), (1, -3.0), (3, 1.0))
-    )
+    offsets = 0.01 * np.array([[-3.0], [-1.0], [1.0], [3.0]])
+    [third] = np.diff(loss.values((lengths + offsets) ** 2), 3, axis=0)
     kept = np.sort(np.argsort(np.abs(third), kind="stable")[: 2 * shape[-1]])
     lengths = np.broadcast_to(lengths[kept], (*shape[:-1], len(kept)))
     return rng.permuted(lengths, axis=-1)[..., : shape[-1]]
@@ -619,40 +606,34 @@ def _chunks(at):
     yield "the energy of a batch is that of its members", error, 0.0, at.rounding
 
 
-def _newton_error(at, data, slow=False):
-    """How far a step, for a gradient of other data, is from Newton's; and what is allowed."""
-    manifold, model = at.manifold, at.model
-    matrix = model.hessian(at.parameters, *data)
-    found = model.energy_gradient(at.parameters, *data, normal=True)
-    found = replace(found, gradient=at.gradient)
-    steps = model.newton_steps(at.parameters, found, np.zeros(DATA_SETS), slow)
-    flat, expected = (
-        np.concatenate(
-            [manifold.coordinates(at.parameters[FOOTPOINT], each[b]) for b in model.blocks], axis=-1
-        )
-        for each in (steps, at.gradient)
-    )
-    error = np.linalg.norm(np.squeeze(matrix @ flat[..., None], axis=-1) + expected, axis=-1)
-    return found, steps, error, np.linalg.norm(flat, axis=-1)
-
-
 def _gauss_newton(at):
-    manifold, model, gradient = at.manifold, at.model, at.gradient
-    footpoint = at.parameters[FOOTPOINT]
-    found, steps, error, size = _newton_error(at, at.data, slow=True)
-    if found.residuals is not None and model.number_of_covariates == 0:
-        yield "steps with Hessians of distances are Newton's for a mean", error, 0.0, 1e-5 * size
-    slope = sum(manifold.inner(footpoint, steps[block], gradient[block]) for block in gradient)
-    size = sum(manifold.inner(footpoint, each, each) for each in gradient.values())
-    # Below zero by far more than rounding.
-    yield "a Gauss-Newton step descends", np.maximum(0.0, slope + 1e-6 * size), 0.0, 0.0
-    weights = model.loss.weights(np.zeros(1))
-    if weights is not None and weights[0] != 1.0:
-        return  # the loss has no second derivative without residuals
-    for slow in (False, True):
-        *_, error, size = _newton_error(at, (at.data[0], at.predictions), slow)
+    model, footpoint = at.model, at.parameters[FOOTPOINT]
+
+    def flat(vectors):
+        parts = [at.manifold.coordinates(footpoint, vectors[block]) for block in model.blocks]
+        return np.concatenate(parts, axis=-1)
+
+    gradient, weights = flat(at.gradient), model.loss.weights(np.zeros(1))
+    # Others have no second derivative without residuals.
+    is_smooth = weights is None or weights[0] == 1.0
+    what = "Gauss-Newton steps without residuals are Newton's"
+    for points, slow in ((at.data[1], True), (at.predictions, False), (at.predictions, True)):
+        data = at.data[0], points
+        found = model.energy_gradient(at.parameters, *data, normal=True)
+        found = replace(found, gradient=at.gradient)
+        steps = flat(model.newton_steps(at.parameters, found, np.zeros(DATA_SETS), slow))
+        product = np.einsum("dij,dj->di", model.hessian(at.parameters, *data), steps)
+        error, size = (np.linalg.norm(each, axis=-1) for each in (product + gradient, steps))
         allowed = (1e-5 if slow else 1e-7) * size
-        yield "Gauss-Newton steps without residuals are Newton's", error, 0.0, allowed
+        if points is not at.predictions:
+            # Below zero by far more than rounding.
+            slope = np.sum((steps + 1e-6 * gradient) * gradient, axis=-1)
+            yield "a Gauss-Newton step descends", np.maximum(0.0, slope), 0.0, 0.0
+            if found.residuals is not None and model.number_of_covariates == 0:
+                said = "steps with Hessians of distances are Newton's for a mean"
+                yield said, error, 0.0, allowed
+        elif is_smooth:
+            yield what, error, 0.0, allowed
 
 
 def _fits(at):

@@ -16,6 +16,7 @@ import zipfile
 from abc import ABC, abstractmethod
 from collections import Counter
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from functools import cache
 from numbers import Number
 from pathlib import Path
@@ -139,15 +140,14 @@ class TextTable(Table):
     def __init__(self, path, reading):
         super().__init__(path, reading)
         self._encoding = _encoding(path)
-        taken = []
-
-        def lines(each):
-            for line in each:
-                taken.append(line)
-                yield line
-
         with self._opened("") as text, _long_cells():
-            before, first = _header_line(text)
+            before, first = [], ""
+            for first in text:
+                if first.strip() and not first.startswith("#"):
+                    break
+                before.append(first)
+            else:
+                first = ""
             header = [first]
             # A quoted name may hold line breaks.
             while OPEN_QUOTE.search("".join(header)) and (line := text.readline()):
@@ -155,8 +155,10 @@ class TextTable(Table):
             unquoted = re.sub('"[^"]*"', "", "".join(header))
             # Commas before others, where there are as many.
             self.delimiter = max(",;\t", key=unquoted.count)
-            reader = csv.reader(lines(itertools.chain(header, text)), delimiter=self.delimiter)
+            lines, again = itertools.tee(itertools.chain(header, text))
+            reader = csv.reader(lines, delimiter=self.delimiter)
             cells = next(reader, [])
+            taken = list(itertools.islice(again, reader.line_num))
         if "\0" in first:
             raise DataError(f"{path}: its header is not UTF-8 text: save it as UTF-8")
         if not cells:
@@ -400,7 +402,10 @@ class ArrayTable(_ColumnTable):
         with zipfile.ZipFile(self.path) as file:
             for member in file.infolist():
                 with file.open(member) as array:
-                    shape, _, dtype = _array_header(array)
+                    is_first = np.lib.format.read_magic(array) == (1, 0)
+                    read = np.lib.format.read_array_header_1_0
+                    read = read if is_first else np.lib.format.read_array_header_2_0
+                    shape, _, dtype = read(array)
                     left = member.file_size - array.tell()
                 # What a header claims is not there for that.
                 if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize > left:
@@ -687,23 +692,6 @@ class ExcelTable(_ValueTable):
         return {name: [row[self.names.index(name)] for row in rows] for name in names}
 
 
-class _JoinedFile(RecordFile):
-    """Names of the parts of two joined tables, for messages."""
-
-    parts: tuple[Table, Table]
-
-    def __init__(self, first, second):
-        super().__init__(*vars(first.source).values())
-        # A frozen class.
-        object.__setattr__(self, "parts", (first, second))
-
-    def cell(self, number, field):
-        """Name of a column of a record: of the second table the one that is joined to it."""
-        first, second = self.parts
-        where = "" if field in first.names else f" (joined from {second.path})"
-        return f"{super().cell(number, field)}{where}"
-
-
 class JoinedTable(Table):
     """A table with columns of a second one, of whose rows the first with a label counts.
 
@@ -713,7 +701,8 @@ class JoinedTable(Table):
     def __init__(self, first, label, second, second_label):
         super().__init__(first.path, first.reading)
         self.parts, self._labels = (first, second), (label, second_label)
-        self.source, self.place = _JoinedFile(first, second), first.place
+        self.source = replace(first.source, joined=(second.path, first.names))
+        self.place = first.place
         self.names = [*first.names, *(each for each in second.names if each not in first.names)]
 
     def numbered(self, columns):
@@ -781,7 +770,7 @@ def table_kind(path, text=TextTable, key=""):
 
     Files of other formats are a `DataError`, as are those that cannot be opened.
     """
-    from geodp.data.landmark_files import LANDMARK_FILES, MorphologikaFile, is_morphologika
+    from geodp.data.landmark_files import LANDMARK_FILES, MorphologikaFile
 
     suffix = Path(path).suffix.lower()
     others = _other_formats()
@@ -795,13 +784,13 @@ def table_kind(path, text=TextTable, key=""):
             f"{key}{path} cannot be read ({problem.strerror}): correct the path"
         ) from None
     kinds = {".parquet": ParquetTable, ".npz": ArrayTable, ".mat": MatTable, ".xlsx": ExcelTable}
-    kinds |= LANDMARK_FILES
-    if suffix in kinds:
-        return kinds[suffix]
+    if kind := (kinds | LANDMARK_FILES).get(suffix):
+        return kind
     for mark, what in others["marks"].items():
         if start.startswith(mark.encode("latin-1")):
             raise DataError(f"{path} is no text, but {what}")
-    return MorphologikaFile if is_morphologika(start) else text
+    words = start.lstrip(b"\xef\xbb\xbf \r\n\t").lower()
+    return MorphologikaFile if words.startswith(b"[individuals]") else text
 
 
 def open_table(path, text=TextTable, reading=None, landmarks=None, key=""):
@@ -861,14 +850,6 @@ def _texts_of_landmarks(part):
     return [_text(value) for value in part.ravel().tolist()]
 
 
-def _array_header(file):
-    """Shape, order and type of an array in a file."""
-    version = np.lib.format.read_magic(file)
-    if version == (1, 0):
-        return np.lib.format.read_array_header_1_0(file)
-    return np.lib.format.read_array_header_2_0(file)
-
-
 def _stored(kind):
     """A type of Arrow, or that of the values of a dictionary."""
     from pyarrow import types
@@ -906,16 +887,6 @@ def _encoding(path):
         # UTF-16 has zeros, and is refused.
         return "utf-8-sig" if b"\0" in header else "cp1252"
     return "utf-8-sig"
-
-
-def _header_line(text):
-    """Lines before the header, and the header's first line; empty if there is none."""
-    before: list = []
-    for line in text:
-        if line.strip() and not line.startswith("#"):
-            return before, line
-        before.append(line)
-    return [], ""
 
 
 @contextmanager

@@ -267,10 +267,5 @@ class MorphologikaFile(LandmarkFile):
             yield points, {"ID": names[index] if index < len(names) else "", **fields}
 
 
-def is_morphologika(start):
-    """Whether a file that starts with these bytes is one of morphologika."""
-    return start.lstrip(b"\xef\xbb\xbf \r\n\t").lower().startswith(b"[individuals]")
-
-
 # By suffix; morphologika has none of its own.
 LANDMARK_FILES = {".tps": TpsFile, ".nts": NtsFile}

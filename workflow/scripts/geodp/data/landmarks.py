@@ -7,10 +7,6 @@ Edge j runs from landmark j to landmark j + 1, the last one back to the first.
 import numpy as np
 
 
-def _edges(outlines):
-    return np.roll(outlines, -1, axis=-1) - outlines
-
-
 def _cross(first, second):
     """Cross product of plane vectors: positive where the second lies to the left of the first."""
     return first.real * second.imag - first.imag * second.real
@@ -43,7 +39,7 @@ def crossing_edges(outline):
     """
     start = np.asarray(outline)
     number = len(start)
-    edge = _edges(start)
+    edge = np.roll(start, -1) - start
     end = start + edge
     # side[i, j]: on which side of edge i the start of edge j lies.
     side = np.sign(_cross(edge[:, None], start[None, :] - start[:, None]))

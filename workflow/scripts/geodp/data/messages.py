@@ -19,14 +19,19 @@ class RecordFile:
     name: str
     record_word: str = "row"
     field_word: str = "column"
+    # Of two tables that are joined: the path of the second, and the columns of the first.
+    joined: tuple | None = None
 
     def record(self, number):
         """Name of a record."""
         return f"{self.name}, {self.record_word} {number}"
 
     def cell(self, number, field):
-        """Name of a column or variable of a record."""
-        return f"{self.record(number)}, {self.field_word} {field}"
+        """Name of a column or variable of a record, and of the file that it is joined from."""
+        name = f"{self.record(number)}, {self.field_word} {field}"
+        if self.joined is None or field in self.joined[1]:
+            return name
+        return f"{name} (joined from {self.joined[0]})"
 
     @property
     def remedy(self):

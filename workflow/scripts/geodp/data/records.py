@@ -1,6 +1,6 @@
-"""Records of a regression from the cells of a file: covariates, subjects and points.
+"""Records of a regression, and their covariates from the cells of a file, which `tables` reads.
 
-`tables` reads the files.  Every error names the file, the record (in a table its row;
+  Every error names the file, the record (in a table its row;
 the header is row 1) and the column or variable.
 """
 
@@ -11,10 +11,8 @@ from difflib import get_close_matches
 
 import numpy as np
 
-from geodp.data.checks import check_points, far_records, mended_landmarks
 from geodp.data.messages import few
 from geodp.errors import DataError
-from geodp.manifolds.kendall import NoReducedShapeError
 
 TRANSFORMATIONS = {"none": lambda value: value, "log": math.log}
 
@@ -41,129 +39,16 @@ class Records:
     notes: list  # A sentence for each omission, repair or resampling.
 
 
-@dataclass(frozen=True)
-class RecordOptions:
-    """Columns or variables to read besides the points, and how to read them.
-
-    Parameters
-    ----------
-    covariate : str, list of str or None
-        Column or variable of the covariate, with one number a record, or of each.
-    transformation : {"none", "log"}, or list of these
-        Applied to the covariate before it is scaled; of several one for all, or a list.
-    subject : str, optional
-        Column or variable that names the subject of a record.
-    keep : dict, optional
-        By column or variable, the value or list of values of the records to keep.  Numbers are
-        compared as numbers.
-    covariate_range : tuple of float, or list of these; optional
-        Values of the covariate, before its transformation, that become 0 and 1; none may lie
-        outside.  By default the least and the greatest of the data.
-    outline : bool
-        Whether landmarks run along a closed outline: any number of them is then accepted, see
-        `mended_landmarks`.
-    reading : TableReading
-    """
-
-    covariate: str | list | None
-    transformation: str | list = "none"
-    subject: str | None = None
-    keep: dict | None = None
-    covariate_range: tuple | list | None = None
-    outline: bool = False
-    reading: "TableReading" = field(default_factory=lambda: TableReading())
-
-    @property
-    def fields(self):
-        """Names of the columns or variables that hold one value a record."""
-        subject = [self.subject] if self.subject else []
-        return [*self.covariates, *subject, *(self.keep or {})]
-
-    @property
-    def covariates(self):
-        """Names of the columns or variables of covariates."""
-        if isinstance(self.covariate, list):
-            return self.covariate
-        return [self.covariate] if self.covariate else []
-
-    @property
-    def each_covariate(self):
-        """Name, transformation and range of each covariate."""
-        names, words, limits = self.covariates, self.transformation, self.covariate_range
-        if not isinstance(self.covariate, list):
-            return [(name, words, limits) for name in names]
-        words = words if isinstance(words, list) else [words] * len(names)
-        return list(zip(names, words, limits or [None] * len(names), strict=True))
-
-
 def has_landmarks(manifold):
     """Whether points of a manifold are shapes of landmarks."""
     return manifold.dtype is complex
 
 
-def assemble(source, manifold, options, numbers, fields, read):
-    """`Records` from cells of text and a function that reads coordinates.
+def kept_records(source, keep, fields, number):
+    """Indices of the records to keep, and notes on them.
 
-    ``numbers`` are those of the records in messages, and ``fields`` has the values of
-    `RecordOptions.fields`, empty texts for missing ones.  ``read`` takes indices of records to
-    complex landmarks or real coordinates (n, k).  It is called for records that are kept, so the
-    others need not be readable.  What is wrong is a `DataError` that names the file, the record and
-    the field.
+    ``keep`` has the values wanted of fields, and ``fields`` the texts that all records have.
     """
-    kept, notes = _kept(source, options.keep or {}, fields, len(numbers))
-    numbers = [numbers[index] for index in kept]
-    fields = {name: [texts[index] for index in kept] for name, texts in fields.items()}
-    if len(numbers) < FEWEST_RECORDS:
-        raise DataError(
-            f"{source.name}: a fit needs at least {FEWEST_RECORDS} records and there are "
-            f"{len(numbers)}{' after keep' if options.keep else ''}: add records"
-        )
-    scaled = [
-        _scaled(source, options.reading, each, numbers, fields[each[0]])
-        for each in options.each_covariate
-    ] or [(np.zeros(len(numbers)), (0.0, 0.0))]
-    covariates, limits = scaled[0]
-    if isinstance(options.covariate, list):
-        covariates = np.stack([values for values, _ in scaled], axis=-1)
-        limits = tuple(each for _, each in scaled)
-    array = read(kept)
-    if has_landmarks(manifold):
-        landmarks, mended = mended_landmarks(
-            array, source, numbers, manifold.landmarks, options.outline
-        )
-        notes += mended
-        try:
-            points = manifold.from_landmarks(landmarks)
-        except NoReducedShapeError as problem:
-            raise DataError(
-                f"{source.record(numbers[problem.record])}: {problem.reason}"
-            ) from problem
-    else:
-        points = manifold.from_layout(array)
-        check_points(manifold, points, source, numbers)
-        # Removes the rounding of decimal text.
-        points = manifold.project(points)
-    # Up to rounding.
-    if np.max(manifold.dist(points[:1], points)) <= 1e-9:
-        raise DataError(
-            f"{source.name}: every {source.record_word} has the same point: a regression needs "
-            "points that differ"
-        )
-    notes += far_records(manifold, points, source, numbers)
-    subjects = fields.get(options.subject, [])
-    if "" in subjects:
-        place = numbers[subjects.index("")]
-        raise source.refusal(place, "the value is missing", options.subject)
-    if len(set(subjects)) < len(subjects):
-        notes.append(
-            f"{len(subjects)} records of {len(set(subjects))} subjects: a budget stated per record "
-            "is not one per subject"
-        )
-    return Records(covariates, limits, points, subjects, numbers, source.record_word, notes)
-
-
-def _kept(source, keep, fields, number):
-    """Indices of the records to keep, and notes on them."""
 
     def label(value):
         # A number if possible, so that 1, 1.0 and "01" are equal.
@@ -261,17 +146,20 @@ class TableReading:
         return f"'{text}' is not a number"
 
 
-def number_of(text, source, record, field_name, reading=None):
+def number_of(text, source, record, field_name, reading):
     """Parse the finite number of a cell, by a `TableReading`."""
-    reading = reading or TableReading()
     value = reading.number(text, field_name)
     if value is None:
         raise source.refusal(record, reading.fault(text, field_name), field_name)
     return value
 
 
-def _scaled(source, reading, each, numbers, texts):
-    """One of `each_covariate` scaled to [0, 1], and the transformed values that became 0 and 1."""
+def scaled_covariate(source, reading, each, numbers, texts):
+    """A covariate scaled to [0, 1], and the transformed values that became 0 and 1.
+
+    ``each`` is its name, transformation, and range or None; ``texts`` are those of records, whose
+    ``numbers`` are for messages.
+    """
     name, word, limits = each
     transformation, is_log = TRANSFORMATIONS[word], word == "log"
     raw = [

@@ -132,7 +132,9 @@ def coefficient_factor():
     it is the one with which none of 120000 outlines crossed itself.
     """
     count = len(HARMONICS)
-    tangents = _tangent_basis(MEAN)
+    # Orthonormal rows, real parts before imaginary ones, orthogonal to the mean and i times it.
+    parts = np.concatenate([MEAN.real, MEAN.imag]), np.concatenate([-MEAN.imag, MEAN.real])
+    tangents = np.linalg.svd(np.array(parts))[2][2:]
     dimension = len(tangents)
     # No direction is empty.
     tail = 0.85 ** np.arange(dimension - len(LEADING_SHARES))
@@ -151,10 +153,3 @@ def coefficient_factor():
     result = factor[:count] + 1j * factor[count:]
     result.flags.writeable = False
     return result
-
-
-def _tangent_basis(mean):
-    """Orthonormal rows, real parts before imaginary ones, orthogonal to the mean and i times it."""
-    parts = np.concatenate([mean.real, mean.imag]), np.concatenate([-mean.imag, mean.real])
-    _, _, basis = np.linalg.svd(np.array(parts))
-    return basis[2:]

@@ -7,14 +7,27 @@ from pathlib import Path
 import numpy as np
 
 from geodp.data.cells import CheckedText, open_table
-from geodp.data.checks import check_counts
+from geodp.data.checks import check_counts, check_points, far_records, mended_landmarks
 from geodp.data.messages import few, text_of
-from geodp.data.records import RecordOptions, assemble, finite_number, has_landmarks, number_of
+from geodp.data.records import (
+    FEWEST_RECORDS,
+    Records,
+    TableReading,
+    finite_number,
+    has_landmarks,
+    kept_records,
+    number_of,
+    scaled_covariate,
+)
 from geodp.errors import DataError
+from geodp.manifolds.kendall import NoReducedShapeError
 from geodp.manifolds.landmark_maps import LandmarkMap
 from geodp.manifolds.registry import layout_advice
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
+
+# Latitudes and longitudes, in degrees.
+LIMITS = (-90.0, 90.0), (-180.0, 360.0)
 
 
 def landmark_columns(number):
@@ -22,68 +35,143 @@ def landmark_columns(number):
     return [f"{axis}{index}" for index in range(1, number + 1) for axis in "xy"]
 
 
-def read_table(path, manifold, covariate, columns, coordinates="ambient", **settings):
+def read_table(
+    path,
+    manifold,
+    covariate,
+    columns,
+    coordinates="ambient",
+    *,
+    transformation="none",
+    subject=None,
+    keep=None,
+    covariate_range=None,
+    outline=False,
+    reading=None,
+):
     """`Records` of a regression from a file with one record a row.
 
     It is text with a header, its cells separated by commas or tabs; or a Parquet file, or arrays of
-    NumPy or MATLAB, if it ends in .parquet, .npz or .mat, whose rows messages number from 1.
+    NumPy or MATLAB, if it ends in .parquet, .npz or .mat, whose rows messages number from 1.  A
+    `DataError` names the table, the row and the column.
 
-    Columns of the point are landmarks ``x1, y1, ...`` for planar shapes, else numbers in one of the
-    manifold's `layouts`; an array of more axes stands for all its numbers.  ``None``, for planar
-    shapes: all landmarks of the header.  ``coordinates`` are "ambient", "latitude_longitude" of the
-    sphere S^2, in degrees, or "lower_triangle" of a symmetric matrix, row by row.  The covariate is
-    a column or a list of them; other settings are those of `RecordOptions`.  A `DataError` names
-    the table, the row and the column.
+    Parameters
+    ----------
+    path : str
+    manifold : Manifold
+    covariate : str, list of str or None
+        Column of the covariate, with one number a record, or of each.
+    columns : list of str or None
+        Those of the point: landmarks ``x1, y1, ...`` for planar shapes, else numbers in one of the
+        manifold's `layouts`; an array of more axes stands for all its numbers.  ``None``, for
+        planar shapes: all landmarks of the header.
+    coordinates : {"ambient", "latitude_longitude", "lower_triangle"}
+        The second of the sphere S^2, in degrees; the last of a symmetric matrix, row by row.
+    transformation : {"none", "log"}, or list of these
+        Applied to the covariate before it is scaled; of several one for all, or a list.
+    subject : str, optional
+        Column that names the subject of a record.
+    keep : dict, optional
+        By column, the value or list of values of the records to keep; the others need not be
+        readable.  Numbers are compared as numbers.
+    covariate_range : tuple of float, or list of these; optional
+        Values of the covariate, before its transformation, that become 0 and 1; none may lie
+        outside.  By default the least and the greatest of the data.
+    outline : bool
+        Whether landmarks run along a closed outline: any number of them is then accepted, see
+        `mended_landmarks`.
+    reading : TableReading, optional
     """
-    options = RecordOptions(covariate, **settings)
-    if options.outline and not has_landmarks(manifold):
+    is_shape, keep, reading = has_landmarks(manifold), keep or {}, reading or TableReading()
+    if outline and not is_shape:
         raise DataError(
             f"{path}: a point of {manifold.name} has no landmarks and so no outline: set outline "
             "to false",
             argument="outline",
         )
-    count = manifold.landmarks if has_landmarks(manifold) else None
-    table = open_table(path, CheckedText, options.reading, count)
-    source, fields = table.source, options.fields
+    table = open_table(path, CheckedText, reading, manifold.landmarks if is_shape else None)
+    source, is_list = table.source, isinstance(covariate, list)
+    covariates = covariate if is_list else [covariate] if covariate else []
+    fields = [*covariates, *([subject] if subject else []), *keep]
+    others = [name for name in keep if name not in covariates]
     columns, names = point_columns(
-        table,
-        manifold,
-        columns,
-        options.covariates,
-        options.subject,
-        coordinates,
-        others=[name for name in options.keep or {} if name not in options.covariates],
+        table, manifold, columns, covariates, subject, coordinates, others
     )
-    lines, rows = [], []
-    for line, texts in table.records([*columns, *fields]):
-        lines.append(line)
-        rows.append(texts)
-
-    def read(kept):
-        chosen, named = [(lines[index], rows[index][: len(names)]) for index in kept], names
-        numbers = [line for line, _ in chosen]
-        if options.outline:
-            counts = [_landmark_count(texts) for _, texts in chosen]
-            check_counts(counts, source, numbers)
-            named = names[: 2 * counts[0]]
-        found = np.array(
-            [
-                # Cells beyond the landmarks that every record has are empty.
-                [
-                    number_of(text, source, line, name, options.reading)
-                    for text, name in zip(texts, named, strict=False)
-                ]
-                for line, texts in chosen
-            ]
+    records = list(table.records([*columns, *fields]))
+    texts = {
+        name: [cells[place].strip() for _, cells in records]
+        for place, name in enumerate(fields, len(names))
+    }
+    kept, notes = kept_records(source, keep, texts, len(records))
+    texts = {name: [each[index] for index in kept] for name, each in texts.items()}
+    rows = [records[index][0] for index in kept]
+    if len(rows) < FEWEST_RECORDS:
+        raise DataError(
+            f"{source.name}: a fit needs at least {FEWEST_RECORDS} records and there are "
+            f"{len(rows)}{' after keep' if keep else ''}: add records"
         )
-        found = ambient(found, coordinates, source, numbers, names)
-        return found[:, 0::2] + 1j * found[:, 1::2] if has_landmarks(manifold) else found
-
-    values = zip(*(texts[len(names) :] for texts in rows), strict=True)
-    stripped = [[text.strip() for text in column] for column in values] or [[] for _ in fields]
-    return assemble(
-        source, manifold, options, lines, dict(zip(fields, stripped, strict=True)), read
+    count = len(covariates)
+    words = transformation if isinstance(transformation, list) else [transformation] * count
+    ranges = covariate_range if is_list else [covariate_range] * count
+    scaled = [
+        scaled_covariate(source, reading, each, rows, texts[each[0]])
+        for each in zip(covariates, words, ranges or [None] * count, strict=True)
+    ] or [(np.zeros(len(rows)), (0.0, 0.0))]
+    values, limits = scaled[0]
+    if is_list:
+        values = np.stack([each for each, _ in scaled], axis=-1)
+        limits = tuple(each for _, each in scaled)
+    cells = [records[index][1][: len(names)] for index in kept]
+    if outline:
+        counts = [_landmark_count(each) for each in cells]
+        check_counts(counts, source, rows)
+        # Cells beyond the landmarks that every record has are empty.
+        cells = [each[: 2 * counts[0]] for each in cells]
+    numbers = np.array(
+        [
+            [
+                number_of(text, source, row, name, reading)
+                for text, name in zip(each, names, strict=False)
+            ]
+            for row, each in zip(rows, cells, strict=True)
+        ]
     )
+    numbers = ambient(numbers, coordinates, source, rows, names)
+    points, mended = _points(numbers, manifold, source, rows, outline)
+    notes += mended + far_records(manifold, points, source, rows)
+    subjects = texts.get(subject, [])
+    if "" in subjects:
+        raise source.refusal(rows[subjects.index("")], "the value is missing", subject)
+    if len(set(subjects)) < len(subjects):
+        notes.append(
+            f"{len(subjects)} records of {len(set(subjects))} subjects: a budget stated per record "
+            "is not one per subject"
+        )
+    return Records(values, limits, points, subjects, rows, source.record_word, notes)
+
+
+def _points(numbers, manifold, source, rows, outline):
+    """Points that coordinates (n, k) state, checked, and a sentence for each repair."""
+    mended = []
+    if has_landmarks(manifold):
+        landmarks = numbers[:, 0::2] + 1j * numbers[:, 1::2]
+        landmarks, mended = mended_landmarks(landmarks, source, rows, manifold.landmarks, outline)
+        try:
+            points = manifold.from_landmarks(landmarks)
+        except NoReducedShapeError as problem:
+            raise DataError(f"{source.record(rows[problem.record])}: {problem.reason}") from problem
+    else:
+        points = manifold.from_layout(numbers)
+        check_points(manifold, points, source, rows)
+        # Removes the rounding of decimal text.
+        points = manifold.project(points)
+    # Up to rounding.
+    if np.max(manifold.dist(points[:1], points)) <= 1e-9:
+        raise DataError(
+            f"{source.name}: every {source.record_word} has the same point: a regression needs "
+            "points that differ"
+        )
+    return points, mended
 
 
 def point_columns(
@@ -176,7 +264,13 @@ def named_columns(table, fields, columns, is_shown):
 def ambient(numbers, coordinates, source, rows, columns):
     """Coordinates (n, k) in a layout of the space from what columns hold; see `read_table`."""
     if coordinates == "latitude_longitude":
-        return on_the_sphere(numbers, source, rows, columns)
+        limits = [(name, *ends) for name, ends in zip(columns, LIMITS, strict=True)]
+        for row, pair in zip(rows, numbers, strict=True):
+            for value, (name, low, high) in zip(pair, limits, strict=True):
+                if not low <= value <= high:
+                    fault = f"{value:g} is not between {low:g} and {high:g} degrees"
+                    raise source.refusal(row, fault, name)
+        return unit_vectors(numbers)
     if coordinates == "lower_triangle":
         return numbers[:, lower_triangle(numbers.shape[1])]
     return numbers
@@ -186,19 +280,6 @@ def lower_triangle(number):
     """Places in a lower triangle, row by row, of the entries of the upper one, row by row."""
     size = int(np.sqrt(2 * number))
     return [j * (j + 1) // 2 + i for i in range(size) for j in range(i, size)]
-
-
-def on_the_sphere(degrees, source, rows, columns):
-    """Unit vectors (n, 3) from latitudes and longitudes (n, 2)."""
-    for row, pair in zip(rows, degrees, strict=True):
-        for value, name, low, high in zip(
-            pair, columns, (-90.0, -180.0), (90.0, 360.0), strict=True
-        ):
-            if not low <= value <= high:
-                raise source.refusal(
-                    row, f"{value:g} is not between {low:g} and {high:g} degrees", name
-                )
-    return unit_vectors(degrees)
 
 
 def unit_vectors(degrees):
