@@ -73,8 +73,9 @@ def matrices(number):
 @pytest.fixture
 def few_designs(few_points, monkeypatch):
     """A short search."""
-    short = {"choices": (0.16, 0.4), "wide_steps": (0.2,), "followed": 192, "steps": 2}
-    monkeypatch.setattr(planning, "SEARCH", replace(planning.SEARCH, **short))
+    short = {"CHOICES": (0.16, 0.4), "WIDE_STEPS": (0.2,), "FOLLOWED": 192, "STEPS": 2}
+    for name, value in short.items():
+        monkeypatch.setattr(planning, name, value)
 
 
 def rho(amount):
@@ -133,8 +134,7 @@ def test_a_plan_is_the_same_at_every_call(few_designs):
     """As are files of it; caches of simulations do not matter."""
     first = plan_release(sphere(60), PrivacyBudget("1"))
     plan_release(matrices(90), PrivacyBudget("1"))
-    for cached in (simulation.clipped_residuals, simulation._estimates_at_levels):
-        cached.cache_clear()
+    simulation.clipped_residuals.cache_clear()
     second = plan_release(sphere(60), PrivacyBudget("1"))
     assert first.stages == second.stages
     assert plan_document(first) == plan_document(second)
@@ -351,7 +351,7 @@ def test_releases_err_and_bands_hold_as_predicted(name, few_points):
 @pytest.mark.slow
 def test_releases_follow_covariates_that_cluster(few_points, monkeypatch):
     """Of an unknown spread; with covariates that are said to be even bands are far too narrow."""
-    monkeypatch.setattr(planning, "SEARCH", replace(planning.SEARCH, fewest_points=np.inf))
+    monkeypatch.setattr(planning, "FEWEST_POINTS", np.inf)
     held = {}
     for spread in (UNKNOWN, EVENLY):
         given = ("hyperbolic", 2), (0.5, 1.0), 0.05, 200, (spread,)
@@ -417,7 +417,7 @@ def test_a_last_length_is_seldom_far_too_long(times, rarely):
     start = FlatReleases.start(assumptions, 4000, np.random.default_rng(9))
     right = 0.05 * np.sqrt(2.0)
     start = replace(start, truth=start.state, typical=right, length=np.full(4000, right))
-    cost = Fraction(int(planning.SEARCH.last_look), 400)
+    cost = Fraction(int(planning.LAST_LOOK), 400)
     stage = ScaleStage(cost, share=LAST_SHARE).fitted(start, SOON_OUTWEIGHED)
     found = stage.simulate(replace(start, length=times * start.length), np.random.default_rng(1))
     assert np.mean(found.length > 2.0 * right) < rarely
@@ -459,7 +459,7 @@ def test_losses_are_those_of_residuals_with_other_lengths():
     start = FlatReleases.start(sphere(60), 8, np.random.default_rng(1))
     stage, longer = PointsStage.of(Fraction(1), "epsilon", 64, 0.2), np.geomspace(0.1, 1.0, 8)
     stage.simulate(start, np.random.default_rng(2))
-    again, anew = start.with_typical(longer), replace(start, typical=longer, kept={})
+    again, anew = (replace(start, typical=longer, **kept) for kept in ({}, {"kept": {}}))
     after = [stage.simulate(each, np.random.default_rng(2)).state for each in (again, anew)]
     np.testing.assert_array_equal(*after)
 
