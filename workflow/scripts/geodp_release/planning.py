@@ -148,12 +148,11 @@ class ReleasePlan:
 
     def _refuse(self, stages):
         """Refuse stages, one after the other, that are not within the budget or make no sense."""
-        if any(stage.unit != self.budget.unit for stage in stages):
-            raise DataError("plan: stages and budget are of different units: correct them")
-        for stage in stages:
-            stage.check(1 + self.assumptions.number_of_covariates)
         looked = moved = False
         for stage in stages:
+            if stage.unit != self.budget.unit:
+                raise DataError("plan: stages and budget are of different units: correct them")
+            stage.check(1 + self.assumptions.number_of_covariates)
             if isinstance(stage, MatrixStage) and moved and not self.assumptions.is_flat:
                 raise DataError(
                     "plan: in curved space a matrix of moments is about the centre: put it first"
