@@ -18,7 +18,7 @@ from geodp.manifolds.registry import make_manifold
 from geodp.mechanisms.kng_as_published import KNGAsPublished
 from geodp.randomness import random_stream
 from geodp.samplers import matched
-from geodp_release.simulation import CURVE, EVENLY
+from geodp_release.simulation import EVENLY, SQUARES
 
 AGES = (50.0, 90.0)  # Of the simulated outlines.
 
@@ -106,7 +106,8 @@ def measure(space, given, number, budgets, records, draws, seed, rats):
     fitted = from_the_middle(manifold, fit.footpoint, fit.shooting_vector)
     blind = known.support.draw(random_stream(seed, *names, WITHOUT_DATA), (1, 2000))
     # Squared error, in flat space, of a geodesic drawn uniformly from the support.
-    without_data = known.support.radii**2 * manifold.dim / (manifold.dim + 2.0) @ CURVE
+    squares = known.support.radii**2 * manifold.dim / (manifold.dim + 2.0)
+    without_data = squares @ [1.0, SQUARES[EVENLY]]
 
     def row(mechanism, geodesics, budget=np.nan, **about):
         error = np.mean(geodesic_errors(manifold, geodesics, truth)["curve"])

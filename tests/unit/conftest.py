@@ -2,7 +2,6 @@
 
 import os
 import random
-from dataclasses import replace
 from types import SimpleNamespace
 
 # Before NumPy reads it: on small matrices threads of BLAS that wait for a busy processor cost
@@ -90,8 +89,7 @@ def few_points(monkeypatch):
     """Plans that are made, and releases that are drawn, in little time."""
     from geodp_release import planning
 
-    few = replace(planning.SEARCH, most_points=1 << 10)
-    monkeypatch.setattr(planning, "SEARCH", few)
+    monkeypatch.setattr(planning, "MOST_POINTS", 1 << 10)
 
 
 def _same_bits(name):

@@ -1,7 +1,7 @@
 """Releases: what they hold, what they say of themselves, and what is refused."""
 
 import logging
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from fractions import Fraction
 
 import numpy as np
@@ -131,15 +131,10 @@ def test_a_guarantee_that_does_not_hold_says_so(hypotheses, words):
 # Hypotheses
 
 
-@dataclass(frozen=True)
-class OwnStep(NoisyStep):
-    """A stage that nobody proved anything of."""
-
-
-def weakened(plan=PLAN, kind=ReleasePlan, **others):
-    """A plan that its class would refuse, or one of another class."""
-    found = object.__new__(kind)
-    found.__dict__.update({**vars(plan), **others})
+def weakened(**others):
+    """A plan that its class would refuse."""
+    found = object.__new__(ReleasePlan)
+    found.__dict__.update({**vars(PLAN), **others})
     return found
 
 
@@ -165,10 +160,10 @@ OWN_BUDGET = own(PrivacyBudget, PLAN.budget, exact=Fraction(10))
 UNSOUND = {
     "sound": (PLAN, set()),
     "no stage": (weakened(stages=()), {"R4", "R5"}),
-    "own stage": (made_plan(assumed(), stages=[OwnStep(Fraction(1, 2), clip=0.1)]), {"R4", "R5"}),
+    "own stage": (made_plan(assumed(), stages=[own(NoisyStep, STEP)]), {"R4", "R5"}),
     "own assumptions": (weakened(assumptions=OWN_ASSUMPTIONS), {"R4", "R5"}),
     "own budget": (weakened(budget=OWN_BUDGET), {"R4", "R5"}),
-    "own plan": (weakened(kind=type("Weak", (ReleasePlan,), {})), {"R4"}),
+    "own plan": (own(ReleasePlan, PLAN), {"R4"}),
     "too much": (weakened(stages=(replace(STEP, budget=2),)), {"R5"}),
     "a hair too much": (weakened(stages=HAIR), {"R5"}),
     # In which as much is another budget.

@@ -224,7 +224,7 @@ def sample_moments(x):
     return matrix_moments(rows.T @ rows / len(x))
 
 
-def test_moments_that_are_possible_stay_and_others_become_possible():
+def test_moments_that_are_possible_stay():
     rng = np.random.default_rng(1)
     x = rng.uniform(-0.5, 0.5, (50, 3))
     moments = sample_moments(x)
@@ -233,9 +233,6 @@ def test_moments_that_are_possible_stay_and_others_become_possible():
     np.testing.assert_allclose(moment_matrix(moments)[1:, 1:], x.T @ x / 50)
     for possible in (moments, np.array([0.0, 0.0, 0.25, 0.0, 0.25])):
         np.testing.assert_allclose(possible_moments(possible), possible, atol=1e-12)
-    far = possible_moments(moments + rng.normal(size=(20, 9)))
-    assert np.all(np.abs(far[:, :3]) <= 0.5)
-    assert np.all(np.abs(far[:, 3:]) <= 0.25)
     assert np.shape(moment_matrix(np.zeros((4, 0)))) == (4, 1, 1)
 
 
@@ -271,15 +268,6 @@ def test_bands_are_finite_where_covariates_are_constant(spreads):
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_moments_of_several_covariates_are_near_what_is_true_or_assumed(unit):
-    assumptions = assumed(geodp.Euclidean(1), 2)
-    expected = Covariates.independent(assumptions.spreads).moments
-    stage, true = MomentsStage(1, unit), np.array([0.2, -0.1, 0.1, 0.01, 0.08])
-    np.testing.assert_allclose(stage.moments(true, 1e7, assumptions), true, atol=1e-3)
-    np.testing.assert_allclose(stage.moments(true, 1.0, assumptions), expected, atol=0.02)
-
-
-@pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("covariates", [1, 2])
 def test_noise_of_moments_is_that_planned_with(covariates, unit, monkeypatch):
     """About the moments of the records, before they are drawn to what is expected."""
@@ -288,8 +276,8 @@ def test_noise_of_moments_is_that_planned_with(covariates, unit, monkeypatch):
     x, points = cohort(assumptions)
     records = subject_records(assumptions, x, points, ONE_EACH)
     bits, rng = generator_bits(np.random.default_rng(3)), np.random.default_rng(4)
-    given = assumptions, records, 20.0, bits
-    drawn = 20.0 * np.array([stage.noisy_moments(*given) for _ in range(500)])
+    given = Released(np.zeros((1 + covariates, 1)), 20.0, np.zeros(0)), assumptions, records, bits
+    drawn = 20.0 * np.array([stage.run(*given).moments for _ in range(500)])
     errors = drawn - 20.0 * sample_moments((x - 15.0) / 10.0)
     planned = stage.deviations(assumptions)
     assert np.max(np.abs(np.mean(errors, axis=0)) / planned) < 0.2
@@ -452,15 +440,11 @@ def test_records_with_half_of_their_covariates_are_unusable():
 
 
 @pytest.mark.parametrize("covariates", [0, 2])
-def test_releases_are_saved_loaded_and_printed(covariates, tmp_path):
+def test_releases_predict_at_covariates(covariates):
     assumptions = assumed(geodp.Sphere(2), covariates, 300)
     x, points = cohort(assumptions)
-    made = geodp.release_geodesic(quick(assumptions), x if covariates else None, points, ONE_EACH)
-    made.save(tmp_path / "release.json")
-    found = geodp.Release.load(tmp_path / "release.json")
-    np.testing.assert_array_equal(found.shooting_vectors, made.shooting_vectors)
+    found = geodp.release_geodesic(quick(assumptions), x if covariates else None, points, ONE_EACH)
     assert found.shooting_vectors.shape == (covariates, 3)
-    assert str(found) == str(made)
     if covariates:
         assert found.predict([[15.0, 15.0]])[0] == pytest.approx(found.footpoint)
         with pytest.raises(geodp.DataError, match="give rows of 2, one a prediction"):

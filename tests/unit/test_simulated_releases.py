@@ -145,5 +145,8 @@ def test_simulated_releases_know_what_is_unknown_of_moments_and_scales():
     found, _ = agreeing_releases(plan, np.array([-0.1, 0.06]))
     np.testing.assert_array_equal(found.uncertainty, stage.uncertainty(plan.assumptions))
     assert np.all(found.uncertainty > 0.0)
+    likely, _ = stage.belief(np.array([-0.1, 0.06]), plan.assumptions)
+    assert np.mean(found.covariates.moments[:, 0]) == pytest.approx(likely[0], abs=0.02)
+    assert likely[0] < -0.1
     # And how much longer residuals may be at one end.
     assert np.std(found.doublings) == pytest.approx(DOUBLINGS / np.sqrt(3.0), rel=0.1)

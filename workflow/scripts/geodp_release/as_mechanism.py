@@ -120,19 +120,11 @@ class ReleaseMechanism(Mechanism):
         the residual scale.
         """
         manifold, assumptions = self.model.manifold, self.assumptions
-        start, *vectors = (parameters[block] for block in self.model.blocks)
         # From covariates zero to the middle of their ranges, and to their units.
-        step = _combined(assumptions.middles, vectors, start)
+        given = (parameters[block] for block in self.model.blocks)
+        start, *vectors = _moved(manifold, assumptions.middles, *given)
         widths = np.ptp(assumptions.ranges, axis=-1)
-        state = np.stack(
-            [
-                manifold.exp(start, step),
-                *(
-                    width * manifold.transport(start, step, vector)
-                    for width, vector in zip(widths, vectors, strict=True)
-                ),
-            ]
-        )
+        state = np.stack([start, *map(np.multiply, widths, vectors)])
         x = np.reshape(covariates, (len(covariates), len(vectors)))
         errors = simulated_errors(self.plan(budgets))
         return band_radii(manifold, errors, state, assumptions.places(x), [level])[0]
@@ -158,11 +150,8 @@ class ReleaseMechanism(Mechanism):
             vector / (high - low)
             for vector, (low, high) in zip(vectors, assumptions.ranges, strict=True)
         ]
-        back = _combined(-assumptions.middles, vectors, middles)
-        state = self.model.parameters(
-            manifold.exp(middles, back),
-            *(manifold.transport(middles, back, vector) for vector in vectors),
-        )
+        moved = _moved(manifold, -assumptions.middles, middles, *vectors)
+        state = self.model.parameters(*moved)
         report = SamplingReport(
             drawn_by="exact noise and choices among public points",
             certificate=f"up to {max(map(len, plan.paths))} stages, integer arithmetic",
@@ -171,7 +160,9 @@ class ReleaseMechanism(Mechanism):
         return as_draws(self.model, state, {ALL: report})
 
 
-def _combined(coefficients, vectors, like):
-    """Sum of multiples of tangent vectors; zero without any."""
-    parts = (each * vector for each, vector in zip(coefficients, vectors, strict=True))
-    return sum(parts, np.zeros_like(like))
+def _moved(manifold, covariates, start, *vectors):
+    """Footpoint and shooting vectors, transported to the prediction at covariates (k,)."""
+    parts = (each * vector for each, vector in zip(covariates, vectors, strict=True))
+    step = sum(parts, np.zeros_like(start))
+    ends = (manifold.transport(start, step, vector) for vector in vectors)
+    return manifold.exp(start, step), *ends

@@ -210,7 +210,7 @@ def _with_lengths(start, stages, lengths, rng, scales=None, factor=32.0, fewer=4
         scales = lengths[-1] / factor, min(lengths[-1] * factor, longest)
     for before in turns:
         low, high = scales
-        found = before.with_typical(np.geomspace(low, high, len(before.truth)))
+        found = replace(before, typical=np.geomspace(low, high, len(before.truth)))
         given = list(lengths)
         for stage in stages:
             if stage.is_look:

@@ -62,10 +62,15 @@ def subjects_needed(assumptions: Assumptions, budget: PrivacyBudget) -> int | No
             if number == MOST_NEEDED:
                 return None
             low = number
-            number = min(int(np.ceil(number * _factor_up(shares[number]))), MOST_NEEDED)
+            # Noise falls with the square of the number.  From half of the error without data on a
+            # plan knows nothing of the data.
+            squares = shares[number] / LIMIT
+            factor = 8.0 if shares[number] > 0.5 else np.clip(np.sqrt(squares), 2.0, 8.0)
+            number = min(int(np.ceil(number * factor)), MOST_NEEDED)
         else:
             high = number
-            number = max(int(number / _factor_down(shares[number])), 1)
+            factor = np.clip(np.sqrt(LIMIT / shares[number]), 2.0, 32.0)
+            number = max(int(number / factor), 1)
     turn = 0
     while high > low + 1 and high > (1.0 + WITHIN) * low:
         if turn % 3 == 0:
@@ -95,18 +100,6 @@ def plans_about(assumptions: Assumptions, budget: PrivacyBudget) -> list[Release
     ]
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(planned, *zip(*inputs, strict=True)))
-
-
-def _factor_up(share, blind=0.5, least=2.0, most=8.0):
-    """By how much to raise a number; the noise falls with its square.
-
-    From the share ``blind`` of the squared error without data on a plan knows nothing of the data.
-    """
-    return most if share > blind else np.clip(np.sqrt(share / LIMIT), least, most)
-
-
-def _factor_down(share, least=2.0, most=32.0):
-    return np.clip(np.sqrt(LIMIT / share), least, most)
 
 
 @dataclass(frozen=True)

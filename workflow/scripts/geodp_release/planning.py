@@ -1,10 +1,9 @@
 """Plans of releases: stages with the smallest simulated error, from public assumptions alone.
 
 A plan costs no budget: it is a function of public assumptions, and the same at every call.  What
-the search minimises is `objective`, and how far it looks is `SearchSettings`.
+the search minimises is `objective`; how far it looks are the constants below.
 """
 
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from operator import itemgetter
@@ -26,7 +25,7 @@ from geodp_release.stages import (
     ScaleStage,
 )
 from geodp_release.stages.moments import MOST_TO_CONTRADICT, TO_CONTRADICT
-from geodp_release.stages.scale import LAST_SHARE, SOON_OUTWEIGHED
+from geodp_release.stages.scale import LAST_SHARE, SHARE, SOON_OUTWEIGHED
 from geodp_release.stages.step import stretch
 
 SEED = 20261122
@@ -39,86 +38,47 @@ NOISE = 1.0 / 3.0
 _score_of = itemgetter(0)
 
 
-@dataclass(frozen=True)
-class SearchSettings:
-    """How far the search for a plan looks.
+# Simulated releases: of beginnings, of the best of them with all that may follow, and of the plan;
+# and the part of their choices that looks for rare failures.
+COMPARED, FOLLOWED, PREDICTED, TAILS = 96, 768, 2048, 0.25
 
-    Attributes
-    ----------
-    compared, followed, predicted : int
-        Simulated releases: of beginnings, of the best of them with all that may follow, and of the
-        plan.
-    tails : float
-        Part of the simulated choices that look for rare failures.
-    several_slower : int
-        How much longer a choice takes with several covariates, where records have geodesics of
-        their own.
-    fewest_points, most_points : int
-        Limits of the number of points of a choice.
-    most_choice_dimensions : int
-        Supports of more dimensions have too many directions for points.
-    choices, wide_steps : tuple of float
-        Shares of the budget of a choice, or of a step between two looks, with which plans begin.
-    matrices, residuals : tuple of float
-        Shares of the budget of a matrix of moments with which plans begin, and limits of its
-        residuals, in typical lengths of them about the centre, the longest first.
-    before_ways : float
-        Share of the budget of a step between a choice and the ways.
-    loss_limits : tuple of float
-        Limits of losses, in radii of the support.
-    steps, growths : int, tuple of float
-        Most noisy steps that follow, and the ratio of the budgets of one and the one before.
-    clips : tuple of float
-        Limits of contributions, in released residual lengths, the longest first.
-    grain : int
-        Budgets are multiples of ``1 / grain`` of the whole.
-    look, last_look, mistaken : float
-        Number of subjects times epsilon of a look, and of the last one, which looks for a length
-        that fewer residuals are longer than; where a support is planned for many radii the
-        probability that the first length is far off; and of their shares of the budget
-    least_look, most_look : Fraction
-        the least and the largest.
-    near : float
-        Beginnings with and without a matrix are both followed, and predicted with many releases, if
-        their objectives differ by so little.
-    clustered_known, clustered_unknown, penalty : float
-        Weights of errors where covariates cluster, if all spreads are known or one is not; and what
-        a stage costs, in the logarithm of the squared error.
-    fewest : int
-        Simulated releases of a way; neighbouring lengths with fewer have one in common.
-    """
+# How much longer a choice takes with several covariates, where records have geodesics of their own.
+SEVERAL_SLOWER = 8
 
-    compared: int = 96
-    followed: int = 768
-    predicted: int = 2048
-    tails: float = 0.25
-    several_slower: int = 8
-    fewest_points: int = 1 << 8
-    most_points: int = 1 << 16
-    most_choice_dimensions: int = 12
-    choices: tuple = (0.1, 0.16, 0.24, 0.4, 0.65)
-    wide_steps: tuple = (0.1, 0.2, 0.35)
-    matrices: tuple = (1.0, 0.6, 0.35, 0.2)
-    residuals: tuple = (3.0, 2.0, 1.4, 1.0)
-    before_ways: float = 0.06
-    loss_limits: tuple = (0.12, 0.2, 0.35, 0.6, 1.2)
-    steps: int = 4
-    growths: tuple = (3.2, 1.8, 1.0)
-    clips: tuple = (2.4, 1.3, 0.8, 0.5, 0.3)
-    grain: int = 1 << 12
-    look: float = 40.0
-    last_look: float = 60.0
-    mistaken: float = 1e-4
-    least_look: Fraction = Fraction(1, 64)
-    most_look: Fraction = Fraction(1, 10)
-    near: float = 0.6
-    clustered_known: float = 0.15
-    clustered_unknown: float = 0.5
-    penalty: float = 0.01
-    fewest: int = 48
+# Limits of the number of points of a choice.  Supports of more dimensions than the last have too
+# many directions for points.
+FEWEST_POINTS, MOST_POINTS, MOST_CHOICE_DIMENSIONS = 1 << 8, 1 << 16, 12
 
+# Shares of the budget with which plans begin: of a choice, of a step between two looks, and of a
+# matrix of moments; and of a step between a choice and the ways.
+CHOICES, WIDE_STEPS = (0.1, 0.16, 0.24, 0.4, 0.65), (0.1, 0.2, 0.35)
+MATRICES, BEFORE_WAYS = (1.0, 0.6, 0.35, 0.2), 0.06
 
-SEARCH = SearchSettings()
+# Limits: of losses, in radii of the support; of residuals in a matrix, in typical lengths of them
+# about the centre, and of contributions, in released residual lengths, the longest first.
+LOSS_LIMITS = (0.12, 0.2, 0.35, 0.6, 1.2)
+RESIDUALS, CLIPS = (3.0, 2.0, 1.4, 1.0), (2.4, 1.3, 0.8, 0.5, 0.3)
+
+# Most noisy steps that follow, and the ratio of the budgets of one and the one before, which are
+# multiples of 1 / GRAIN of the whole.
+STEPS, GROWTHS, GRAIN = 4, (3.2, 1.8, 1.0), 1 << 12
+
+# Number of subjects times epsilon of a look, and of the last one, which looks for a length that
+# fewer residuals are longer than; where a support is planned for many radii the probability that
+# the first length is far off; and the least and the largest share of the budget of a look.
+LOOK, LAST_LOOK, MISTAKEN = 40.0, 60.0, 1e-4
+LEAST_LOOK, MOST_LOOK = Fraction(1, 64), Fraction(1, 10)
+
+# Beginnings with and without a matrix are both followed, and predicted with many releases, if their
+# objectives differ by so little.
+NEAR = 0.6
+
+# Weights of errors where covariates cluster, if all spreads are known or one is not; and what a
+# stage costs, in the logarithm of the squared error.
+CLUSTERED_KNOWN, CLUSTERED_UNKNOWN, PENALTY = 0.15, 0.5, 0.01
+
+# Simulated releases of a way; neighbouring lengths with fewer have one in common.
+FEWEST = 48
 
 
 def objective(curves, stages, weight):
@@ -133,7 +93,7 @@ def objective(curves, stages, weight):
         Of the second; without a covariate there is none.
     """
     weights = [1.0 - weight, weight][: len(curves)]
-    return float(np.average(np.log(curves), weights=weights)) + SEARCH.penalty * stages
+    return float(np.average(np.log(curves), weights=weights)) + PENALTY * stages
 
 
 @dataclass(frozen=True)
@@ -188,12 +148,11 @@ class ReleasePlan:
 
     def _refuse(self, stages):
         """Refuse stages, one after the other, that are not within the budget or make no sense."""
-        if any(stage.unit != self.budget.unit for stage in stages):
-            raise DataError("plan: stages and budget are of different units: correct them")
-        for stage in stages:
-            stage.check(1 + self.assumptions.number_of_covariates)
         looked = moved = False
         for stage in stages:
+            if stage.unit != self.budget.unit:
+                raise DataError("plan: stages and budget are of different units: correct them")
+            stage.check(1 + self.assumptions.number_of_covariates)
             if isinstance(stage, MatrixStage) and moved and not self.assumptions.is_flat:
                 raise DataError(
                     "plan: in curved space a matrix of moments is about the centre: put it first"
@@ -289,24 +248,20 @@ def run_stages(found, stages, rng):
 def simulated(plan, covariates=None, residual_scale=None):
     """Simulated releases, with covariates and a scale as assumed or given: they predict errors.
 
-    Given a scale, of geodesics within the usual radius.
+    Given a scale, of geodesics within the usual radius.  Truths and noise are always the same.
     """
-    start, rng = _predicted(plan.assumptions, residual_scale)
-    if covariates is not None:
-        start = replace(start, covariates=covariates)
-    return plan.simulated(start, rng)
-
-
-def _predicted(assumptions, residual_scale=None):
-    """Releases before their first stage, as in `simulated`, and the generator to go on with."""
-    rng, size = np.random.default_rng([SEED, 2]), None
+    assumptions, size = plan.assumptions, None
     if residual_scale is not None:
         size = assumptions.usual_radius / assumptions.footpoint_radius
-    start = FlatReleases.start(assumptions, SEARCH.predicted, rng, SEARCH.tails, size)
+    rng = np.random.default_rng([SEED, 2])
+    start = FlatReleases.start(assumptions, PREDICTED, rng, TAILS, size)
     if residual_scale is not None:
         assumptions = replace(assumptions, residual_scale=residual_scale)
     # Predictions are for the guess itself.
-    return replace(start, typical=assumptions.typical_length(SEARCH.predicted, about=1.0)), rng
+    start = replace(start, typical=assumptions.typical_length(PREDICTED, about=1.0))
+    if covariates is not None:
+        start = replace(start, covariates=covariates)
+    return plan.simulated(start, rng)
 
 
 def plan_release(
@@ -359,13 +314,9 @@ def plan_release(
 def _with_errors(plan):
     """A plan with its predicted errors."""
     assumptions = plan.assumptions
-    start, rng = _predicted(assumptions)
-    again = deepcopy(rng)
-    found = clustered = plan.simulated(start, rng)
+    found = clustered = simulated(plan)
     if assumptions.spreads:
-        covariates = Covariates.independent(assumptions.spreads, clustered=True)
-        # The same truths and noise.
-        clustered = plan.simulated(replace(start, covariates=covariates), again)
+        clustered = simulated(plan, Covariates.independent(assumptions.spreads, clustered=True))
     typical = np.exp(np.mean(np.log(np.square(found.typical))))
     usual = found.radii * assumptions.usual_radius / assumptions.footpoint_radius
     return replace(
@@ -380,99 +331,99 @@ def _with_errors(plan):
 class _Search:
     """Search for a beginning, and for what follows each residual length that it may release.
 
-    Releases are simulated with covariates as assumed and clustered, side by side: `cases`.
+    Releases are simulated with covariates as assumed and clustered, side by side: ``cases``.  What
+    is tried goes from step to step as a pair, its stages and the cases after them.
     """
 
     def __init__(self, assumptions, unit, total, work, measured, contradicts):
         self.assumptions, self.unit, self.measured = assumptions, unit, measured
+        self.is_known = assumptions.residual_scale is not None
         self.whole = total
         self.total = total - sum(each.budget for each in measured)
         self.work = work
         if assumptions.number_of_covariates > 1:
-            self.work //= SEARCH.several_slower
+            self.work //= SEVERAL_SLOWER
         clustered = UNKNOWN in assumptions.spreads
-        self.weight = SEARCH.clustered_unknown if clustered else SEARCH.clustered_known
-        self.far = FarStage.planned(assumptions, unit, total)
-        self.look_cost = self._cost_of_look(SEARCH.look)
-        cost = self._cost_of_look(SEARCH.last_look)
-        self.last_look = ScaleStage(cost, unit, share=LAST_SHARE)
-        if cost == self.total * SEARCH.most_look:
+        self.weight = CLUSTERED_UNKNOWN if clustered else CLUSTERED_KNOWN
+        self.look_cost = self._cost_of_look(LOOK)
+        cost, share = self._cost_of_look(LAST_LOOK), LAST_SHARE
+        if cost == self.total * MOST_LOOK:
             # Of few subjects too few are longer for a choice to rest on them.
-            self.last_look = ScaleStage(self.look_cost, unit)
-        self.far = replace(self.far, share=self.last_look.share)
+            cost, share = self.look_cost, SHARE
+        self.last_look = ScaleStage(cost, unit, share=share)
+        self.far = FarStage.planned(assumptions, unit, total, share)
         self.ends = (self.far, *contradicts)
         # Of any of many lengths the wrong ones together are this improbable.
-        sure = 4.0 * np.log(len(length_grid(assumptions)) / SEARCH.mistaken)
+        sure = 4.0 * np.log(len(length_grid(assumptions)) / MISTAKEN)
         self.first_look = ScaleStage(self._cost_of_look(sure), unit)
 
     def _cost_of_look(self, records):
         """The cost of a look of a number of subjects times epsilon, within its shares."""
         cost = choice_cost(Fraction(float(records)) / self.assumptions.subjects, self.unit)
-        least, most = self.total * SEARCH.least_look, self.total * SEARCH.most_look
-        return min(max(cost, least), most)
+        return min(max(cost, self.total * LEAST_LOOK), self.total * MOST_LOOK)
 
     def found(self):
         """Stages and ways of the best beginnings: with a matrix, without one, or both if near."""
-        few = self._after(self.measured, self._starts(SEARCH.compared), key=0)
-        beginnings = [_least(self._begun(*self._wide(share, few)) for share in SEARCH.wide_steps)]
+        few = self._after(self.measured, self._starts(COMPARED), 1, 0)
+        beginnings = [self._best(self._wide(share, few) for share in WIDE_STEPS)]
         number = self.work // self.assumptions.subjects
         # With very many subjects scores of points take too long, and steps do as well.
-        few_dimensions = few[0].truth[0].size <= SEARCH.most_choice_dimensions
-        if few_dimensions and number >= SEARCH.fewest_points:
-            points = 1 << int(np.log2(min(number, SEARCH.most_points)))
-            choices = (self._choice(share, points, few) for share in SEARCH.choices)
-            beginnings.append(_least(self._begun(*each) for each in choices))
+        few_dimensions = few[0].truth[0].size <= MOST_CHOICE_DIMENSIONS
+        if few_dimensions and number >= FEWEST_POINTS:
+            points = 1 << int(np.log2(min(number, MOST_POINTS)))
+            beginnings.append(self._best(self._choice(share, points, few) for share in CHOICES))
         firsts = [(), *(stages[:1] for _, stages, _ in beginnings[1:])]
-        is_known = self.assumptions.residual_scale is not None
-        if is_known:
+        if self.is_known:
             # What is known of residuals may do for the first steps.
-            for first in firsts:
-                beginnings.append(self._begun(first, self._after(first, few, key=1)))
+            known = [(first, self._after(first, few, 1, 1)) for first in firsts]
+            beginnings += [self._best([each]) for each in known]
         if self.measured:
-            raw = self._starts(SEARCH.compared)
+            raw = self._starts(COMPARED)
             # In flat space about a chosen state, too, and not the centre alone.
             for first in firsts if self.assumptions.is_flat else firsts[:1]:
-                cases = self._after(first, raw, key=1)
-                for looks in (False,) if is_known else (False, True):
-                    found = (self._matrix(each, first, cases, looks) for each in SEARCH.matrices)
-                    beginnings.append(_least(self._begun(*each) for each in found))
+                begun = first, self._after(first, raw, 1, 1)
+                # After a look or not.
+                for each in [begun] if self.is_known else [begun, self._looked(begun)]:
+                    beginnings.append(self._best(self._matrix(share, each) for share in MATRICES))
         kinds: list = [[], []]
         for each in beginnings:
             kinds[_has_matrix(each[1])].append(each)
         best = [min(kind, key=_score_of) for kind in kinds if kind]
-        limit = min(map(_score_of, best)) + SEARCH.near
+        limit = min(map(_score_of, best)) + NEAR
         return [self._followed(*each[1:]) for each in best if _score_of(each) <= limit]
+
+    def _best(self, begun):
+        """The best of beginnings by what may follow: score, stages, and releases after these."""
+        return _least((self._rest(each, quick=True)[0], *each) for each in begun)
 
     def _followed(self, stages, cases):
         """Stages of a beginning with what comes before it, and the ways that follow."""
         if isinstance(stages[0] if stages else None, PointsStage) and stages[-1].is_look:
             # Ways that part after one more step know better how long residuals are.
-            step, cases = self._best_step(cases, self._part(SEARCH.before_ways))
-            longer = (*stages, step, self._looked(cases)[0])
+            longer, _ = self._looked(self._stepped((stages, cases), self._part(BEFORE_WAYS)))
             if 2 * self._left(longer) > self._left(stages):
                 stages = longer
         # A matrix has moments of its own.
         measured = () if _has_matrix(stages) else self.measured
-        cases = self._after(measured, self._starts(SEARCH.followed), key=0)
-        cases = self._after(stages, cases, key=1)
+        cases = self._after(measured, self._starts(FOLLOWED), 1, 0)
+        cases = self._after(stages, cases, 1, 1)
         if not (stages and stages[-1].is_look):
-            return (*measured, *stages, *self._rest(cases, stages)[1]), ()
-        return (*measured, *stages), self._ways(cases, stages)
+            return (*measured, *stages, *self._rest((stages, cases))[1]), ()
+        return (*measured, *stages), self._ways(stages, cases)
 
     def _starts(self, number):
         """Simulated releases before the search, of each case."""
         rng = np.random.default_rng([SEED, 0, number])
-        even = FlatReleases.start(self.assumptions, number, rng, SEARCH.tails)
-        spreads = self.assumptions.spreads
-        covariates = [even.covariates]
-        if spreads:
-            covariates.append(Covariates.independent(spreads, clustered=True))
-        # Without a covariate there is no other case.
-        return tuple(replace(even, covariates=each) for each in covariates)
+        even = FlatReleases.start(self.assumptions, number, rng, TAILS)
+        if not self.assumptions.spreads:
+            # Without a covariate there is no other case.
+            return (even,)
+        clustered = Covariates.independent(self.assumptions.spreads, clustered=True)
+        return even, replace(even, covariates=clustered)
 
-    def _after(self, stages, cases, key):
+    def _after(self, stages, cases, *key):
         return tuple(
-            run_stages(each, stages, np.random.default_rng([SEED, 1, key, which]))
+            run_stages(each, stages, np.random.default_rng([SEED, *key, which]))
             for which, each in enumerate(cases)
         )
 
@@ -480,14 +431,14 @@ class _Search:
         return objective([each.curve for each in cases], stages, self.weight)
 
     def _part(self, share):
-        return self.total * Fraction(max(1, int(np.rint(SEARCH.grain * share))), SEARCH.grain)
+        return self.total * Fraction(max(1, int(np.rint(GRAIN * share))), GRAIN)
 
-    def _looked(self, cases):
-        """A look, and releases after it."""
-        stage = self.first_look
+    def _looked(self, begun):
+        """With one more look."""
+        (stages, cases), look = begun, self.first_look
         if not self._finds_any(cases):
-            stage = ScaleStage(self.look_cost, self.unit).fitted(cases[0])
-        return stage, self._after((stage,), cases, key=2)
+            look = ScaleStage(self.look_cost, self.unit).fitted(cases[0])
+        return (*stages, look), self._after((look,), cases, 1, 2)
 
     def _finds_any(self, cases):
         """Whether any length may be at a look, so that no later stage mends a far longer one."""
@@ -495,31 +446,14 @@ class _Search:
 
     def _wide(self, share, cases):
         """A beginning by a step from the centre, between two looks."""
-        first, cases = self._looked(cases)
-        step, cases = self._best_step(cases, self._part(share))
-        last, cases = self._looked(cases)
-        return (first, step, last), cases
+        return self._looked(self._stepped(self._looked(((), cases)), self._part(share)))
 
-    def _matrix(self, share, stages, cases, looks):
-        """A beginning by a matrix of moments, after a look or not; and a look if steps follow."""
-        is_known = self.assumptions.residual_scale is not None
-        if looks:
-            look, cases = self._looked(cases)
-            stages = (*stages, look)
-        left = self.whole - self.last_look.budget - self.far.budget
-        left -= sum(each.budget for each in stages)
+    def _matrix(self, share, begun):
+        """A beginning by a matrix of moments, and a look if steps follow."""
         reach = MatrixStage.planned_reach(self.assumptions)
-        cost = left * Fraction(int(np.rint(SEARCH.grain * share)), SEARCH.grain)
-        step, cases = self._best_step(cases, cost, SEARCH.residuals, reach)
-        stages = (*stages, step)
-        if share < 1.0 and not is_known:
-            look, cases = self._looked(cases)
-            stages = (*stages, look)
-        return stages, cases
-
-    def _begun(self, stages, cases):
-        """Score of a beginning with what may follow it, its stages, and releases after these."""
-        return self._rest(cases, stages, quick=True)[0], stages, cases
+        cost = self._left(begun[0], self.whole) * Fraction(int(np.rint(GRAIN * share)), GRAIN)
+        begun = self._stepped(begun, cost, RESIDUALS, reach)
+        return self._looked(begun) if share < 1.0 and not self.is_known else begun
 
     def _choice(self, share, points, cases):
         """A beginning by a choice among points and a look."""
@@ -528,17 +462,12 @@ class _Search:
         def tried(limit):
             clip = limit * float(cases[0].radii[0])
             stage = PointsStage.of(epsilon, self.unit, points, clip)
-            after = tuple(
-                stage.simulate(each, np.random.default_rng([SEED, 4, which]))
-                for which, each in enumerate(cases)
-            )
-            return self._score(after, 1), stage, after
+            after = self._after((stage,), cases, 4)
+            return self._score(after, 1), (stage,), after
 
-        _, stage, after = _least(map(tried, SEARCH.loss_limits))
-        look, after = self._looked(after)
-        return (stage, look), after
+        return self._looked(_least(map(tried, LOSS_LIMITS))[1:])
 
-    def _ways(self, cases, stages):
+    def _ways(self, stages, cases):
         """The ways that follow each residual length that simulations have."""
         lengths = cases[0].length
         # Of an octave each, and of more where releases are few.
@@ -549,24 +478,21 @@ class _Search:
             low = min(low, np.min(lengths[octaves == octave]))
             inside = [(low <= each.length) & (each.length <= high) for each in cases]
             below = [each.length < low for each in cases]
-            few, left = (min(map(np.sum, some)) < SEARCH.fewest for some in (inside, below))
-            is_last = low == np.min(lengths)
-            if (few or left) and not is_last:
+            few, left = (min(map(np.sum, some)) < FEWEST for some in (inside, below))
+            if (few or left) and low != np.min(lengths):
                 continue
             some = tuple(each.drawn(rows) for each, rows in zip(cases, inside, strict=True))
-            found.append(Way(float(high), self._rest(some, stages)[1]))
-            high = np.max(lengths[lengths < low], initial=0.0)
-            low = high
+            found.append(Way(float(high), self._rest((stages, some))[1]))
+            low = high = np.max(lengths[lengths < low], initial=0.0)
         return tuple(found)
 
-    def _rest(self, cases, stages, quick=False):
+    def _rest(self, begun, quick=False):
         """Score and stages that spend what is left."""
+        stages, cases = begun
         left = self._left(stages)
         if left <= 0:
             return self._score(cases, 0), (self.last_look, *self.ends)
-        growths, most = SEARCH.growths, SEARCH.steps
-        if quick:
-            growths, most = growths[1:2], min(most, 3)
+        growths, most = (GROWTHS[1:2], min(STEPS, 3)) if quick else (GROWTHS, STEPS)
         # How budgets grow is seen with three steps, and looks between them.
         *three, growth = _least(
             (*self._steps(cases, left, 3, growth, True), growth) for growth in growths
@@ -585,11 +511,10 @@ class _Search:
             last = last.fitted(after[0], SOON_OUTWEIGHED)
         return score, (*more, last, *self.ends)
 
-    def _left(self, stages):
+    def _left(self, stages, whole=None):
         """The budget of steps after these stages, before a last look and a count of far records."""
-        after = self.last_look.budget + self.far.budget
-        whole = self.whole if _has_matrix(stages) else self.total
-        return whole - after - sum(each.budget for each in stages)
+        whole = whole or (self.whole if _has_matrix(stages) else self.total)
+        return whole - sum(each.budget for each in (*stages, self.last_look, self.far))
 
     def _steps(self, cases, left, count, growth=1.0, looks=False):
         """Score, stages of steps with looks between them or not, and releases after them."""
@@ -599,31 +524,28 @@ class _Search:
         if left <= 0:
             return np.inf, (), cases
         shares = growth ** np.arange(count)
-        parts = np.maximum(1, np.rint(SEARCH.grain * shares / np.sum(shares)).astype(int))[:-1]
-        costs = [left * Fraction(int(part), SEARCH.grain) for part in parts]
-        costs.append(left - sum(costs))
-        stages: tuple = ()
-        for index, cost in enumerate(costs):
-            if index and looks:
-                look, cases = self._looked(cases)
-                stages = (*stages, look)
-            step, cases = self._best_step(cases, cost)
-            stages = (*stages, step)
+        parts = np.maximum(1, np.rint(GRAIN * shares / np.sum(shares)).astype(int))[:-1]
+        costs = [left * Fraction(int(part), GRAIN) for part in parts]
+        begun: tuple = (), cases
+        for cost in (*costs, left - sum(costs)):
+            if begun[0] and looks:
+                begun = self._looked(begun)
+            begun = self._stepped(begun, cost)
+        stages, cases = begun
         return self._score(cases, len(stages)), stages, cases
 
-    def _best_step(self, cases, cost, clips=SEARCH.clips, reach=None):
-        """A step of some limit, or that of a matrix of moments; and releases after it."""
+    def _stepped(self, begun, cost, clips: tuple = CLIPS, reach=None):
+        """With one more step of some limit, or with that of a matrix of moments."""
+        stages, cases = begun
         is_relative, unit = cases[0].length is not None, 1.0
         if not is_relative:
             squares = np.sum(cases[0].errors ** 2, axis=-1) @ cases[0].weights
             unit = float(np.sqrt(np.median(squares + cases[0].typical ** 2)))
 
         def tried(factor):
-            if reach is None:
-                clip = factor * unit * stretch(cases[0])
-                step = NoisyStep(cost, self.unit, clip, is_relative=is_relative)
-            else:
-                clip = factor * unit
+            clip = factor * unit
+            step = NoisyStep(cost, self.unit, clip * stretch(cases[0]), is_relative=is_relative)
+            if reach is not None:
                 step = MatrixStage(cost, self.unit, clip, is_relative=is_relative, reach=reach)
             clean = [step.prepare(each) for each in cases]
             # The larger errors, in the same coordinates, so that steps trust themselves in neither
@@ -636,7 +558,7 @@ class _Search:
                 step.simulate(each, np.random.default_rng([SEED, 5, which]), known)
                 for which, (each, known) in enumerate(zip(cases, clean, strict=True))
             )
-            return self._score(after, 1), step, after
+            return self._score(after, 1), (*stages, step), after
 
         return _least(map(tried, clips))[1:]
 

@@ -46,9 +46,6 @@ SCALES = 3
 # over covariates; that of the footpoint counts once.
 SQUARES = {EVENLY: 1.0 / 12.0, TWO_GROUPS: 0.25, UNKNOWN: 1.0 / 12.0}
 
-# Of footpoint and shooting vector, for one covariate spread evenly.
-CURVE = np.array([1.0, SQUARES[EVENLY]])
-
 
 @dataclass(frozen=True, eq=False)
 class Covariates:
@@ -97,7 +94,11 @@ class Covariates:
     def with_moments(self, moments):
         """A distribution with these moments: a Beta, or of several covariates an affine map."""
         if self.nodes.shape[-1] == 1:
-            return _beta_with(*moments)
+            mean, square = moments
+            # Two groups at the ends have the largest variance, of which a Beta has a little less:
+            # the sum of its parameters is at least so much that its nodes lie at the ends.
+            both = max((0.25 - mean**2) / (square - mean**2) - 1.0, 0.01)
+            return Covariates.beta((0.5 + mean) * both, (0.5 - mean) * both)
         (old, before), (new, after) = (_mean_and_root(each) for each in (self.moments, moments))
         return replace(self, nodes=new + (self.nodes - old) @ np.linalg.solve(before, after))
 
@@ -177,17 +178,6 @@ class Covariates:
     def _means(self, parts):
         weights, values = self.by_release
         return np.sum((weights * parts)[:, None] * values, axis=0).T
-
-
-def _beta_with(mean, square, least=0.01):
-    """The Beta distribution on the range of one covariate with these moments.
-
-    The sum of its parameters is at least ``least``, where its nodes lie at the ends.
-    """
-    variance = square - mean**2
-    # Two groups at the ends have the largest variance, of which a Beta has a little less.
-    both = max((0.25 - mean**2) / variance - 1.0, least)
-    return Covariates.beta((0.5 + mean) * both, (0.5 - mean) * both)
 
 
 def _mean_and_root(moments):
@@ -300,24 +290,6 @@ def looked_up_in(tables, rows, places):
     high *= part
     high += low
     return high
-
-
-def _estimates(dim, covariates, parts, sizes):
-    """Covariances (..., 1 + k, 1 + k) of the estimate of one record of length one.
-
-    Clipping leaves ``parts`` (2, m, ...) of means and squares at nodes, for residuals of ``sizes``.
-    """
-    inverse = inverses(covariates.weighted_matrix(parts[0]))
-    squares = covariates.weighted_matrix(parts[1] * sizes**2)
-    return products(inverse, squares, inverse) / dim
-
-
-@lru_cache(maxsize=16)
-def _estimates_at_levels(dim, covariates, coordinates):
-    """The same for contributions clipped at all levels, with one scale of residuals."""
-    shifts = level_of(covariates.lengths(coordinates), 1.0)
-    rows = in_tables(np.arange(-LEVELS, LEVELS + 1) - shifts)
-    return _estimates(dim, covariates, _clipped_moments(dim)[:, rows], 1.0)
 
 
 # Attributes of `FlatReleases` that may have an entry for each release.
@@ -477,10 +449,6 @@ class FlatReleases:
         joined["covariates"] = Covariates.joined([each.covariates for each in parts])
         return replace(parts[0], **joined, kept={})
 
-    def with_typical(self, typical):
-        """The same before the first stage, with residuals of other lengths."""
-        return replace(self, typical=typical, kept={})
-
     @cached_property
     def at_nodes(self):
         """Errors (m, releases, dim) of predictions at nodes, and `places_in_tables` of squares."""
@@ -508,16 +476,20 @@ class FlatReleases:
         lengths = self.covariates.lengths(self.coordinates)
         return level_of(lengths * self.scales_at_nodes, 1.0)
 
-    def _estimate(self):
-        """Covariances of the estimate for residuals of length one, and which of them is whose."""
-        covariates, levels, shifts = self.covariates, self.last_level, self.shifts_at_nodes
-        if levels is None:
-            parts = np.multiply.outer([1.0, 2.0], np.ones_like(shifts))
-            return _estimates(self.dim, covariates, parts, self.scales_at_nodes), slice(None)
-        if self.doublings is None and covariates.weights.ndim == 1:
-            return _estimates_at_levels(self.dim, covariates, self.coordinates), in_tables(levels)
-        parts = _clipped_moments(self.dim)[:, in_tables(levels - shifts)]
-        return _estimates(self.dim, covariates, parts, self.scales_at_nodes), slice(None)
+    @cached_property
+    def _estimates(self):
+        """Covariances (1 or releases, 1 + k, 1 + k) of the estimate of one record of length one.
+
+        By what clipping leaves of means and squares at nodes.
+        """
+        shifts, sizes = self.shifts_at_nodes, self.scales_at_nodes
+        if self.last_level is None:
+            means, squares = np.ones_like(shifts), np.full(shifts.shape, 2.0)
+        else:
+            means, squares = _clipped_moments(self.dim)[:, in_tables(self.last_level - shifts)]
+        inverse = inverses(self.covariates.weighted_matrix(means))
+        squares = self.covariates.weighted_matrix(squares * sizes**2)
+        return products(inverse, squares, inverse) / self.dim
 
     @property
     def estimate_covariance(self):
@@ -525,8 +497,8 @@ class FlatReleases:
 
         After a choice among points, about that of the estimate of truncated least squares.
         """
-        matrices, index = self._estimate()
-        return matrices[index] * np.reshape(np.square(self.typical) / self.number, (-1, 1, 1))
+        scales = np.square(self.typical) / self.number
+        return self._estimates * np.reshape(scales, (-1, 1, 1))
 
     @property
     def estimate_squares(self):
@@ -538,8 +510,7 @@ class FlatReleases:
         """Squared errors (releases,) of predictions over where subjects are."""
         matrix = self.covariates.matrix
         squares = np.einsum("nbd,...bc,ncd->n", self.errors, matrix, self.errors)
-        matrices, index = self._estimate()
-        parts = np.sum(matrix * matrices, axis=(-2, -1))[index]
+        parts = np.sum(matrix * self._estimates, axis=(-2, -1))
         return squares + self.dim * parts * np.square(self.typical) / self.number
 
     @property

@@ -157,7 +157,11 @@ def mapped_records(assumptions, covariates, points):
     """Scaled covariates, points of the manifold, which records have both, and given covariates."""
     manifold, size = assumptions.manifold, chunk_size(assumptions.subjects)
     y = record_array(points, manifold.point_shape, manifold.dtype)
-    given = _covariates(assumptions, covariates, len(y))
+    columns, given = assumptions.number_of_covariates, np.empty((len(y), 0))
+    if covariates is not None:
+        given = record_array(covariates, (columns,), float)
+    elif columns:
+        raise DataError(f"covariates are missing: give {columns} a record")
     if len(given) != len(y):
         raise DataError(f"{manifold.name}: give as many points as covariates")
     x, valid = np.zeros(given.shape), np.zeros(len(y), dtype=bool)
@@ -188,16 +192,6 @@ def _mapped(assumptions, given, arrays):
         usable &= manifold.are_told(centre, safe) & (manifold.dist(centre, safe) <= farthest)
     y = np.where(manifold.expand(has & usable), safe, centre)
     return np.where(has[:, None], x, 0.0), y, has & usable
-
-
-def _covariates(assumptions, values, number):
-    """Covariates (n, k) as they are given; NaN for those that are no numbers."""
-    columns = assumptions.number_of_covariates
-    if values is None:
-        if columns:
-            raise DataError(f"covariates are missing: give {columns} a record")
-        return np.empty((number, 0))
-    return record_array(values, (columns,), float)
 
 
 def record_array(values, shape, dtype):

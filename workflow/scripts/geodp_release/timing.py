@@ -3,6 +3,7 @@
 import time
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 
@@ -33,23 +34,16 @@ def sampler_times(number, scales=(Fraction(1, 3), Fraction(3), Fraction(1 << 26)
     from scipy.stats import spearmanr
 
     rows = []
-    for name, draw in DRAWS.items():
-        for scale in scales:
-            seconds, values = np.empty(number), np.empty(number)
-            for index in range(number):
-                start = time.perf_counter_ns()
-                value = draw(scale)
-                seconds[index] = time.perf_counter_ns() - start
-                values[index] = abs(value)
-            rows.append(
-                {
-                    "sampler": name,
-                    "scale": str(scale),
-                    "microseconds": float(np.median(seconds)) / 1e3,
-                    "correlation": float(spearmanr(seconds, values).statistic),
-                    "standard_error": number**-0.5,
-                }
-            )
+    for (name, draw), scale in product(DRAWS.items(), scales):
+        seconds, values = np.empty(number), np.empty(number)
+        for index in range(number):
+            start = time.perf_counter_ns()
+            value = draw(scale)
+            seconds[index] = time.perf_counter_ns() - start
+            values[index] = abs(value)
+        row = {"sampler": name, "scale": str(scale), "standard_error": number**-0.5}
+        row["microseconds"] = float(np.median(seconds)) / 1e3
+        rows.append(row | {"correlation": float(spearmanr(seconds, values).statistic)})
     return rows
 
 
@@ -93,15 +87,8 @@ def release_times(manifold, subjects, repeats, seed=0, few_dimensions=8):
         usual, other = np.median(
             [(seconds(good), seconds(bad)) for _ in range(repeats)], axis=0
         ).tolist()
-        rows.append(
-            {
-                "manifold": manifold.name,
-                "subjects": subjects,
-                "record": name,
-                "milliseconds": 1e3 * usual,
-                "ratio": other / usual,
-            }
-        )
+        row = {"manifold": manifold.name, "subjects": subjects, "record": name}
+        rows.append(row | {"milliseconds": 1e3 * usual, "ratio": other / usual})
     return rows
 
 

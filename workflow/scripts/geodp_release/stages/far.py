@@ -41,17 +41,12 @@ class FarStage(Stage):
             return LaplaceNoise((LOSS_LATTICE / self.budget,))
         return GaussianNoise((LOSS_LATTICE**2 / (2 * self.budget),))
 
-    def noisy_number(self, assumptions, records, state, length, bits):
-        """The noisy number of subjects, by the parts of their records, a multiple of a step."""
-        limit = np.array([far_away(assumptions.manifold.dim, self.share) * length])
-        [near] = length_counts(assumptions, records, state, limit, share=lambda ratio: ratio > 1.0)
-        number = LOSS_LATTICE * len(records) - int(near)
-        return int(self.noise(assumptions).add([[number]], bits)[0, 0]) / LOSS_LATTICE
-
     def run(self, before, assumptions, records, bits, shared=None):
-        length = before.lengths[-1]
-        far = self.noisy_number(assumptions, records, before.state, length, bits)
-        return replace(before, far=far)
+        limit = np.array([far_away(assumptions.manifold.dim, self.share) * before.lengths[-1]])
+        [near] = length_counts(assumptions, records, before.state, limit, lambda ratio: ratio > 1.0)
+        number = LOSS_LATTICE * len(records) - int(near)
+        noisy = int(self.noise(assumptions).add([[number]], bits)[0, 0])
+        return replace(before, far=noisy / LOSS_LATTICE)
 
     def simulate(self, releases, rng):
         limits = far_away(releases.dim, self.share) * releases.length
@@ -65,16 +60,12 @@ class FarStage(Stage):
         return f"noisy number of records far from the geodesic, {self.cost}"
 
     @classmethod
-    def planned(
-        cls, assumptions, unit, total, records=40, least=Fraction(1, 64), most=Fraction(1, 12)
-    ):
-        """The stage whose noise has the scale of one in so many ``records``.
-
-        Its budget is between the shares ``least`` and ``most`` of the total.
-        """
-        wanted = assumptions.subjects / records
+    def planned(cls, assumptions, unit, total, share):
+        """With noise of the scale of one in 40 records, for 1/64 to 1/12 of a total."""
+        wanted = assumptions.subjects / 40
         cost = 1.0 / wanted if unit == PURE else 0.5 / wanted**2
-        return cls(total * share_of(cost / float(total), least, most), unit)
+        part = share_of(cost / float(total), Fraction(1, 64), Fraction(1, 12))
+        return cls(total * part, unit, share)
 
 
 def far_away(dim, share):

@@ -146,18 +146,15 @@ class MatrixStage(MeasuresMoments, NoisyStep):
         total = (numbers * np.clip(share, LEAST_SHARE, MOST_SHARE))[..., None, None]
         found = matrix / total
         if assumptions.spreads:
-            found[..., 1:, 1:] = self._shrunk(found[..., 1:, 1:], np.mean(noise), assumptions)
+            widths = self.widths(assumptions)[1:]
+            unit, deviation = np.outer(widths, widths), np.mean(noise) / np.sqrt(2.0)
+            pole = 0.0
+            if self.unit == PURE:
+                pole = deviation * len(widths) / np.sqrt(2.0 * (self._size(assumptions) + 1))
+            each = shrunk(found[..., 1:, 1:] / unit, deviation, pole, keeps_trace=True)[0]
+            found[..., 1:, 1:] = unit * each
         moments = self.moments(matrix_moments(found), numbers[..., None], assumptions)
         return moments, sums / total
-
-    def _shrunk(self, products, noise, assumptions):
-        """Mean products of covariates, given the noise of those on the diagonal in their widths."""
-        widths = self.widths(assumptions)[1:]
-        unit, deviation = np.outer(widths, widths), noise / np.sqrt(2.0)
-        pole = 0.0
-        if self.unit == PURE:
-            pole = deviation * len(widths) / np.sqrt(2.0 * (self._size(assumptions) + 1))
-        return unit * shrunk(products / unit, deviation, pole, keeps_trace=True)[0]
 
     def _vectors(self, assumptions):
         """Function of covariates (n, k) and residuals, of length one at most, to z in its unit."""

@@ -65,20 +65,18 @@ class MeasuresMoments:
 
         Each is drawn to what is expected in proportion to its noise.
         """
-        expected = Covariates.independent(assumptions.spreads).moments
-        spread, noise = self._deviations_of_means(number, assumptions)
+        expected, spread, noise = self._expected(number, assumptions)
         part = spread**2 / (spread**2 + noise**2)
         return possible_moments(expected + part * (noisy - expected))
 
     def uncertainty(self, assumptions):
         """Standard deviations (k (k + 3) / 2,) of true moments about those of `moments`."""
-        spread, noise = self._deviations_of_means(assumptions.subjects, assumptions)
+        _, spread, noise = self._expected(assumptions.subjects, assumptions)
         return spread * noise / np.hypot(spread, noise)
 
     def belief(self, moments, assumptions):
         """Means and deviations of what true moments may be, by a wider prior than `moments` has."""
-        expected = Covariates.independent(assumptions.spreads).moments
-        spread, noise = self._deviations_of_means(assumptions.subjects, assumptions)
+        expected, spread, noise = self._expected(assumptions.subjects, assumptions)
         wide = WIDER * spread
         part = wide**2 / (wide**2 + noise**2)
         noisy = self._noisy(moments, assumptions)
@@ -86,17 +84,17 @@ class MeasuresMoments:
 
     def _noisy(self, moments, assumptions):
         """What `moments` was given, where that was possible."""
-        expected = Covariates.independent(assumptions.spreads).moments
-        spread, noise = self._deviations_of_means(assumptions.subjects, assumptions)
+        expected, spread, noise = self._expected(assumptions.subjects, assumptions)
         return expected + (spread**2 + noise**2) / spread**2 * (moments - expected)
 
-    def _deviations_of_means(self, number, assumptions):
-        """Prior standard deviations of means and products, and those of their noise."""
+    def _expected(self, number, assumptions):
+        """Expected moments, their prior standard deviations, and those of the noise of means."""
         covariates = assumptions.number_of_covariates
         first, second = product_indices(covariates)
         products = np.where(first == second, EXPECTED["square"], EXPECTED["product"])
         spread = np.concatenate([np.full(covariates, EXPECTED["mean"]), products])
-        return spread, self.deviations(assumptions) / number
+        expected = Covariates.independent(assumptions.spreads).moments
+        return expected, spread, self.deviations(assumptions) / number
 
 
 @dataclass(frozen=True)
@@ -140,8 +138,7 @@ class MomentsStage(MeasuresMoments, Stage):
         noise, weights = self._in_floats(assumptions)
         return np.reshape(noise.draw(rng, (releases, *weights.shape)) / weights, (releases, -1))
 
-    def noisy_moments(self, assumptions, records, number, bits):
-        """Moments (k (k + 3) / 2,) of the covariates, from sums with exact noise."""
+    def run(self, before, assumptions, records, bits, shared=None):
         noise = self.noise(assumptions)
         first, second = covariate_sums(records)
         if len(first) == 1:
@@ -154,13 +151,10 @@ class MomentsStage(MeasuresMoments, Stage):
             noisy = noise.add([weighted], bits)
             units = [weight * COVARIATE_LATTICE**2 for weight in weights]
         means = [
-            float(Fraction(int(total), unit)) / number
+            float(Fraction(int(total), unit)) / before.number
             for total, unit in zip(np.ravel(noisy), units, strict=True)
         ]
-        return self.moments(np.array(means), number, assumptions)
-
-    def run(self, before, assumptions, records, bits, shared=None):
-        moments = self.noisy_moments(assumptions, records, before.number, bits)
+        moments = self.moments(np.array(means), before.number, assumptions)
         return replace(before, moments=moments, uncertainty=self.uncertainty(assumptions))
 
     def simulate(self, releases, rng):

@@ -137,17 +137,19 @@ def _mean_losses(releases, points, level):
         each[:NODES] for each in (releases.scales_at_nodes, *covariates.by_release)
     )
     weights = weights / np.sum(weights, axis=0)
-    if covariates not in known:
-        known[covariates] = [
+    # Of residuals of these lengths, which differ between releases with the same truths.
+    about = covariates, np.asarray(releases.typical).tobytes()
+    if about not in known:
+        known[about] = [
             places_in_tables(points.squares(x) / _column(np.square(releases.typical * size)))
             for x, size in zip(values, scales, strict=True)
         ]
-    key = covariates, np.asarray(level).tobytes()
+    key = *about, np.asarray(level).tobytes()
     if key not in known:
         table, rows = clipped_residuals(releases.dim)[1], in_tables(level - level_of(scales, 1.0))
         known[key] = sum(
             _column(share) * looked_up_in(table, row[:, None], places)
-            for share, row, places in zip(weights, rows, known[covariates], strict=True)
+            for share, row, places in zip(weights, rows, known[about], strict=True)
         )
     return known[key]
 

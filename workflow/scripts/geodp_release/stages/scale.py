@@ -79,8 +79,7 @@ class ScaleStage(Stage):
         # A change of one may be an increase of some and a decrease of others.
         return ChoiceNoise((self._epsilon / (2 * LOSS_LATTICE),))
 
-    def chosen(self, assumptions, records, before, bits):
-        """The released length, one of the grid."""
+    def run(self, before, assumptions, records, bits, shared=None):
         grid, number = length_grid(assumptions), before.number
         weights, places = self._weights(grid, *before.lengths[-1:])
         counts = length_counts(assumptions, records, before.state, grid)
@@ -88,17 +87,14 @@ class ScaleStage(Stage):
         off = [abs(int(count) - wanted) for count in counts]
         [rate] = self.noise(assumptions).scales
         most = LOSS_LATTICE * max(int(number), len(records))
-        return float(grid[ExactChoice(weights[places].tolist(), off, rate, most).draw(bits)])
+        choice = ExactChoice(weights[places].tolist(), off, rate, most)
+        return replace(before, lengths=(*before.lengths, float(grid[choice.draw(bits)])))
 
     def _weights(self, grid, before=1.0):
         """Weights, and places in them of a grid of lengths, given the length or lengths before."""
         weights = np.array([1, *self.weights, 1])
         levels = level_of(grid[0], before) - np.arange(len(grid))
         return weights, np.clip(levels - self.shortest + 1, 0, len(weights) - 1)
-
-    def run(self, before, assumptions, records, bits, shared=None):
-        length = self.chosen(assumptions, records, before, bits)
-        return replace(before, lengths=(*before.lengths, length))
 
     @staticmethod
     @lru_cache(maxsize=2)
