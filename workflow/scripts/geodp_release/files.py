@@ -262,13 +262,14 @@ def _release(found, given):
     _refuse_others(plan_document(plan), given["plan"], "plan")
     footpoint = _array(found.footpoint, "footpoint", assumptions.manifold)
     vectors = _vectors(found, footpoint, assumptions)
+    _refuse_numbers(found, plan)
     return {
         "footpoint": footpoint,
         "shooting_vectors": vectors,
-        "number": _subjects(found.number, assumptions),
-        "lengths": _lengths(found.residual_lengths, plan),
-        "far": _far(found.far, plan),
-        "reached": _reached(found.reached, assumptions),
+        "number": found.number,
+        "lengths": tuple(found.residual_lengths),
+        "far": found.far,
+        "reached": np.array(found.reached),
         "moments": _moments(found.covariate_moments, assumptions.number_of_covariates),
         "plan": plan,
         "guarantee": ReleaseGuarantee(
@@ -326,37 +327,25 @@ def _vectors(found, footpoint, assumptions):
     return vectors
 
 
-def _subjects(number, assumptions):
-    """The number of subjects, the public one or a noisy one."""
+def _refuse_numbers(found, plan):
+    """Refuse a document's subjects, lengths and parts of a state that are not of its plan."""
+    assumptions, number, lengths = plan.assumptions, found.number, found.residual_lengths
+    # The number of subjects is public or noisy.
     is_public = assumptions.neighbours == REPLACE
     if number != assumptions.subjects if is_public else not (number >= 1 and number == int(number)):
         raise _refused("number", "it is not that of its subjects")
-    return number
-
-
-def _lengths(given, plan):
-    """Residual lengths of the public grid, one for each stage that releases one."""
-    number = sum(isinstance(stage, ScaleStage) for stage in plan.stages)
-    grid = np.log(length_grid(plan.assumptions))
-    known = all(each > 0.0 and np.min(np.abs(np.log(each) - grid)) < TOLERANCE for each in given)
-    if len(given) != number or not known:
+    scales = sum(isinstance(stage, ScaleStage) for stage in plan.stages)
+    grid = np.log(length_grid(assumptions))
+    known = all(each > 0.0 and np.min(np.abs(np.log(each) - grid)) < TOLERANCE for each in lengths)
+    if len(lengths) != scales or not known:
         raise _refused("residual_lengths", "they are not of the grid of its stages")
-    return tuple(given)
-
-
-def _far(given, plan):
-    """Number of subjects far away, by parts of a lattice, where a stage releases it."""
-    number = sum(isinstance(stage, FarStage) for stage in plan.stages)
-    if number != (given is not None) or (number and LOSS_LATTICE * given % 1):
+    # Far subjects are counted by parts of a lattice.
+    fars = sum(isinstance(stage, FarStage) for stage in plan.stages)
+    if fars != (found.far is not None) or (fars and LOSS_LATTICE * found.far % 1):
         raise _refused("far", "it is not that of its stages")
-    return given
-
-
-def _reached(given, assumptions):
-    """Lengths of the parts of a state, in radii of the support."""
-    if len(given) != 1 + assumptions.number_of_covariates or min(given) < 0.0:
+    parts = 1 + assumptions.number_of_covariates
+    if len(found.reached) != parts or min(found.reached) < 0.0:
         raise _refused("reached", "it is not a length for each part of a state")
-    return np.array(given)
 
 
 def _moments(given, covariates):
