@@ -126,6 +126,7 @@ class MeanMechanism(MeanProblem, Mechanism):
     delta: ClassVar[float] = 0.0  # Above zero the noise is Gaussian.
     certificate: ClassVar[str] = "noise of a closed form"
     support_description = "p anywhere"
+    of_data_sets: ClassVar[tuple[str, ...]] = ("centre", "points", "mean")
 
     @classmethod
     def of(cls, problem):
@@ -215,10 +216,6 @@ class MeanMechanism(MeanProblem, Mechanism):
             if not np.all(manifold.dist(centre, fit.footpoint) <= reach):
                 raise DataError("a fitted mean is not within the ball of its data: fit these data")
         return cls(model, centre, public.data_radius, points, fit.footpoint)
-
-    def take(self, data_sets):
-        fields = ("centre", "points", "mean")
-        return replace(self, **{name: getattr(self, name)[data_sets] for name in fields})
 
     def draw(self, rng, budgets, draws, plan_sampler=None):
         """See `Mechanism.draw`; every draw is independent and exact."""
