@@ -295,7 +295,10 @@ def drawn(plan, releases):
         records = subject_records(assumptions, x, points, ONE_EACH)
         found = run_plan(plan, records, bits)
         state = found.state[0], found.state[1:]
-        missed = manifold.dist(manifold.ends(*state, x), manifold.ends(*true, x))
+        # Of other covariates than the data have.
+        few = replace(assumptions, subjects=60)
+        some = UNLIKE["nothing"].draw(few, assumptions.residual_scale, rng)[1]
+        missed = manifold.dist(manifold.ends(*state, some), manifold.ends(*true, some))
         squares.append(np.mean(missed**2))
         if bands.moments_stage(plan, found.moments) is not None:
             errors = bands.simulated_errors(plan, found.moments)
