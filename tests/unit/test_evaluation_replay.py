@@ -1,5 +1,7 @@
 """Record and replay of whole releases on neighbouring tables, and mistakes that it has to see."""
 
+from types import SimpleNamespace
+
 import pytest
 
 import replay
@@ -55,3 +57,15 @@ def test_pages_and_pictures_are_functions_of_the_release(space):
     rows = replay.search(space, replay.BY_COMMAND, 2, key=2, whole=1)
     assert [row["is_whole"] for row in rows] == [False, True]
     assert [row["findings"] for row in rows] == [[], []]
+
+
+def test_outputs_that_differ_and_releases_that_fail_are_findings(monkeypatch):
+    """Of the same calls and times."""
+    monkeypatch.setattr(replay, "call_findings", lambda *_: ([], 0))
+
+    def run(pair, index, **_):
+        return {"status": "2", "words": f"row {index}"}, 1.0
+
+    runner = SimpleNamespace(run=run)
+    row = replay.compared(runner, SimpleNamespace(kind="replaced"), replay.BY_FUNCTION)
+    assert row["findings"] == ["words differs: 'row 0' and 'row 1'", "neither was released: 2"]

@@ -473,7 +473,7 @@ def _positive(name, value):
 def _known(names):
     def check(name, value):
         if value not in names:
-            raise DataError(f"{name} is {value!r}: give one of {', '.join(names)}")
+            raise DataError(f"{name} is {value!r}: give one of {', '.join(map(repr, names))}")
         return value
 
     return check

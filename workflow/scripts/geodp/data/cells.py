@@ -701,7 +701,7 @@ class JoinedTable(Table):
     def __init__(self, first, label, second, second_label):
         super().__init__(first.path, first.reading)
         self.parts, self._labels = (first, second), (label, second_label)
-        self.source = replace(first.source, joined=(second.path, first.names))
+        self.source = replace(first.source, joined=(second.path, tuple(first.names)))
         self.place = first.place
         self.names = [*first.names, *(each for each in second.names if each not in first.names)]
 

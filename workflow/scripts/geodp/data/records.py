@@ -1,7 +1,7 @@
 """Records of a regression, and their covariates from the cells of a file, which `tables` reads.
 
-  Every error names the file, the record (in a table its row;
-the header is row 1) and the column or variable.
+Every error names the file, the record (in a table its row; the header is row 1) and the column or
+variable.
 """
 
 import math

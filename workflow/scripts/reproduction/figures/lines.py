@@ -35,8 +35,8 @@ def draw(*tables, params):
     for name, key in {**dict.fromkeys(labels, "labels"), **dots}.items():
         if name not in known:
             raise DataError(
-                f"{key} of the figure name {name}, which is no curve of it (there are: "
-                f"{', '.join(curves)}): name one of these or leave it out"
+                f"{key} of the figure name {name}, which is no curve of it with a label "
+                f"(there are: {', '.join(curves)}): name one of these or leave it out"
             )
     looks = {name: _look(k) for k, name in enumerate(curves)}
     for axis, (panel, value, _, each) in zip(axes.ravel(), found, strict=False):
