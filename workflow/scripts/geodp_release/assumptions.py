@@ -130,7 +130,9 @@ class Assumptions:
             if not (whole and 0 < value <= most):
                 raise DataError(f"{name} is {value!r}: give a whole number from 1 to {most}")
             object.__setattr__(self, name, int(value))
-        _known(NEIGHBOURS)("neighbours", self.neighbours)
+        if self.neighbours not in NEIGHBOURS:
+            choices = " or ".join(map(repr, NEIGHBOURS))
+            raise DataError(f"neighbours is {self.neighbours!r}: give {choices}")
         for (low, high), scale in zip(self.ranges, self.transformations, strict=True):
             if scale == LOG and not (low > 0.0 and np.log(high) > np.log(low)):
                 raise DataError(
@@ -473,7 +475,7 @@ def _positive(name, value):
 def _known(names):
     def check(name, value):
         if value not in names:
-            raise DataError(f"{name} is {value!r}: give one of {', '.join(map(repr, names))}")
+            raise DataError(f"{name} is {value!r}: give one of {', '.join(names)}")
         return value
 
     return check
