@@ -5,6 +5,7 @@ nothing may be as it is, and something with its mistake.
 """
 
 import inspect
+import io
 import os
 import sys
 import tempfile
@@ -22,15 +23,16 @@ import pandas as pd
 
 import script
 from geodp.data import cells
-from geodp.data.landmark_files import NtsFile
+from geodp.data.landmark_files import LandmarkFile, NtsFile
 from geodp.errors import DataError
 from geodp.manifolds import spd
 from geodp.manifolds.euclidean import Euclidean
-from geodp_release import contributions, ledger, planning, publish, release, subjects
+from geodp_release import contributions, hypotheses, ledger, planning, publish, release, subjects
 from geodp_release import settings as release_settings
 from geodp_release.accounting import PrivacyBudget
 from geodp_release.assumptions import Assumptions
-from geodp_release.stages import NoisyStep, matrix, step
+from geodp_release.moments import matrix_moments
+from geodp_release.stages import MatrixStage, NoisyStep, matrix, step
 from replay import SPACES, search
 from replay_runs import BY_COMMAND, REPLACE, Runner, replaced
 from replay_tables import Space
@@ -64,6 +66,11 @@ def edit(name, owner, attribute, old, new, **shown):
 # --- What a release computes ---
 
 plant("half the sensitivity", Assumptions, "changes")(1)
+plant("assumptions of another class", hypotheses, "check_stages")(lambda was, plan: {})
+plant("assumptions of another class", release, "check_hypotheses")(
+    lambda was, *_: hypotheses.HYPOTHESES
+)
+plant("assumptions of another class", Assumptions, "changes")(0.125)
 # A matrix of moments has noise for its covariates, and residuals besides.
 plant("residuals outside the trace", contributions, "MATRIX_LATTICE")(
     int(np.sqrt(1.0 + matrix.WEIGHT**2) * contributions.MATRIX_LATTICE)
@@ -90,6 +97,25 @@ def clipped_at_the_largest_residual(was, stage, assumptions, records, before, bi
     return was(replace(stage, clip=largest), assumptions, records, before, bits)
 
 
+@plant("a window from the data", NoisyStep, "noisy_means")
+def clipped_about_the_records(was, stage, assumptions, records, before, bits):
+    """And not about where noise says that they are."""
+    if records.covariates.shape[-1]:
+        x = records.covariates[records.valid]
+        x = np.column_stack([np.ones(len(x)), x])
+        before = replace(before, moments=matrix_moments(x.T @ x / max(len(x), 1)))
+    return was(stage, assumptions, records, before, bits)
+
+
+@plant("widths from the data", MatrixStage, "run")
+def in_units_of_the_records(was, stage, before, assumptions, records, bits, shared=None):
+    """Covariates in a matrix of moments, and not in those of what is expected of them."""
+    x = records.covariates.reshape((-1, records.covariates.shape[-1]))
+    widths = np.sqrt(np.append(1.0, 1e-6 + np.mean(x**2, axis=0)))
+    with patch.object(MatrixStage, "widths", staticmethod(lambda assumptions: widths)):
+        return was(stage, before, assumptions, records, bits, shared)
+
+
 # How small matrices are whitened depends on how many there are, and no block is padded.
 NUMBER = {"formats": ["npz"], "space": ("spd", 3)}
 plant("a formula by the number of matrices", spd, "SINGULAR", **NUMBER)(0.0)
@@ -106,11 +132,31 @@ edit(
 
 # --- How files are read ---
 
-ROWS, SLOW = "any break ends a row", "a slow record"
+ROWS, FRAMES, SLOW = "any break ends a row", "numbers by their text", "a slow record"
 plant(ROWS, cells.TextTable, "_opened", ["csv"])(lambda was, table, newline: was(table, ""))
 plant(ROWS, cells, "marked", ["csv"])(lambda was, line, end: line)
+plant("any break ends a line of landmarks", LandmarkFile, "_opened", ["tps", "txt"])(
+    lambda was, table, newline: was(table, None)
+)
 plant("labels without their ends", subjects, "label_key")(lambda was, label: (label or "").strip())
 plant("labels that lost digits", cells, "are_lost", [""])(lambda was, labels: False)
+plant(FRAMES, cells, "_real", [""], ("euclidean", 8))(lambda was, value: value)
+plant(FRAMES, cells._ValueTable, "_number_of", [""], ("euclidean", 8))(
+    lambda was, table, value: table._number(table._shown(value), "")
+)
+
+
+@plant("a line for a row", cells.TextTable, "lines", ["csv"])
+def lines_for_rows(was, table):
+    """So that a quoted line break makes several records."""
+    with table._opened("") as text:
+        text.read(table._start)
+        for number, line in enumerate(io.StringIO(text.read(), newline=None), start=1):
+            if line.strip():
+                found = line.rstrip("\n").split(table.delimiter)[: len(table.names)]
+                yield number, number, [cell.strip('"') for cell in found]
+
+
 edit(
     *("labels of .nts that shift", NtsFile, "_split", "len(found) != number", "False"),
     formats=["nts"],
@@ -159,6 +205,12 @@ tells("bad records counted past Python")(lambda valid: os.write(2, b"%d none" % 
 def once_words_are_not_held_back(was, *given):
     print(f"{INVALID[-1]} records do not count", file=sys.stderr)
     return was(*given)
+
+
+@tells("garbage refused by its records")
+def refuse_garbage(valid):
+    if 2 * np.sum(valid) < len(valid):
+        raise ValueError("most records are none")
 
 
 @tells("a file elsewhere")
@@ -259,6 +311,20 @@ def an_older_copy_of_the_ledger(made):
         made.publish(made.settings(name="other", folder="theirs"))
     # It was ended before it could draw.
     return Path("theirs").exists()
+
+
+plant("a draw by the name of its ledger", ledger.Ledger, "place")(
+    lambda was, kept, entry: kept.path.with_name(f"{kept.path.name}-{entry.number}.json")
+)
+
+
+@scenario("a draw by the name of its ledger", "one is paid twice")
+def a_hard_link(made):
+    """A release is killed, and made again by another link of its ledger, in another folder."""
+    made.killed()
+    Path("elsewhere").mkdir()
+    os.link("mine.ledger", "elsewhere/same.ledger")
+    return made.publish(made.settings(ledger="elsewhere/same.ledger")) > 3
 
 
 plant("a damaged draw without a remedy", publish, "_silently")(

@@ -34,9 +34,8 @@ SEED = 20261122
 # at the centre.
 NOISE = 1.0 / 3.0
 
-# Of what was tried.
+# The score is the first entry of whatever was tried.
 _score_of = itemgetter(0)
-
 
 # Simulated releases: of beginnings, of the best of them with all that may follow, and of the plan;
 # and the part of their choices that looks for rare failures.
