@@ -9,15 +9,17 @@ Errors are simulated in flat space.  A simulation in the space itself, with loga
 and adjoints of the derivative of Exp, moved coverage by less than one point.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from geodp_release.moments import LEAST, moment_matrix, possible_moments
-from geodp_release.simulation import Covariates, FlatReleases, length_grid
-from geodp_release.stages import CountStage, MomentsStage
+from geodp_release.moments import LEAST, inverses, moment_matrix, possible_moments, products
+from geodp_release.simulation import TWO_GROUPS, Covariates, FlatReleases, length_grid
+from geodp_release.stages import CountStage, MomentsStage, ProductsStage
+from geodp_release.stages.products import triangle_matrix
+from geodp_release.stages.tail import squares_beyond
 
 # Simulated releases, how many times more there are before a residual length that they are to agree
 # with, and the seed of their public noise.
@@ -40,6 +42,15 @@ NODES = 64
 # Bands hold on average over residuals that are longer at one end of the range of covariates than at
 # the other, by up to so many doublings: twice as long.
 DOUBLINGS = 1.0
+
+# Prior standard deviation of second moments about those of normal residuals, in parts of these;
+# their least eigenvalue in such parts; and by how much residuals scatter more in one direction than
+# in each of the others, where directions are not measured.
+UNLIKE_NORMAL, LEAST_SCATTER, ONE_DIRECTION = 0.5, 0.05, 5.0
+
+# Least share of a group of two for its predictions to have bands, and how many deviations of its
+# noise its share is above zero.
+LEAST_GROUP, CLEAR = 0.02, 2.0
 
 # Least variance of covariates that bands are simulated for: of clumps with half the standard
 # deviation, 0.03 of the range, down to which they are to hold.
@@ -115,12 +126,20 @@ def has_subjects(plan, moments, places):
     if stage is None:
         return np.ones(len(places), dtype=bool)
     each = agreeing_moments(plan.assumptions, stage, moments, LEAST)
-    matrix = moment_matrix(each)[:, None]
-    away = places - matrix[..., 0, 1:]
-    covariance = matrix[..., 1:, 1:] - matrix[..., 1:, :1] @ matrix[..., :1, 1:]
+    groups = np.array(plan.assumptions.spreads) == TWO_GROUPS
+    # Shares of the groups at the places' sides of the middle.
+    sides, means = np.sign(places[:, groups]), each[:, : len(groups)][:, groups]
+    shares = 0.5 + np.mean(means, axis=0) * sides - CLEAR * np.std(means, axis=0)
+    there = np.all(shares >= LEAST_GROUP, axis=1)
+    if np.all(groups):
+        return there
+    matrix, places = moment_matrix(each)[:, None], places[:, ~groups]
+    middle, rest = matrix[..., 0, 1:][..., ~groups], matrix[..., 1:, 1:][..., ~groups, :]
+    covariance = rest[..., ~groups] - middle[..., :, None] * middle[..., None, :]
+    away = places - middle
     leverage = np.sum(away * np.linalg.solve(covariance, away[..., None])[..., 0], axis=-1)
     near = leverage <= LEVERAGE[0] + LEVERAGE[1] * (places.shape[-1] - 1)
-    return np.mean(near, axis=0) >= SURE
+    return there & (np.mean(near, axis=0) >= SURE)
 
 
 def simulated_errors(plan, moments=None, lengths=()):
@@ -226,26 +245,147 @@ def agreeing_scales(typical):
     return np.quantile(typical, [0.005, 0.995]) * [0.8, 1.25]
 
 
-def sampled_errors(found, rng, times=1.0):
+@dataclass(frozen=True, eq=False)
+class Scatter:
+    """Second moments of contributions as they were released: what sampling errors are made of.
+
+    Attributes
+    ----------
+    blocks : ndarray, shape (1 + k, 1 + k)
+        Mean products of contributions to footpoint and shooting vectors, over all directions.
+    noise : float
+        Standard deviation of what noise leaves unknown of an entry of them in clipping coordinates.
+    coordinates : ClippingCoordinates
+    directions : ndarray, shape (dim, dim)
+        Of a trace of one; of scatter in any direction, in part.
+    known : float
+        Part of scatter whose directions are known.
+    least : float
+        Least eigenvalue of blocks in these coordinates.
+    """
+
+    blocks: np.ndarray
+    noise: float
+    coordinates: Any
+    directions: np.ndarray
+    known: float
+    least: float
+
+    @classmethod
+    def of(cls, release, found):
+        """Of a release, whose simulated releases are given; ``None`` if it measured none."""
+        assumptions = release.plan.assumptions
+        stages = [each for each in release.plan.stages if isinstance(each, ProductsStage)]
+        if not stages:
+            return None
+        coordinates, look = found.coordinates, last_step(release.plan)[1]
+        length = release.lengths[sum(each.is_look for each in release.plan.stages[:look])]
+        share = 1.0 - float(release.plan.stages[look].share)
+        back, dim = np.linalg.inv(coordinates.gradients), assumptions.manifold.dim
+        square = float(np.median(np.broadcast_to(found.typical, len(found.truth)) ** 2))
+        # As normal residuals of one scale would have them.
+        mean = np.mean(found.covariates.weighted_matrix(np.ones(len(found.covariates.nodes))), 0)
+        expected = square * back @ mean @ back.T
+        size, matrices = len(expected), [triangle_matrix(each) for each in release.products]
+        unit, parts = np.trace(expected) / size, {}
+        for stage, matrix in zip(stages, matrices, strict=True):
+            clip = stage.clip * length
+            spread = stage.deviation(assumptions) * clip**2 * assumptions.subjects / release.number
+            typical = np.trace(expected) / stage.size(assumptions)
+            noise = np.sqrt(stage.size(assumptions)) * spread / typical
+            part = UNLIKE_NORMAL**2 / (UNLIKE_NORMAL**2 + noise**2)
+            parts[stage.directions] = matrix, spread, part, clip
+        matrix, spread, part, clip = parts[False]
+        # What clipping took from squares, at most, spread as squares are.
+        lost = clip**2 * squares_beyond(share, 1.0) * expected / square
+        blocks = expected + part * (matrix + lost - expected)
+        directions, known = np.eye(dim) / dim, 0.0
+        if True in parts:
+            values, vectors = np.linalg.eigh(parts[True][0])
+            values = np.maximum(values, LEAST_SCATTER * max(np.sum(values), 1e-300) / dim)
+            directions, known = (vectors * values) @ vectors.T / np.sum(values), parts[True][2]
+        return cls(
+            blocks, np.sqrt(part) * spread, coordinates, directions, known, LEAST_SCATTER * unit
+        )
+
+    def drawn(self, rng, number):
+        """Mean products (number, 1 + k, 1 + k) of contributions that agree with these."""
+        normal = rng.normal(size=(number, *self.blocks.shape))
+        normal = (normal + np.swapaxes(normal, -1, -2)) / np.sqrt(2.0)
+        values, vectors = np.linalg.eigh(self.blocks + self.noise * normal)
+        values = np.maximum(values, self.least)
+        found = (vectors * values[..., None, :]) @ np.swapaxes(vectors, -1, -2)
+        return products(self.coordinates.gradients, found, self.coordinates.gradients.T)
+
+    def errors(self, found, rng, alone=False):
+        """Sampling errors (releases, 1 + k, dim) of estimates.
+
+        Of each coordinate as if all scatter were in it ``alone``, or of all together.
+        """
+        number, dim = len(found.truth), found.dim
+        inverse = inverses(np.broadcast_to(found.covariates.matrix, (number, *self.blocks.shape)))
+        covariance = products(inverse, self.drawn(rng, number), inverse) / found.number
+        normal = rng.normal(size=(number, len(self.blocks), dim))
+        if not alone and dim > 1:
+            spikes = rng.normal(size=(number, dim))
+            spikes /= np.linalg.norm(spikes, axis=1, keepdims=True)
+            others = dim - 1.0 + ONE_DIRECTION**2
+            # A root of one direction times as long as others, wherever it is.
+            along = np.einsum("nbd,nd->nb", normal, spikes)[..., None] * spikes[:, None]
+            spiked = (normal + (ONE_DIRECTION - 1.0) * along) / np.sqrt(others)
+            values, vectors = np.linalg.eigh(self.directions)
+            measured = normal @ ((vectors * np.sqrt(values)) @ vectors.T)
+            which = rng.random((number, 1, 1)) < self.known
+            normal = np.where(which, measured, spiked)
+        return np.linalg.cholesky(covariance) @ normal
+
+
+def last_step(plan):
+    """The last step of a plan, and the place of the look that its clip is in units of, or None."""
+    looks: Any = None
+    for place, stage in enumerate(plan.stages):
+        looks = place if stage.is_look else looks
+        if getattr(stage, "is_last", False):
+            return stage, looks
+    return None, None
+
+
+def clipped_errors(found, rows):
+    """What clipping of the last step adds to errors of combinations (m, 1 + k), at most; (m,)."""
+    if not np.any(found.excess):
+        return np.zeros(len(rows))
+    inverse = np.linalg.inv(np.reshape(found.covariates.matrix, (-1, *[len(found.radii)] * 2)))
+    leverages = np.einsum("mi,nij,mj->nm", rows, inverse, rows)
+    return np.mean(found.excess) * np.mean(np.sqrt(leverages), axis=0)
+
+
+def sampled_errors(found, rng, times=1.0, scatter=None):
     """Errors of simulated releases with the sampling variation of their estimates.
 
     Or with so many times that.  Away from the middle of a range covariates make those of footpoint
     and shooting vectors go together.
     """
+    errors = found.errors
+    if found.left is not None:
+        errors = errors + found.left @ rng.normal(size=errors.shape)
+    if scatter is not None:
+        return errors + scatter.errors(found, rng, alone=times > 1.0)
     root = times * np.linalg.cholesky(found.estimate_covariance)
-    return found.errors + root @ rng.normal(size=found.errors.shape)
+    return errors + root @ rng.normal(size=errors.shape)
 
 
-def half_widths(matrix, found, level):
+def half_widths(matrix, found, level, scatter=None):
     """Half-widths (m,) of intervals of combinations (m, 1 + k) of the parts of flat states."""
     # As if each coordinate scattered as all do together: which of them does is not measured.
     rng = np.random.default_rng([SEED, 2])
-    errors = np.moveaxis(sampled_errors(found, rng, np.sqrt(found.dim)), 1, 0)
+    times = np.sqrt(found.dim)
+    errors = np.moveaxis(sampled_errors(found, rng, times, scatter), 1, 0)
     errors = errors.reshape((len(errors), -1))
     weights = np.repeat(found.weight, found.dim)
     how: Any = {"weights": weights, "method": "inverted_cdf"}
     # One by one: there may be as many as records.
-    return np.array([np.quantile(np.abs(row @ errors), level, **how) for row in matrix])
+    found_at = [np.quantile(np.abs(row @ errors), level, **how) for row in matrix]
+    return np.array(found_at) + clipped_errors(found, matrix)
 
 
 def agreeing_moments(assumptions, stage, moments, least=NARROWEST):

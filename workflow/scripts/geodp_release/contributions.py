@@ -6,6 +6,8 @@ integers, whatever rounding did before; and sums are exact.  Records that cannot
 zero to gradients and the largest loss.
 """
 
+from typing import Any
+
 import numpy as np
 
 from geodp.models.blocks import block_names
@@ -18,6 +20,9 @@ LOSS_LATTICE = 1 << 10
 
 # Steps of the lattice in the largest length of a record's vector in a matrix of moments.
 MATRIX_LATTICE = 1 << 24
+
+# Steps of the lattice in the norm to which contributions are clipped whose products are summed.
+PRODUCT_LATTICE = 1 << 12
 
 # Steps of the lattice of covariates, whose range is twice that.
 COVARIATE_LATTICE = 1 << 20
@@ -105,14 +110,61 @@ def gradient_sums(assumptions, records, state, clip, coordinates):
     Lists of whole numbers (1 + k, dim), in `ClippingCoordinates`: adding or removing a subject
     changes them by `LATTICE` at most, in the norm of these ``coordinates``.
     """
+    total = np.zeros((len(state), assumptions.manifold.dim), dtype=object)
+    for each in _subject_gradients(assumptions, records, state, clip, coordinates):
+        total += np.sum(each, axis=0, dtype=np.int64)
+    return total.tolist()
+
+
+def _subject_gradients(assumptions, records, state, clip, coordinates):
+    """Mean gradients (subjects, 1 + k, dim) of subjects, in steps of ``clip / LATTICE``, by turns.
+
+    Each is `LATTICE` at most in the norm of the coordinates.
+    """
     shape = len(state), assumptions.manifold.dim
-    total = np.zeros(shape, dtype=object)
     for x, y, valid, counts in _chunks(assumptions, records):
         each = np.zeros((len(counts), *shape), dtype=np.int64)
         for place in range(x.shape[1]):
             some = x[:, place], y[:, place], valid[:, place]
             each += lattice_gradients(assumptions.manifold, *some, state, clip, coordinates)
-        total += np.sum(_mean_towards_zero(each, counts), axis=0, dtype=np.int64)
+        yield _mean_towards_zero(each, counts)
+
+
+def product_sums(assumptions, records, state, clip, coordinates, directions=False):
+    """Sum over subjects of products of two parts of their mean gradients at a state.
+
+    An upper triangle, row by row: of blocks (1 + k, 1 + k), over all directions; or of
+    ``directions`` (dim, dim), over all blocks.  In steps of ``1 / PRODUCT_LATTICE**2`` of a square
+    of the clip; a subject adds a positive semidefinite matrix of a trace of ``PRODUCT_LATTICE**2``
+    at most, as norms of these ``coordinates`` are at least as long as the parts together.
+    """
+    kind = "nbd,nbe->de" if directions else "nbd,ncd->bc"
+    total: Any = 0
+    for each in _subject_gradients(assumptions, records, state, clip, coordinates):
+        # Towards zero, so that norms do not grow; sums of 2^12 subjects are below 2^36.
+        coarse = np.sign(each) * (np.abs(each) // (LATTICE // PRODUCT_LATTICE))
+        total = total + np.einsum(kind, coarse, coarse).astype(object)
+    return np.asarray(total)[np.triu_indices(len(total))].tolist()
+
+
+def tail_counts(assumptions, records, state, limits, coordinates):
+    """Sums (limits,) over subjects of the shares of their records with so long contributions.
+
+    Longer, before clipping, than each of increasing limits and no longer than the next, in steps of
+    ``1 / LOSS_LATTICE``: adding or removing a subject changes all together by `LOSS_LATTICE` at
+    most.  Records that cannot be used are shorter than all.
+    """
+    total = np.zeros(len(limits), dtype=np.int64)
+    for x, y, valid, counts in _chunks(assumptions, records):
+        each = np.zeros((len(counts), len(limits)), dtype=np.int64)
+        for place in range(x.shape[1]):
+            with np.errstate(all="ignore"):
+                found = x[:, place], y[:, place]
+                _, lengths, _ = _gradients(assumptions.manifold, *found, state, coordinates)
+                longer = lengths[:, None] > limits
+            longer &= (valid[:, place] & (place < counts))[:, None]
+            each += longer & ~np.append(longer[:, 1:], np.zeros((len(longer), 1), bool), axis=1)
+        total += np.sum(LOSS_LATTICE * each // np.maximum(counts, 1)[:, None], axis=0)
     return total.tolist()
 
 
@@ -216,17 +268,10 @@ def lattice_gradients(manifold, covariates, points, valid, state, clip, coordina
     Each is of that record alone, in ``coordinates``, in whose norm it is `LATTICE` at most.
     Covariates are (n, k), points (n, *point_shape), valid (n,), a state (1 + k, *point_shape).
     """
-    p, blocks = state[0], block_names(len(state) - 1)
     # What fails, of whatever record, becomes a number that is not finite, and then zero.
     with np.errstate(all="ignore"):
-        found = PerRecordGeodesicResiduals.of(
-            manifold, dict(zip(blocks, state, strict=True)), covariates, points
-        )
-        each = np.stack([found.contributions(block) for block in blocks], axis=1)
-        parts = manifold.coordinates(p, coordinates.of(each), manifold.frame(p))
-        distances = np.sqrt(found.squared_distances)
+        parts, lengths, distances = _gradients(manifold, covariates, points, state, coordinates)
         weights = np.where(valid, _taper(manifold, distances), 0.0)
-        lengths = coordinates.norm(parts)
         factors = weights / np.maximum(lengths / clip, 1.0)
         scaled = parts * (factors * ((1.0 - MARGIN) * LATTICE / clip))[:, None, None]
         # Towards zero, so that norms do not grow.
@@ -235,6 +280,17 @@ def lattice_gradients(manifold, covariates, points, valid, state, clip, coordina
         # Integers below 2^53 are exact, and rounding of their norms is far below the margin.
         usable = norms <= (1.0 - 0.5 * MARGIN) * LATTICE
     return np.where(usable[:, None, None], whole, 0.0).astype(np.int64)
+
+
+def _gradients(manifold, covariates, points, state, coordinates):
+    """Gradients (n, 1 + k, dim) in coordinates, their norms (n,), and lengths of residuals (n,)."""
+    p, blocks = state[0], block_names(len(state) - 1)
+    found = PerRecordGeodesicResiduals.of(
+        manifold, dict(zip(blocks, state, strict=True)), covariates, points
+    )
+    each = np.stack([found.contributions(block) for block in blocks], axis=1)
+    parts = manifold.coordinates(p, coordinates.of(each), manifold.frame(p))
+    return parts, coordinates.norm(parts), np.sqrt(found.squared_distances)
 
 
 def _taper(manifold, distances):

@@ -32,6 +32,9 @@ GAUSSIAN_VARIANCES = Fraction(11, 4), Fraction(11, 7)
 # Half of a window in standard deviations of the covariate: even covariates have the whole range.
 WINDOW = 1.75
 
+# Mean square above which nearly all covariates lie at the two ends of the range.
+TWO_ENDS = 0.245
+
 
 @dataclass(frozen=True, eq=False)
 class ClippingCoordinates:
@@ -58,6 +61,9 @@ class ClippingCoordinates:
         covariance = matrix[1:, 1:] - np.outer(middle, middle)
         if len(middle) == 1:
             half = WINDOW * np.sqrt(covariance[0])
+            if matrix[1, 1] > TWO_ENDS:
+                # Whoever is in the rarer of two groups is in the window, too.
+                half = 1.0
             low, high = np.maximum(middle - half, -0.5), np.minimum(middle + half, 0.5)
             middle, root = 0.5 * (low + high), (high - low)[None]
         else:
@@ -126,6 +132,13 @@ class ClippingCoordinates:
             # Whole numbers are added as such.
             sums = np.stack([first + second, 0.5 * (first - second)], axis=-2)
         return sums.astype(float)
+
+    @property
+    def gradients(self):
+        """Matrix (1 + k, 1 + k) from these coordinates to a and b_1, ..., b_k."""
+        if self.covariates == 1:
+            return self.back @ [[1.0, 1.0], [0.5, -0.5]]
+        return self.back
 
     def variances(self, noise, dim):
         """Variances (1 + k,) of a coordinate of the noise of the sums of a and of b'."""

@@ -29,6 +29,11 @@ class Released:
         Quantiles of residual lengths about states, in the order of their stages.
     far : float, optional
         Number of subjects, by the parts of their records, that lie far from the geodesic.
+    tails : tuple of float
+        Numbers of subjects, by the parts of their records, with long contributions, in doublings;
+        see `geodp_release.stages.TailStage`.
+    products : tuple of tuple of float
+        Upper triangles of the matrices of `geodp_release.stages.ProductsStage`, in their order.
     reached : ndarray, shape (1 + k,), or zero after no step
         How far from the centre, and how long, footpoint and shooting vectors were after the last
         step, in radii of the support, before they were brought back to it.
@@ -41,6 +46,8 @@ class Released:
     uncertainty: np.ndarray | None = None
     lengths: tuple[float, ...] = ()
     far: float | None = None
+    tails: tuple[float, ...] = ()
+    products: tuple[tuple[float, ...], ...] = ()
     reached: Any = 0.0
 
     @property

@@ -33,9 +33,10 @@ from geodp_release.moments import moment_matrix
 from geodp_release.new_files import move_to_new, umask
 from geodp_release.planning import ReleasePlan
 from geodp_release.simulation import length_grid
-from geodp_release.stages import FarStage, ScaleStage
+from geodp_release.stages import FarStage, ProductsStage, ScaleStage, TailStage
+from geodp_release.stages.tail import DOUBLINGS
 
-FORMAT = "geodp release 11"
+FORMAT = "geodp release 12"
 
 # A file that is longer takes more time than reading is worth.
 MOST_BYTES = 1 << 26
@@ -115,6 +116,8 @@ class ReleaseDocument(Section, **QUICK):
     covariate_moments: list[float]
     residual_lengths: list[float]
     far: float | None
+    tails: list[float]
+    products: list[list[float]]
     reached: list[float]
     guarantee: dict
     plan: PlanDocument
@@ -201,6 +204,8 @@ def release_document(release):
         "covariate_moments": [float(each) for each in release.moments],
         "residual_lengths": [float(each) for each in release.lengths],
         "far": release.far,
+        "tails": list(release.tails),
+        "products": [list(each) for each in release.products],
         "reached": [float(each) for each in release.reached],
         "guarantee": {
             "words": release.guarantee.words(),
@@ -269,6 +274,8 @@ def _release(found, given):
         "number": found.number,
         "lengths": tuple(found.residual_lengths),
         "far": found.far,
+        "tails": tuple(found.tails),
+        "products": tuple(tuple(each) for each in found.products),
         "reached": np.array(found.reached),
         "moments": _moments(found.covariate_moments, assumptions.number_of_covariates),
         "plan": plan,
@@ -343,6 +350,13 @@ def _refuse_numbers(found, plan):
     fars = sum(isinstance(stage, FarStage) for stage in plan.stages)
     if fars != (found.far is not None) or (fars and LOSS_LATTICE * found.far % 1):
         raise _refused("far", "it is not that of its stages")
+    counts = DOUBLINGS * sum(isinstance(stage, TailStage) for stage in plan.stages)
+    if len(found.tails) != counts or any(LOSS_LATTICE * each % 1 for each in found.tails):
+        raise _refused("tails", "they are not those of its stages")
+    stages = [stage for stage in plan.stages if isinstance(stage, ProductsStage)]
+    sizes = [stage.size(assumptions) for stage in stages]
+    if [len(each) for each in found.products] != [size * (size + 1) // 2 for size in sizes]:
+        raise _refused("products", "they are not those of its stages")
     parts = 1 + assumptions.number_of_covariates
     if len(found.reached) != parts or min(found.reached) < 0.0:
         raise _refused("reached", "it is not a length for each part of a state")

@@ -9,11 +9,13 @@ from fractions import Fraction
 from operator import itemgetter
 
 import numpy as np
+from scipy.special import gammaincinv
 
 from geodp.errors import DataError
 from geodp_release.accounting import PrivacyBudget, choice_cost, choice_epsilon
 from geodp_release.assumptions import REPLACE, Assumptions
 from geodp_release.bands import half_widths, sampled_errors
+from geodp_release.contributions import LOSS_LATTICE
 from geodp_release.simulation import EVENLY, UNKNOWN, Covariates, FlatReleases, length_grid
 from geodp_release.stages import (
     CountStage,
@@ -22,11 +24,14 @@ from geodp_release.stages import (
     MomentsStage,
     NoisyStep,
     PointsStage,
+    ProductsStage,
     ScaleStage,
+    TailStage,
 )
 from geodp_release.stages.moments import MOST_TO_CONTRADICT, TO_CONTRADICT
 from geodp_release.stages.scale import LAST_SHARE, SHARE, SOON_OUTWEIGHED
 from geodp_release.stages.step import stretch
+from geodp_release.stages.tail import excess_beyond
 
 SEED = 20261122
 
@@ -51,12 +56,33 @@ FEWEST_POINTS, MOST_POINTS, MOST_CHOICE_DIMENSIONS = 1 << 8, 1 << 16, 12
 # Shares of the budget with which plans begin: of a choice, of a step between two looks, and of a
 # matrix of moments; and of a step between a choice and the ways.
 CHOICES, WIDE_STEPS = (0.1, 0.16, 0.24, 0.4, 0.65), (0.1, 0.2, 0.35)
-MATRICES, BEFORE_WAYS = (1.0, 0.6, 0.35, 0.2), 0.06
+MATRICES, BEFORE_WAYS = (0.6, 0.35, 0.2), 0.06
 
 # Limits: of losses, in radii of the support; of residuals in a matrix, in typical lengths of them
 # about the centre, and of contributions, in released residual lengths, the longest first.
 LOSS_LIMITS = (0.12, 0.2, 0.35, 0.6, 1.2)
 RESIDUALS, CLIPS = (3.0, 2.0, 1.4, 1.0), (2.4, 1.3, 0.8, 0.5, 0.3)
+
+# Of the last step, in lengths that a look at the tail released, the longest first; the longest that
+# there can be is tried before them.
+LAST_CLIPS = (9.0, 6.0, 4.4, 3.4, 2.7, 2.2, 1.8, 1.5)
+
+# Shares of the budget of a look at the tail, least and most, and of what follows it: the count of
+# contributions that are clipped, and second moments by blocks and by directions.
+LEAST_TAIL_LOOK, MOST_TAIL_LOOK = Fraction(1, 20), Fraction(1, 10)
+TAIL, BLOCKS, DIRECTIONS = Fraction(1, 32), Fraction(1, 16), Fraction(1, 24)
+
+# Number of subjects times epsilon of that look over the share of residuals that are longer, which
+# is no more than the first share below; or that where so few subjects would be too few.
+TAIL_RANKS, MOST_BEYOND, FEW_BEYOND = 25.0, Fraction(1, 4), Fraction(1, 2)
+
+# Standard deviation of where clipped steps lead, from least squares, if residuals are skewed, in
+# standard deviations of a residual in a direction.
+UNLIKE = 0.4
+
+# Noise of second moments by directions is at most such a part of what is expected of them, and that
+# of counts of the tail, with such a probability, at most so large a share of subjects.
+DIRECTED, RARELY, COUNTED = 0.5, 0.01, 0.1
 
 # Most noisy steps that follow, and the ratio of the budgets of one and the one before, which are
 # multiples of 1 / GRAIN of the whole.
@@ -345,16 +371,40 @@ class _Search:
         clustered = UNKNOWN in assumptions.spreads
         self.weight = CLUSTERED_UNKNOWN if clustered else CLUSTERED_KNOWN
         self.look_cost = self._cost_of_look(LOOK)
-        cost, share = self._cost_of_look(LAST_LOOK), LAST_SHARE
-        if cost == self.total * MOST_LOOK:
-            # Of few subjects too few are longer for a choice to rest on them.
-            cost, share = self.look_cost, SHARE
-        self.last_look = ScaleStage(cost, unit, share=share)
-        self.far = FarStage.planned(assumptions, unit, total, share)
+        self.tail_look, self.last_looks = self._tail_look(), ()
+        if self.tail_look.share > LAST_SHARE:
+            # All residuals are told by shorter ones.
+            self.last_looks = (ScaleStage(self._cost_of_look(LAST_LOOK), unit, share=LAST_SHARE),)
+        self.far = FarStage.planned(
+            assumptions, unit, total, min(self.tail_look.share, LAST_SHARE)
+        )
         self.ends = (self.far, *contradicts)
+        self.products = tuple(self._products())
+        self.tail = (TailStage(self.total * TAIL, unit),)
+        if self.tail[0].limits(assumptions, RARELY) > COUNTED * assumptions.subjects:
+            self.tail = ()
         # Of any of many lengths the wrong ones together are this improbable.
         sure = 4.0 * np.log(len(length_grid(assumptions)) / MISTAKEN)
         self.first_look = ScaleStage(self._cost_of_look(sure), unit)
+
+    def _tail_look(self):
+        """The look for a length beyond which so few residuals lie as noise lets see."""
+        cost = choice_cost(Fraction(64, self.assumptions.subjects), self.unit)
+        cost = min(max(cost, self.total * LEAST_TAIL_LOOK), self.total * MOST_TAIL_LOOK)
+        seen = float(choice_epsilon(cost, self.unit)) * self.assumptions.subjects
+        share = Fraction(max(2, int(np.ceil(LOSS_LATTICE * TAIL_RANKS / seen))), LOSS_LATTICE)
+        if share > MOST_BEYOND:
+            share = MOST_BEYOND if share < 2 * MOST_BEYOND else FEW_BEYOND
+        return ScaleStage(cost, self.unit, share=1 - share)
+
+    def _products(self):
+        """Stages of second moments, of directions where these are not lost in noise."""
+        yield ProductsStage(self.total * BLOCKS, self.unit)
+        dim = self.assumptions.manifold.dim
+        stage = ProductsStage(self.total * DIRECTIONS, self.unit, directions=True)
+        lengths = 2.0 * gammaincinv(0.5 * dim, float(self.tail_look.share))
+        if dim > 1 and 2.0 * np.sqrt(dim) * stage.deviation(self.assumptions) * lengths <= DIRECTED:
+            yield stage
 
     def _cost_of_look(self, records):
         """The cost of a look of a number of subjects times epsilon, within its shares."""
@@ -399,9 +449,11 @@ class _Search:
         """Stages of a beginning with what comes before it, and the ways that follow."""
         if isinstance(stages[0] if stages else None, PointsStage) and stages[-1].is_look:
             # Ways that part after one more step know better how long residuals are.
-            longer, _ = self._looked(self._stepped((stages, cases), self._part(BEFORE_WAYS)))
-            if 2 * self._left(longer) > self._left(stages):
-                stages = longer
+            begun = stages, self._after(stages, self._after((), self._starts(COMPARED), 1, 0), 1, 1)
+            longer = self._looked(self._stepped(begun, self._part(BEFORE_WAYS)))
+            scores = [self._rest(each, quick=True)[0] for each in (begun, longer)]
+            if scores[1] < scores[0]:
+                stages = longer[0]
         # A matrix has moments of its own.
         measured = () if _has_matrix(stages) else self.measured
         cases = self._after(measured, self._starts(FOLLOWED), 1, 0)
@@ -452,7 +504,7 @@ class _Search:
         reach = MatrixStage.planned_reach(self.assumptions)
         cost = self._left(begun[0], self.whole) * Fraction(int(np.rint(GRAIN * share)), GRAIN)
         begun = self._stepped(begun, cost, RESIDUALS, reach)
-        return self._looked(begun) if share < 1.0 and not self.is_known else begun
+        return begun if self.is_known else self._looked(begun)
 
     def _choice(self, share, points, cases):
         """A beginning by a choice among points and a look."""
@@ -489,8 +541,6 @@ class _Search:
         """Score and stages that spend what is left."""
         stages, cases = begun
         left = self._left(stages)
-        if left <= 0:
-            return self._score(cases, 0), (self.last_look, *self.ends)
         growths, most = (GROWTHS[1:2], min(STEPS, 3)) if quick else (GROWTHS, STEPS)
         # How budgets grow is seen with three steps, and looks between them.
         *three, growth = _least(
@@ -504,34 +554,76 @@ class _Search:
         if three[0] < found[1][0]:
             found += [self._steps(cases, left, each, growth, True) for each in range(4, 1 + most)]
         score, more, after = min(found, key=_score_of)
-        last = self.last_look
+        last = self.last_looks
         if not quick:
             # It is to find what nobody expects.
-            last = last.fitted(after[0], SOON_OUTWEIGHED)
-        return score, (*more, last, *self.ends)
+            last = tuple(each.fitted(after[0], SOON_OUTWEIGHED) for each in last)
+        return score, (*more, *self.products, *last, *self.ends)
 
     def _left(self, stages, whole=None):
-        """The budget of steps after these stages, before a last look and a count of far records."""
+        """The budget of steps after these stages, without looks and what else follows them."""
         whole = whole or (self.whole if _has_matrix(stages) else self.total)
-        return whole - sum(each.budget for each in (*stages, self.last_look, self.far))
+        others = self.tail_look, *self.tail, *self.products, *self.last_looks, self.far
+        return whole - sum(each.budget for each in (*stages, *others))
 
     def _steps(self, cases, left, count, growth=1.0, looks=False):
         """Score, stages of steps with looks between them or not, and releases after them."""
-        if looks and count > 1:
-            first = self.first_look.budget if self._finds_any(cases) else self.look_cost
-            left -= first + (count - 2) * self.look_cost
+        unseen, begun = self._finds_any(cases), ((), cases)
+        if unseen:
+            left -= self.first_look.budget
+        elif looks and count > 2:
+            left -= (count - 2) * self.look_cost
         if left <= 0:
             return np.inf, (), cases
         shares = growth ** np.arange(count)
         parts = np.maximum(1, np.rint(GRAIN * shares / np.sum(shares)).astype(int))[:-1]
         costs = [left * Fraction(int(part), GRAIN) for part in parts]
-        begun: tuple = (), cases
-        for cost in (*costs, left - sum(costs)):
+        for cost in costs:
             if begun[0] and looks:
                 begun = self._looked(begun)
             begun = self._stepped(begun, cost)
-        stages, cases = begun
+        stages, cases = self._last_stepped(begun, left - sum(costs))
         return self._score(cases, len(stages)), stages, cases
+
+    def _last_stepped(self, begun, cost):
+        """With a look at the tail, a count of what is beyond the clip, and the last step."""
+        if self._finds_any(begun[1]):
+            begun = self._looked(begun)
+        look = self.tail_look.fitted(begun[1][0], SOON_OUTWEIGHED)
+        stages, cases = (*begun[0], look), self._after((look,), begun[1], 1, 3)
+        share, longest = 1.0 - float(look.share), length_grid(self.assumptions)[0]
+        # Of contributions of a residual of length one.
+        each = [case.covariates.lengths(case.coordinates) for case in cases]
+        none = (1.0,) * (1 + self.assumptions.number_of_covariates)
+        dim = self.assumptions.manifold.dim
+        unlike = UNLIKE / np.sqrt(2.0 * dim * gammaincinv(0.5 * dim, float(look.share)))
+
+        def tried(factor):
+            if factor is None:
+                most = float(longest * max(map(np.max, each)))
+                more, step = (), NoisyStep(cost, self.unit, most, prior=none, is_last=True)
+            else:
+                clip = factor * float(np.max(stretch(cases[0])))
+                lost = [excess_beyond(share, clip / some) ** 2 for some in each]
+                beyond = np.sqrt(
+                    max(
+                        np.mean(np.sum(case.covariates.by_release[0] * some, axis=0))
+                        for case, some in zip(cases, lost, strict=True)
+                    )
+                )
+                more = tuple(replace(each, limit=clip) for each in self.tail)
+                how = {"is_relative": True, "is_last": True, "beyond": float(beyond) / clip}
+                step = NoisyStep(cost, self.unit, clip, prior=none, unlike=unlike, **how)
+            clean = [step.prepare(each) for each in cases]
+            if step.is_relative:
+                step = self._fitted(step, cases, clean)
+            after = tuple(
+                step.simulate(each, np.random.default_rng([SEED, 5, which]), known)
+                for which, (each, known) in enumerate(zip(cases, clean, strict=True))
+            )
+            return self._score(after, 1), (*stages, *more, step), after
+
+        return _least(map(tried, (None, *LAST_CLIPS)))[1:]
 
     def _stepped(self, begun, cost, clips: tuple = CLIPS, reach=None):
         """With one more step of some limit, or with that of a matrix of moments."""
@@ -547,12 +639,7 @@ class _Search:
             if reach is not None:
                 step = MatrixStage(cost, self.unit, clip, is_relative=is_relative, reach=reach)
             clean = [step.prepare(each) for each in cases]
-            # The larger errors, in the same coordinates, so that steps trust themselves in neither
-            # case.
-            windows = cases[0].coordinates
-            fits = [step.fitted(*each, windows) for each in zip(cases, clean, strict=True)]
-            priors = np.max([each.prior for each in fits], axis=0)
-            step = replace(fits[0], prior=tuple(priors.tolist()))
+            step = self._fitted(step, cases, clean)
             after = tuple(
                 step.simulate(each, np.random.default_rng([SEED, 5, which]), known)
                 for which, (each, known) in enumerate(zip(cases, clean, strict=True))
@@ -560,6 +647,16 @@ class _Search:
             return self._score(after, 1), (*stages, step), after
 
         return _least(map(tried, clips))[1:]
+
+
+    @staticmethod
+    def _fitted(step, cases, clean):
+        """With the larger errors, in the same coordinates, so that it trusts itself in no case."""
+        windows = cases[0].coordinates
+        fits = [step.fitted(*each, windows) for each in zip(cases, clean, strict=True)]
+        priors = np.max([each.prior for each in fits], axis=0)
+        kept = 1.0 if step.is_last else fits[0].kept
+        return replace(step, kept=kept, prior=tuple(priors.tolist()))
 
 
 def _has_matrix(stages):

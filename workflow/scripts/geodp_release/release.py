@@ -65,6 +65,9 @@ class Release:
         `geodp_release.stages.far.far_away` times the last length.
     reached : ndarray, shape (1 + k,)
         See `geodp_release.draw.Released`: what `doubts` go by.
+    tails, products : tuple
+        See `geodp_release.draw.Released`: contributions that the last step clipped, and second
+        moments, of which bands are made.
     """
 
     footpoint: np.ndarray
@@ -76,13 +79,16 @@ class Release:
     guarantee: ReleaseGuarantee
     far: float | None = None
     reached: np.ndarray | float = 0.0
+    tails: tuple[float, ...] = ()
+    products: tuple[tuple[float, ...], ...] = ()
 
     @classmethod
     def of(cls, plan, found, guarantee):
         """The release of a plan whose stages released `geodp_release.draw.Released`."""
         state, kept = found.state, (found.number, found.moments, found.lengths)
         others = plan.path(found.lengths), guarantee, found.far
-        return cls(state[0], state[1:], *kept, *others, np.zeros(len(state)) + found.reached)
+        reached = np.zeros(len(state)) + found.reached
+        return cls(state[0], state[1:], *kept, *others, reached, found.tails, found.products)
 
     @property
     def shooting_vector(self) -> np.ndarray:
@@ -106,8 +112,11 @@ class Release:
         covariates: ArrayLike | None = None,
         level: float = bands.LEVELS[-1],
         together: bool = False,
+        doubted: bool = False,
     ) -> np.ndarray:
         """Radius (m,) of the ball about each prediction that holds the true one.
+
+        True is what the least-squares geodesic of the population predicts.
 
         Parameters
         ----------
@@ -117,6 +126,8 @@ class Release:
             Probability that it does, for each covariate by itself, if the assumptions are right.
         together : bool
             Or for all that are given at once, such as many over the whole range.
+        doubted : bool
+            Whether there are radii in spite of `doubts`, to see what they are worth.
 
         Returns
         -------
@@ -128,13 +139,14 @@ class Release:
             raise DataError(f"level is {level}: give a probability, such as 0.95")
         state, places = np.stack([self.footpoint, *self.shooting_vectors]), self._places(covariates)
         radii = np.full(len(places), np.nan)
-        if self.doubts():
+        if self.doubts() and not doubted:
             return radii
         there = bands.has_subjects(self.plan, self.moments, places)
         manifold = self.plan.assumptions.manifold
         errors = self._simulated[1]
         [found] = bands.band_radii(manifold, errors, state, places[there], [level], together)
-        radii[there] = found
+        rows = np.insert(places[there], 0, 1.0, axis=1)
+        radii[there] = found + bands.clipped_errors(self._agreeing[0], rows)
         return radii
 
     def has_subjects(self, covariates: ArrayLike | None = None) -> np.ndarray:
@@ -176,7 +188,7 @@ class Release:
             raise DataError("coefficients are of Euclidean space: use predict and band")
         at = assumptions.usual[None] if at is None else np.asarray(at, dtype=float)
         matrix = assumptions.coefficients_at(at)
-        half = bands.half_widths(matrix, self._agreeing[0], level)[:, None]
+        half = bands.half_widths(matrix, self._agreeing[0], level, self._scatter)[:, None]
         values = matrix @ [self.footpoint, *self.shooting_vectors]
         half = np.nan if self.doubts() else half
         return bands.Estimate(values, values - half, values + half, level)
@@ -294,10 +306,12 @@ class Release:
     def _p_values(self):
         found, scales = [], bands.agreeing_scales(self._simulated[0])
         for number, vector in enumerate(self._coordinates[1:], start=1):
-            errors = bands.sampled_errors(
-                *bands.agreeing_releases(self.plan, self.moments, self.lengths, number, scales)
+            simulated, rng = bands.agreeing_releases(
+                self.plan, self.moments, self.lengths, number, scales
             )
-            lengths = np.linalg.norm(errors[:, number], axis=-1)
+            errors = bands.sampled_errors(simulated, rng, scatter=self._scatter)
+            [clipped] = bands.clipped_errors(simulated, np.eye(errors.shape[1])[[number]])
+            lengths = np.linalg.norm(errors[:, number], axis=-1) + clipped
             longer = np.sum(lengths >= np.linalg.norm(vector))
             found.append((1.0 + longer) / (1.0 + len(lengths)))
         return np.array(found)
@@ -314,6 +328,10 @@ class Release:
         return bands.agreeing_releases(self.plan, self.moments, self.lengths)
 
     @cached_property
+    def _scatter(self):
+        return bands.Scatter.of(self, self._agreeing[0])
+
+    @cached_property
     def _simulated(self):
         """Of simulated releases that agree with this one.
 
@@ -321,7 +339,7 @@ class Release:
         """
         found, rng = self._agreeing
         typical = np.broadcast_to(found.typical, len(found.truth))
-        errors = bands.sampled_errors(found, rng)
+        errors = bands.sampled_errors(found, rng, scatter=self._scatter)
         # With the chance of the sample, which simulated steps do not have.
         led = found.state * np.maximum(found.reached, 1.0)[..., None] + (errors - found.errors)
         away = np.linalg.norm(led, axis=-1) / found.radii

@@ -295,7 +295,7 @@ def looked_up_in(tables, rows, places):
 # Attributes of `FlatReleases` that may have an entry for each release.
 EACH = (
     *("truth", "state", "deviates", "moments", "weight", "typical", "covariance"),
-    *("reached", "doublings", "length", "far", "last_level", "counted"),
+    *("reached", "doublings", "length", "far", "last_level", "counted", "excess", "left"),
 )
 
 
@@ -336,6 +336,11 @@ class FlatReleases:
         The residual length that was released last.
     far : ndarray, shape (releases,), optional
         Noisy number of records far away.
+    excess : float or ndarray, shape (releases,)
+        Mean length that clipping of the last step takes from residuals, at most.
+    left : ndarray, shape (1 or releases, 1 + k, 1 + k), optional
+        Root of the covariance of what the last step leaves, in each direction, of errors before it
+        that residuals unlike normal ones have made.
     kept : dict
         Points of the support that were found, by their number.
     """
@@ -358,6 +363,8 @@ class FlatReleases:
     counted: Any = 1.0
     length: np.ndarray | None = None
     far: np.ndarray | None = None
+    excess: Any = 0.0
+    left: np.ndarray | None = None
     kept: dict = field(default_factory=dict)
 
     def __post_init__(self):
@@ -511,7 +518,12 @@ class FlatReleases:
         matrix = self.covariates.matrix
         squares = np.einsum("nbd,...bc,ncd->n", self.errors, matrix, self.errors)
         parts = np.sum(matrix * self._estimates, axis=(-2, -1))
-        return squares + self.dim * parts * np.square(self.typical) / self.number
+        squares += self.dim * parts * np.square(self.typical) / self.number
+        if self.left is not None:
+            left = np.einsum("nbi,...bc,nci->n", self.left, matrix, self.left)
+            squares += self.dim * left
+        # The mean leverage of a record is one for each part of a state.
+        return squares + len(self.radii) * np.square(self.excess)
 
     @property
     def range_squares(self):

@@ -10,11 +10,16 @@ from geodp_release.stages.far import FarStage
 from geodp_release.stages.matrix import MatrixStage
 from geodp_release.stages.moments import MomentsStage
 from geodp_release.stages.points import PointsStage
+from geodp_release.stages.products import ProductsStage
 from geodp_release.stages.scale import ScaleStage
 from geodp_release.stages.step import NoisyStep
+from geodp_release.stages.tail import TailStage
 
 # All of which the guarantee is proved.
-STAGES = (PointsStage, CountStage, MomentsStage, MatrixStage, ScaleStage, FarStage, NoisyStep)
+STAGES = (
+    *(PointsStage, CountStage, MomentsStage, MatrixStage, ScaleStage, FarStage, NoisyStep),
+    *(TailStage, ProductsStage),
+)
 
 __all__ = [
     "STAGES",
@@ -24,6 +29,8 @@ __all__ = [
     "MomentsStage",
     "NoisyStep",
     "PointsStage",
+    "ProductsStage",
     "ScaleStage",
     "Stage",
+    "TailStage",
 ]

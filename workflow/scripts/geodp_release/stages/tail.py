@@ -1,0 +1,86 @@
+"""A private count of records whose contributions the last step clips, and what tails may hold.
+
+The public statement about tails: beyond the length that a share q of residuals exceeds they thin
+out at least as fast as an exponential distribution of which that is true, ``q^(t / length)``.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from geodp_release.accounting import PURE
+from geodp_release.contributions import LOSS_LATTICE, tail_counts
+from geodp_release.noise import GaussianNoise, LaplaceNoise
+from geodp_release.stages.base import Stage
+
+# Counts beyond the limit go up to so many times it.
+DOUBLINGS = 5
+
+
+@dataclass(frozen=True)
+class TailStage(Stage):
+    """Release of the numbers of records whose contributions are so long, in doublings.
+
+    Contributions are those of the step that follows, before clipping.  Of a subject with several
+    records each counts as a part of it.
+
+    Attributes
+    ----------
+    limit : float
+        Norm from which on they are counted, in units of the residual length released last.
+    """
+
+    limit: float = 1.0
+
+    # It needs a length.
+    is_relative = True
+
+    def __post_init__(self):
+        super().__post_init__()
+        self._refuse_unless_positive("limit")
+
+    def noise(self, assumptions):
+        """The `Noise` of numbers of subjects, in steps of the lattice."""
+        # A subject is in one bin alone.
+        change = assumptions.changes * LOSS_LATTICE
+        if self.unit == PURE:
+            return LaplaceNoise((change / self.budget,))
+        return GaussianNoise((assumptions.changes * LOSS_LATTICE**2 / (2 * self.budget),))
+
+    def run(self, before, assumptions, records, bits, shared=None):
+        limits = self.limit * before.lengths[-1] * 2.0 ** np.arange(DOUBLINGS)
+        counts = tail_counts(assumptions, records, before.state, limits, before.coordinates)
+        noisy = self.noise(assumptions).add([counts], bits)[0]
+        return replace(before, tails=tuple(int(each) / LOSS_LATTICE for each in noisy))
+
+    def simulate(self, releases, rng):
+        # No later stage goes by it.
+        return releases
+
+    def limits(self, assumptions, probability):
+        """What noise of each count exceeds, all together, with a probability."""
+        noise = self.noise(assumptions)
+        drawn = noise.draw(np.random.default_rng(0), (1 << 14, 1, DOUBLINGS)) / LOSS_LATTICE
+        return float(np.quantile(np.max(drawn, axis=(1, 2)), 1.0 - probability))
+
+    def describe(self):
+        return (
+            f"noisy numbers of records with contributions beyond {self.limit:.4g} released "
+            f"lengths, in {DOUBLINGS} doublings, {self.cost}"
+        )
+
+
+def share_beyond(share, ratio):
+    """Share of residuals beyond ``ratio`` times the length that a share exceeds, at most."""
+    return share**ratio
+
+
+def excess_beyond(share, ratio):
+    """Mean of what residuals have beyond that, at most, in units of the length."""
+    return share**ratio / -np.log(share)
+
+
+def squares_beyond(share, ratio=1.0):
+    """Mean of what their squares have beyond that, at most, in units of its square."""
+    rate = -np.log(share)
+    return 2.0 * share**ratio * (ratio / rate + 1.0 / rate**2)
