@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 def written(text, made):
-    """A page with the blocks of ``made``, such as ``<!-- coverage -->`` to ``<!-- end -->``."""
+    """A page with the blocks of ``made``, such as ``<!-- bands -->`` to ``<!-- end -->``."""
     for block in re.findall(r"<!-- \w+ -->\n.*?<!-- end -->", made, flags=re.DOTALL):
         mark = block.partition("\n")[0]
         if mark not in text:

@@ -77,7 +77,9 @@ def plan_of(space):
         step,
         st.ScaleStage(each, unit, weights=(2, 9, 4), shortest=-8),
         st.FarStage(each, unit),
-        replace(step, clip=0.5, is_relative=True),
+        st.TailStage(each, unit, limit=0.25),
+        st.LastStep(**vars(replace(step, clip=0.5, is_relative=True)), unlike=0.1, beyond=0.01),
+        *(st.ProductsStage(each, unit, directions=ways) for ways in (False, True)),
     ]
     return ReleasePlan(found.assumptions, found.privacy_budget, tuple(stages), 0.01, 0.01, 0.5)
 

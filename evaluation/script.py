@@ -1,5 +1,6 @@
 """What the scripts of evaluation/Snakefile share: a job's files, tables in words, figures."""
 
+import re
 from importlib.util import find_spec
 from inspect import signature
 
@@ -53,15 +54,16 @@ def run(snakemake, measure, summarise=None):
         From the rule's params and named inputs to a table; for a rule with an input ``parts``
         these are joined.
     summarise : callable, optional
-        From that table to tables of docs/evaluation.md by their mark, and to a figure, or ``None``,
-        for a rule with an output ``page``.  The figure is saved as outputs but ``table`` and
-        ``page``.
+        From that table, and the params of a rule that joins parts, to tables of docs/evaluation.md
+        by their mark, and to a figure, or ``None``, for a rule with an output ``page``.  The figure
+        is saved as outputs but ``table`` and ``page``.
     """
     inputs, output = dict(snakemake.input.items()), dict(snakemake.output.items())
+    given, limits = dict(snakemake.params.items()), {}
     if parts := inputs.pop("parts", None):
-        table = pd.concat(map(pd.read_csv, parts), ignore_index=True)
+        table, limits = pd.concat(map(pd.read_csv, parts), ignore_index=True), given
     else:
-        given, wanted = dict(snakemake.params.items()) | inputs, signature(measure).parameters
+        given, wanted = given | inputs, signature(measure).parameters
         if other := given.keys() ^ wanted.keys():
             raise SystemExit(
                 f"Error: rule {snakemake.rule}: its params and inputs and the arguments of measure "
@@ -70,7 +72,7 @@ def run(snakemake, measure, summarise=None):
         table = measure(**given)
     table.to_csv(output.pop("table"), index=False)
     if "page" in output:
-        shown, figure = summarise(table)
+        shown, figure = summarise(table, **limits)
         with open(output.pop("page"), "w", encoding="utf-8") as page:
             page.writelines(
                 f"<!-- {mark} -->\n{in_words(each)}<!-- end -->\n" for mark, each in shown.items()
@@ -168,8 +170,8 @@ def dots(labels, values, errors, least, most, **axis):
 
 
 def title(space):
-    """A space's name with its power as one."""
-    return f"${space}$" if "^" in space else space
+    """A space's name with its power as one, if it is not yet."""
+    return space if "$" in space else re.sub(r"\w\^\w+", r"$\g<0>$", space)
 
 
 def number(value):

@@ -31,11 +31,14 @@ from geodp_release.assumptions import ADD_OR_REMOVE, REPLACE
 from geodp_release.stages import (
     CountStage,
     FarStage,
+    LastStep,
     MatrixStage,
     MomentsStage,
     NoisyStep,
     PointsStage,
+    ProductsStage,
     ScaleStage,
+    TailStage,
 )
 from geodp_release.subjects import ONE_EACH
 
@@ -57,7 +60,10 @@ def stages_of(budget, neighbours):
     some = total / 40
     looks = ScaleStage(some, unit, share=0.75), FarStage(some, unit)
     first = CountStage(some, unit), MatrixStage(some, unit, clip=0.2, reach=5.0 / 3.0)
-    return *first, *found, *looks
+    tail = TailStage(some / 4, unit), ProductsStage(some / 4, unit)
+    last = LastStep(some / 4, unit, 2.0, is_relative=True, beyond=0.1, unlike=0.2)
+    ways = ProductsStage(some / 4, unit, directions=True)
+    return *first, *found, looks[0], tail[0], last, tail[1], ways, *looks
 
 
 def records(manifold, seed=1, number=NUMBER):
@@ -138,7 +144,7 @@ def test_what_is_loaded_is_what_was_saved(name, budget, neighbours, tmp_path):
     if name == "S2":
         assert bits(found.band(ages)) == bits(release.band(ages))
     assert str(found) == str(release)
-    assert len(str(found).splitlines()) < 50
+    assert len(str(found).splitlines()) < 60
     # A second file has the same text.
     found.save(tmp_path / "again.json")
     assert (tmp_path / "again.json").read_text() == path.read_text()

@@ -37,7 +37,7 @@ from geodp_release.stages import points as points_module
 from geodp_release.stages.moments import TO_CONTRADICT
 from geodp_release.stages.scale import LAST_SHARE, SHARE, SOON_OUTWEIGHED
 from geodp_release.subjects import ONE_EACH, subject_records
-from interval_coverage import UNLIKE, places_of
+from simulated import places_of, simulate
 
 
 def squares_of(found):
@@ -290,14 +290,14 @@ def drawn(plan, releases):
     places = places_of(assumptions.number_of_covariates, 3)
     squares, held = [], {factor: [] for factor in (NARROW, 1.0, WIDE)}
     for _ in range(releases):
-        truth, x, points = UNLIKE["nothing"].draw(assumptions, assumptions.residual_scale, rng)
+        truth, x, points = simulate(assumptions, assumptions.residual_scale, rng)
         true = truth[0], truth[1:]
         records = subject_records(assumptions, x, points, ONE_EACH)
         found = run_plan(plan, records, bits)
         state = found.state[0], found.state[1:]
         # Of other covariates than the data have.
         few = replace(assumptions, subjects=60)
-        some = UNLIKE["nothing"].draw(few, assumptions.residual_scale, rng)[1]
+        some = simulate(few, assumptions.residual_scale, rng)[1]
         missed = manifold.dist(manifold.ends(*state, some), manifold.ends(*true, some))
         squares.append(np.mean(missed**2))
         if bands.moments_stage(plan, found.moments) is not None:

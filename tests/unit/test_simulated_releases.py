@@ -26,7 +26,7 @@ from geodp_release.simulation import (
 from geodp_release.stages import MatrixStage, NoisyStep, ScaleStage
 from geodp_release.stages.points import _mean_losses, support_points
 from geodp_release.subjects import ONE_EACH, subject_records
-from interval_coverage import UNLIKE
+from simulated import simulate
 
 
 @pytest.mark.parametrize("spreads", [(UNKNOWN,), (UNKNOWN, TWO_GROUPS)])
@@ -67,7 +67,7 @@ def test_simulated_matrices_of_moments_err_as_real_ones(kind, unit):
     before = Released(assumptions.support.origin, 400.0, Covariates.independent(spreads).moments)
     squares, moments = [], []
     for _ in range(300):
-        truth, x, points = UNLIKE["nothing"].draw(assumptions, 0.05, rng)
+        truth, x, points = simulate(assumptions, 0.05, rng)
         records = subject_records(assumptions, x, points, ONE_EACH)
         found = stage.run(before, assumptions, records, generator_bits(rng))
         ends = [manifold.ends(state[0], state[1:], x) for state in (truth, found.state)]

@@ -73,7 +73,7 @@ def test_targets_and_results_of_the_evaluation_are_there(checkout):
     call = ("-s", EVALUATION, "--list")
     known = set(checkout.run(*call, folder=checkout.root).split())
     named = set().union(*(names for (_, file), names in asked().items() if file == EVALUATION))
-    assert {"audit", "benchmark", "tools", "coverage"} <= named
+    assert {"audit", "benchmark", "tools", "bands"} <= named
     results = {Path(name).stem for name in named if name.startswith("results/")} - {"NAME"}
     assert {name for name in named if "/" not in name} | results <= known
 

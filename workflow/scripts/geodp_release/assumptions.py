@@ -22,6 +22,11 @@ WHAT, FLAT = ("a mean", "a geodesic", "geodesics"), ("a mean", "a line", "a plan
 REPLACE, ADD_OR_REMOVE = "replace one subject", "add or remove one subject"
 NEIGHBOURS = (REPLACE, ADD_OR_REMOVE)
 
+# What is said of long residuals: that they are no more than an exponential distribution has, or
+# nothing.
+EXPONENTIAL, ANY = "exponential", "any"
+TAILS = (EXPONENTIAL, ANY)
+
 # Ends of ranges below this size can be squared; and lengths below that, in single precision.
 FARTHEST, LONGEST = 1e100, 1e15
 
@@ -72,6 +77,10 @@ class Assumptions:
     smallest_radius : float, optional
         The release is planned for balls from this radius to the one above, by their logarithm.
         Left out with that one it is far smaller, and otherwise as large.
+    tails : {"exponential", "any"}
+        What long residuals may do, which bands rest on: beyond a length that is released, at which
+        few are left, they thin out at least as fast as those of an exponential distribution; or
+        whatever radii allow, so that the last step clips none, which costs more noise.
     sources : dict of str
         By name of an attribute, where the holder says that it comes from.
 
@@ -93,6 +102,7 @@ class Assumptions:
     covariate_spread: Any = UNKNOWN
     residual_scale: float | None = None
     smallest_radius: Any = None
+    tails: str = EXPONENTIAL
     sources: dict = field(default_factory=dict)
 
     def __post_init__(self):
@@ -130,9 +140,10 @@ class Assumptions:
             if not (whole and 0 < value <= most):
                 raise DataError(f"{name} is {value!r}: give a whole number from 1 to {most}")
             object.__setattr__(self, name, int(value))
-        if self.neighbours not in NEIGHBOURS:
-            choices = " or ".join(map(repr, NEIGHBOURS))
-            raise DataError(f"neighbours is {self.neighbours!r}: give {choices}")
+        for name, names in (("neighbours", NEIGHBOURS), ("tails", TAILS)):
+            if (value := getattr(self, name)) not in names:
+                choices = " or ".join(map(repr, names))
+                raise DataError(f"{name} is {value!r}: give {choices}")
         for (low, high), scale in zip(self.ranges, self.transformations, strict=True):
             if scale == LOG and not (low > 0.0 and np.log(high) > np.log(low)):
                 raise DataError(
@@ -248,7 +259,7 @@ class Assumptions:
     @property
     def without_source(self):
         """What the public inputs are that say something of data, without a source, by name."""
-        choices = {"manifold", "records_per_subject", "neighbours"}
+        choices = {"manifold", "records_per_subject", "neighbours", "tails"}
         choices |= {"covariate_spread"} if {*self.spreads} == {UNKNOWN} else set()
         return {
             name: what
@@ -343,6 +354,12 @@ class Assumptions:
                 "not assumed: measured, with noise"
                 if self.residual_scale is None
                 else f"{self.residual_scale:g} {unit}",
+            ),
+            "tails": (
+                "tails of residuals, which bands rest on",
+                "at most those of an exponential distribution"
+                if self.tails == EXPONENTIAL
+                else "any: none is clipped at the end",
             ),
             "subjects": ("number of subjects", f"{about}{self.subjects}"),
             "records_per_subject": (

@@ -17,7 +17,7 @@ import numpy as np
 
 from geodp_release.moments import LEAST, inverses, moment_matrix, possible_moments, products
 from geodp_release.simulation import TWO_GROUPS, Covariates, FlatReleases, length_grid
-from geodp_release.stages import CountStage, MomentsStage, ProductsStage
+from geodp_release.stages import CountStage, LastStep, MomentsStage, ProductsStage
 from geodp_release.stages.products import triangle_matrix
 from geodp_release.stages.tail import squares_beyond
 
@@ -345,7 +345,7 @@ def last_step(plan):
     looks: Any = None
     for place, stage in enumerate(plan.stages):
         looks = place if stage.is_look else looks
-        if getattr(stage, "is_last", False):
+        if isinstance(stage, LastStep):
             return stage, looks
     return None, None
 

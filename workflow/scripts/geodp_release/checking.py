@@ -12,7 +12,7 @@ from pathlib import Path
 from geodp.data.cells import TextTable
 from geodp.errors import DataError
 from geodp_release.faults import faults as faults_of
-from geodp_release.holder import spread_otherwise, suspicious_inputs
+from geodp_release.holder import off_least_squares, spread_otherwise, suspicious_inputs
 from geodp_release.inspection import Inspection, inspect_inputs
 from geodp_release.misreadings import misreadings, mistaken_shapes
 from geodp_release.reading import read_data, table_of
@@ -86,6 +86,7 @@ def check_data(settings, plan, data=None):
         try:
             warnings += suspicious_inputs(plan.assumptions, covariates, points)
             warnings += spread_otherwise(plan, records)
+            counted.append(off_least_squares(plan, records))
         except Exception as problem:  # records at which a fit fails do not stop a release
             warnings.append(f"the records could not be looked at further: {words_of(problem)}")
     reasons = list(dict.fromkeys(reasons))

@@ -6,8 +6,6 @@ integers, whatever rounding did before; and sums are exact.  Records that cannot
 zero to gradients and the largest loss.
 """
 
-from typing import Any
-
 import numpy as np
 
 from geodp.models.blocks import block_names
@@ -139,12 +137,13 @@ def product_sums(assumptions, records, state, clip, coordinates, directions=Fals
     at most, as norms of these ``coordinates`` are at least as long as the parts together.
     """
     kind = "nbd,nbe->de" if directions else "nbd,ncd->bc"
-    total: Any = 0
+    size = assumptions.manifold.dim if directions else len(state)
+    total = np.zeros((size, size), dtype=object)
     for each in _subject_gradients(assumptions, records, state, clip, coordinates):
         # Towards zero, so that norms do not grow; sums of 2^12 subjects are below 2^36.
         coarse = np.sign(each) * (np.abs(each) // (LATTICE // PRODUCT_LATTICE))
-        total = total + np.einsum(kind, coarse, coarse).astype(object)
-    return np.asarray(total)[np.triu_indices(len(total))].tolist()
+        total += np.einsum(kind, coarse, coarse)
+    return total[np.triu_indices(size)].tolist()
 
 
 def tail_counts(assumptions, records, state, limits, coordinates):

@@ -8,9 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from geodp_release.bands import agreeing_releases, moments_stage, rests_on_spread
+from geodp_release.bands import agreeing_releases, last_step, moments_stage, rests_on_spread
 from geodp_release.contributions import LOSS_LATTICE
-from geodp_release.stages import FarStage
+from geodp_release.stages import FarStage, TailStage
+from geodp_release.stages.tail import share_beyond
 
 # Before a doubt.
 WITHHELD = "No band is drawn:"
@@ -18,6 +19,9 @@ WITHHELD = "No band is drawn:"
 # Probability of a false doubt about parts of a state or residuals where all is right, and of one
 # about records far away.
 RARE, RARELY_FAR = 0.01, 0.005
+
+# Probability of a false doubt about tails that thin out as is said of them.
+RARELY_LONG = 0.005
 
 # Probability of a residual scale off the range that is planned for that makes a doubt.
 CERTAIN = 0.95
@@ -95,7 +99,30 @@ def doubts(release, simulated, typical, far):
             "Many records lie far from the geodesic, where most do not: look for groups of "
             "subjects that want a release each, or give a larger footpoint_radius next time."
         )
+    if long_tails(release):
+        found.append(
+            "More residuals are very long than tails as those of an exponential distribution have: "
+            "say nothing of tails (tails: any) next time, which clips none of them."
+        )
     return found
+
+
+def long_tails(release):
+    """Whether more contributions are as long as noisy counts say than the statement allows."""
+    stages, (_, look) = release.plan.stages, last_step(release.plan)
+    stage = next((each for each in stages if isinstance(each, TailStage)), None)
+    if stage is None:
+        return False
+    assumptions, share = release.plan.assumptions, 1.0 - float(stages[look].share)
+    found, _ = release.agreeing
+    ratios = stage.limit * 2.0 ** np.arange(len(release.tails))
+    lengths = found.covariates.lengths(found.coordinates)[..., None]
+    weights = found.covariates.by_release[0][..., None]
+    beyond = np.sum(weights * share_beyond(share, ratios / lengths), axis=0)
+    # Of the doublings beyond each, and what chance adds in the sample.
+    allowed = release.number * np.max(beyond, axis=0)
+    allowed += 3.0 * np.sqrt(allowed) + stage.limits(assumptions, RARELY_LONG)
+    return bool(np.any(np.array(release.tails) > allowed))
 
 
 def share_of_noise(plan, number, tail):

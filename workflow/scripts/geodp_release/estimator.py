@@ -23,7 +23,7 @@ from geodp.manifolds.registry import layout_advice, parse_point
 from geodp.models.regression import variance_explained
 from geodp.settings.sections import public_centre
 from geodp_release.accounting import PrivacyBudget
-from geodp_release.assumptions import NONE, Assumptions
+from geodp_release.assumptions import EXPONENTIAL, NONE, Assumptions
 from geodp_release.bands import LEVELS
 from geodp_release.ledger import Ledger
 from geodp_release.needed import MOST_NEEDED, planned, subjects_needed
@@ -52,6 +52,7 @@ class PrivateRegression(RegressorMixin, BaseEstimator):
     records_per_subject: int = 1
     transformation: Any = NONE
     covariate_spread: Any = UNKNOWN
+    tails: str = EXPONENTIAL
     unit: Any = None
     allow_noise: bool = False
     ledger: Any = None
@@ -224,7 +225,7 @@ class PrivateGeodesicRegression(PrivateRegression):
         Budget of pure differential privacy, as decimal text such as "1".  Give this, or rho.
     rho, delta : str
         Budget of zero-concentrated differential privacy, and the delta at which it is also stated.
-    manifold, centre, ..., covariate_spread
+    manifold, centre, ..., covariate_spread, tails
         The public inputs of `geodp.Assumptions`. The centre may also be in a layout of the
         manifold, or "anywhere".
     unit : {"one record each"}

@@ -81,6 +81,7 @@ class AssumptionsDocument(Section, **QUICK):
     sources: dict[str, str]
     footpoint_radius: float
     smallest_radius: float | None
+    tails: str
     residual_scale: float | None
     subjects: int
     records_per_subject: int

@@ -3,13 +3,23 @@
 They depend on every record, so that they must go nowhere but to the holder's eyes.
 """
 
+from contextlib import contextmanager
+from dataclasses import replace
+from fractions import Fraction
+from unittest.mock import patch
+
 import numpy as np
 
 from geodp.errors import DataError
+from geodp.samplers.integer_choice import ExactChoice
 from geodp_release.contributions import COVARIATE_LATTICE, covariate_sums
+from geodp_release.draw import run_plan
 from geodp_release.moments import possible_moments
+from geodp_release.noise import Noise
 from geodp_release.planning import simulated
-from geodp_release.simulation import TWO_GROUPS, Covariates
+from geodp_release.release import Release
+from geodp_release.simulation import TWO_GROUPS, Covariates, length_grid
+from geodp_release.stages import LastStep
 from geodp_release.subjects import mapped_records
 
 # A centre this near to an estimate, in its standard errors, was taken from it and rounded.
@@ -62,6 +72,46 @@ def spread_otherwise(plan, records):
         f"{error:.3g}, and {plan.error:.3g} as planned: release it or not, but change no public "
         "input by this"
     ]
+
+
+@contextmanager
+def _no_noise():
+    """A context in which stages release what they measure, or what is most probable."""
+
+    def most_probable(choice, bits):
+        logs = np.log(np.maximum(choice.weights, 1e-300))
+        return int(np.argmax(logs - float(choice.rate) * np.array(choice.exponents, dtype=float)))
+
+    added = patch.object(Noise, "add", lambda noise, sums, bits: np.array(sums, dtype=object))
+    with added, patch.object(ExactChoice, "draw", most_probable):
+        yield
+
+
+def off_least_squares(plan, records, places=5, steps=8, budget=10**12):
+    """Distance of the release without noise from least squares, in a sentence; not private.
+
+    At ``places`` over all ranges together, in radii of its band.  Least squares is what so many
+    last steps without a clip lead to, of a ``budget`` at which they expect no noise.
+    """
+    assumptions = plan.assumptions
+    clip = 4.0 * float(length_grid(assumptions)[0]) * (1 + assumptions.number_of_covariates)
+    prior = (1.0,) * (1 + assumptions.number_of_covariates)
+    step = LastStep(Fraction(budget), plan.budget.unit, clip, prior=prior)
+    with _no_noise():
+        found = fit = run_plan(plan, records, None)
+        for _ in range(steps):
+            fit = step.run(fit, assumptions, records, None)
+    release, ends = Release.of(plan, found, None), assumptions.ranges.T
+    rows = np.linspace(*ends, places) if assumptions.spreads else None
+    radii = release.band(rows, doubted=True)
+    fitted = replace(release, footpoint=fit.state[0], shooting_vectors=fit.state[1:])
+    away = assumptions.manifold.dist(release.predict(rows), fitted.predict(rows))
+    if np.all(np.isnan(radii)):
+        return "No band is drawn anywhere, by which the release could be told from least squares."
+    return (
+        f"Without noise the release is at most {np.nanmax(away / radii):.2g} radii of its 95 % "
+        "band away from least squares: change no public input by this."
+    )
 
 
 def _of_fits(assumptions, x, y):

@@ -7,19 +7,21 @@ the search minimises is `objective`; how far it looks are the constants below.
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from operator import itemgetter
+from typing import Any
 
 import numpy as np
 from scipy.special import gammaincinv
 
 from geodp.errors import DataError
 from geodp_release.accounting import PrivacyBudget, choice_cost, choice_epsilon
-from geodp_release.assumptions import REPLACE, Assumptions
+from geodp_release.assumptions import ANY, REPLACE, Assumptions
 from geodp_release.bands import half_widths, sampled_errors
 from geodp_release.contributions import LOSS_LATTICE
 from geodp_release.simulation import EVENLY, UNKNOWN, Covariates, FlatReleases, length_grid
 from geodp_release.stages import (
     CountStage,
     FarStage,
+    LastStep,
     MatrixStage,
     MomentsStage,
     NoisyStep,
@@ -29,7 +31,7 @@ from geodp_release.stages import (
     TailStage,
 )
 from geodp_release.stages.moments import MOST_TO_CONTRADICT, TO_CONTRADICT
-from geodp_release.stages.scale import LAST_SHARE, SHARE, SOON_OUTWEIGHED
+from geodp_release.stages.scale import LAST_SHARE, SOON_OUTWEIGHED
 from geodp_release.stages.step import stretch
 from geodp_release.stages.tail import excess_beyond
 
@@ -371,18 +373,16 @@ class _Search:
         clustered = UNKNOWN in assumptions.spreads
         self.weight = CLUSTERED_UNKNOWN if clustered else CLUSTERED_KNOWN
         self.look_cost = self._cost_of_look(LOOK)
-        self.tail_look, self.last_looks = self._tail_look(), ()
-        if self.tail_look.share > LAST_SHARE:
-            # All residuals are told by shorter ones.
-            self.last_looks = (ScaleStage(self._cost_of_look(LAST_LOOK), unit, share=LAST_SHARE),)
-        self.far = FarStage.planned(
-            assumptions, unit, total, min(self.tail_look.share, LAST_SHARE)
-        )
+        self.tail_look = self._tail_look()
+        # All residuals are told by shorter ones.
+        last = ScaleStage(self._cost_of_look(LAST_LOOK), unit, share=LAST_SHARE)
+        self.last_looks: tuple = (last,) if self.tail_look.share > LAST_SHARE else ()
+        self.far = FarStage.planned(assumptions, unit, total, min(self.tail_look.share, LAST_SHARE))
         self.ends = (self.far, *contradicts)
         self.products = tuple(self._products())
-        self.tail = (TailStage(self.total * TAIL, unit),)
-        if self.tail[0].limits(assumptions, RARELY) > COUNTED * assumptions.subjects:
-            self.tail = ()
+        tail = TailStage(self.total * TAIL, unit)
+        is_seen = tail.limits(assumptions, RARELY) <= COUNTED * assumptions.subjects
+        self.tail: tuple = (tail,) if is_seen else ()
         # Of any of many lengths the wrong ones together are this improbable.
         sure = 4.0 * np.log(len(length_grid(assumptions)) / MISTAKEN)
         self.first_look = ScaleStage(self._cost_of_look(sure), unit)
@@ -594,14 +594,13 @@ class _Search:
         share, longest = 1.0 - float(look.share), length_grid(self.assumptions)[0]
         # Of contributions of a residual of length one.
         each = [case.covariates.lengths(case.coordinates) for case in cases]
-        none = (1.0,) * (1 + self.assumptions.number_of_covariates)
-        dim = self.assumptions.manifold.dim
+        dim, none = self.assumptions.manifold.dim, stages[:0]
         unlike = UNLIKE / np.sqrt(2.0 * dim * gammaincinv(0.5 * dim, float(look.share)))
 
         def tried(factor):
             if factor is None:
                 most = float(longest * max(map(np.max, each)))
-                more, step = (), NoisyStep(cost, self.unit, most, prior=none, is_last=True)
+                more, step = none, LastStep(cost, self.unit, most)
             else:
                 clip = factor * float(np.max(stretch(cases[0])))
                 lost = [excess_beyond(share, clip / some) ** 2 for some in each]
@@ -612,18 +611,12 @@ class _Search:
                     )
                 )
                 more = tuple(replace(each, limit=clip) for each in self.tail)
-                how = {"is_relative": True, "is_last": True, "beyond": float(beyond) / clip}
-                step = NoisyStep(cost, self.unit, clip, prior=none, unlike=unlike, **how)
-            clean = [step.prepare(each) for each in cases]
-            if step.is_relative:
-                step = self._fitted(step, cases, clean)
-            after = tuple(
-                step.simulate(each, np.random.default_rng([SEED, 5, which]), known)
-                for which, (each, known) in enumerate(zip(cases, clean, strict=True))
-            )
-            return self._score(after, 1), (*stages, *more, step), after
+                how: Any = {"is_relative": True, "unlike": unlike, "beyond": float(beyond) / clip}
+                step = LastStep(cost, self.unit, clip, **how)
+            return self._tried((*stages, *more), step, cases)
 
-        return _least(map(tried, (None, *LAST_CLIPS)))[1:]
+        clips = () if self.assumptions.tails == ANY else LAST_CLIPS
+        return _least(map(tried, (None, *clips)))[1:]
 
     def _stepped(self, begun, cost, clips: tuple = CLIPS, reach=None):
         """With one more step of some limit, or with that of a matrix of moments."""
@@ -638,25 +631,23 @@ class _Search:
             step = NoisyStep(cost, self.unit, clip * stretch(cases[0]), is_relative=is_relative)
             if reach is not None:
                 step = MatrixStage(cost, self.unit, clip, is_relative=is_relative, reach=reach)
-            clean = [step.prepare(each) for each in cases]
-            step = self._fitted(step, cases, clean)
-            after = tuple(
-                step.simulate(each, np.random.default_rng([SEED, 5, which]), known)
-                for which, (each, known) in enumerate(zip(cases, clean, strict=True))
-            )
-            return self._score(after, 1), (*stages, step), after
+            return self._tried(stages, step, cases)
 
         return _least(map(tried, clips))[1:]
 
-
-    @staticmethod
-    def _fitted(step, cases, clean):
-        """With the larger errors, in the same coordinates, so that it trusts itself in no case."""
+    def _tried(self, stages, step, cases):
+        """Score of a step after stages, all of them, and the cases after it."""
+        clean = [step.prepare(each) for each in cases]
+        # The larger errors, in the same coordinates, so that it trusts itself in neither case.
         windows = cases[0].coordinates
         fits = [step.fitted(*each, windows) for each in zip(cases, clean, strict=True)]
         priors = np.max([each.prior for each in fits], axis=0)
-        kept = 1.0 if step.is_last else fits[0].kept
-        return replace(step, kept=kept, prior=tuple(priors.tolist()))
+        step = replace(fits[0], prior=tuple(priors.tolist()))
+        after = tuple(
+            step.simulate(each, np.random.default_rng([SEED, 5, which]), known)
+            for which, (each, known) in enumerate(zip(cases, clean, strict=True))
+        )
+        return self._score(after, 1), (*stages, step), after
 
 
 def _has_matrix(stages):

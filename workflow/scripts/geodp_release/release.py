@@ -146,7 +146,7 @@ class Release:
         errors = self._simulated[1]
         [found] = bands.band_radii(manifold, errors, state, places[there], [level], together)
         rows = np.insert(places[there], 0, 1.0, axis=1)
-        radii[there] = found + bands.clipped_errors(self._agreeing[0], rows)
+        radii[there] = found + bands.clipped_errors(self.agreeing[0], rows)
         return radii
 
     def has_subjects(self, covariates: ArrayLike | None = None) -> np.ndarray:
@@ -188,7 +188,7 @@ class Release:
             raise DataError("coefficients are of Euclidean space: use predict and band")
         at = assumptions.usual[None] if at is None else np.asarray(at, dtype=float)
         matrix = assumptions.coefficients_at(at)
-        half = bands.half_widths(matrix, self._agreeing[0], level, self._scatter)[:, None]
+        half = bands.half_widths(matrix, self.agreeing[0], level, self._scatter)[:, None]
         values = matrix @ [self.footpoint, *self.shooting_vectors]
         half = np.nan if self.doubts() else half
         return bands.Estimate(values, values - half, values + half, level)
@@ -324,12 +324,13 @@ class Release:
         return manifold.coordinates(p, vectors, manifold.frame(p))
 
     @cached_property
-    def _agreeing(self):
+    def agreeing(self):
+        """Simulated releases that agree with this one; see `bands.agreeing_releases`."""
         return bands.agreeing_releases(self.plan, self.moments, self.lengths)
 
     @cached_property
     def _scatter(self):
-        return bands.Scatter.of(self, self._agreeing[0])
+        return bands.Scatter.of(self, self.agreeing[0])
 
     @cached_property
     def _simulated(self):
@@ -337,7 +338,7 @@ class Release:
 
         Residuals, errors, lengths, far records, and moment matrices of covariates.
         """
-        found, rng = self._agreeing
+        found, rng = self.agreeing
         typical = np.broadcast_to(found.typical, len(found.truth))
         errors = bands.sampled_errors(found, rng, scatter=self._scatter)
         # With the chance of the sample, which simulated steps do not have.

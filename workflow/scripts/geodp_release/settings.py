@@ -16,7 +16,15 @@ from geodp.settings.reading import LONGEST_NUMBER, PlainLoader, check, load_keys
 from geodp.settings.section import Count, FileName, Section, Text, refused, surplus, unknown
 from geodp.settings.sections import CentreName, ManifoldSettings, TableSection, public_centre
 from geodp_release.accounting import CONCENTRATED, PURE, PrivacyBudget
-from geodp_release.assumptions import NEIGHBOURS, NONE, REPLACE, TRANSFORMATIONS, Assumptions
+from geodp_release.assumptions import (
+    EXPONENTIAL,
+    NEIGHBOURS,
+    NONE,
+    REPLACE,
+    TAILS,
+    TRANSFORMATIONS,
+    Assumptions,
+)
 from geodp_release.files import plan_document
 from geodp_release.simulation import SQUARES, TWO_GROUPS, UNKNOWN
 from geodp_release.subjects import ONE_EACH
@@ -156,6 +164,9 @@ class PublicSettings(ReleaseSection):
     covariate_spread: Spread | list[Spread] = UNKNOWN  # type: ignore[valid-type]
     """How the covariate is spread over its range, or a list; `two groups` are at its ends. Bands
     rest on `evenly`: say it only if that is known, as by design."""
+    tails: Literal[TAILS] = EXPONENTIAL  # type: ignore[valid-type]
+    """What long residuals may do, which bands rest on: thin out as those of an exponential
+    distribution do, or faster; or `any`, which clips none at the end, for more noise."""
     neighbours: Literal[NEIGHBOURS] = REPLACE  # type: ignore[valid-type]
     """Which data sets a release cannot tell apart."""
 

@@ -7,6 +7,7 @@ A stage is one class in one file.  To add one, write it, name it in `STAGES`, an
 from geodp_release.stages.base import Stage
 from geodp_release.stages.count import CountStage
 from geodp_release.stages.far import FarStage
+from geodp_release.stages.last import LastStep
 from geodp_release.stages.matrix import MatrixStage
 from geodp_release.stages.moments import MomentsStage
 from geodp_release.stages.points import PointsStage
@@ -18,13 +19,14 @@ from geodp_release.stages.tail import TailStage
 # All of which the guarantee is proved.
 STAGES = (
     *(PointsStage, CountStage, MomentsStage, MatrixStage, ScaleStage, FarStage, NoisyStep),
-    *(TailStage, ProductsStage),
+    *(TailStage, LastStep, ProductsStage),
 )
 
 __all__ = [
     "STAGES",
     "CountStage",
     "FarStage",
+    "LastStep",
     "MatrixStage",
     "MomentsStage",
     "NoisyStep",

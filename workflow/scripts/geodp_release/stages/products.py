@@ -41,8 +41,10 @@ class ProductsStage(Stage):
 
     def noise(self, assumptions):
         """The `Noise` of an upper triangle of sums of products, in steps of their lattice."""
-        # Of positive semidefinite matrices with so large a trace.
-        change = assumptions.changes * PRODUCT_LATTICE**2
+        # Of positive semidefinite matrices with so large a trace; two numbers above zero differ by
+        # no more than the larger.
+        changes = min(assumptions.changes, self.size(assumptions))
+        change = changes * PRODUCT_LATTICE**2
         if self.unit == PURE:
             return MatrixLaplaceNoise((change / self.budget,))
         return MatrixGaussianNoise((change * PRODUCT_LATTICE**2 / (2 * self.budget),))

@@ -29,25 +29,12 @@ class NoisyStep(Stage):
         `ClippingCoordinates`, as simulated from public assumptions.
     is_relative : bool
         Whether ``clip`` and ``prior`` are in units of the residual length that was released last.
-    is_last : bool
-        Whether it leads to where least squares leads whatever residuals are like: it expects errors
-        before it to be ``unlike`` the simulated ones, or if it is not relative as large as the
-        support, and no part of them to be left by clipping.
-    unlike : float
-        Of a last step: standard deviation, in each direction, of where steps before it lead if
-        residuals are not normal, in units of the released length.
-    beyond : float
-        Of a last step: mean length of what clipping takes from residuals, at most, in units of the
-        clip, by the statement about tails in `geodp_release.stages.tail`.
     """
 
     clip: float = 0.0
     kept: float = 1.0
     prior: tuple[float, ...] = (1.0, 1.0)
     is_relative: bool = False
-    is_last: bool = False
-    unlike: float = 0.0
-    beyond: float = 0.0
 
     # In words: what is clipped, and its noise where the budget is pure.
     what: ClassVar[str] = "Gauss-Newton step by gradients"
@@ -57,11 +44,6 @@ class NoisyStep(Stage):
         super().__post_init__()
         self._refuse_unless_positive("clip")
         self._refuse_unless_positive("kept")
-        for name in ("unlike", "beyond"):
-            if not 0.0 <= getattr(self, name) < np.inf:
-                raise DataError(
-                    f"a stage has {name} {getattr(self, name)}: give a number from zero on"
-                )
         if np.ndim(self.prior) != 1 or not np.all(np.asarray(self.prior) > 0.0):
             raise DataError(f"a stage has prior {self.prior}: give positive numbers")
 
@@ -121,18 +103,7 @@ class NoisyStep(Stage):
         reached = np.linalg.norm(state, axis=-1) / releases.radii
         state = state / np.maximum(reached, 1.0)[..., None]
         found = replace(releases, state=state, reached=reached, covariance=covariance)
-        if self.is_last:
-            found = replace(found, **self._left(releases, unit))
         return replace(found, last_level=last_level)
-
-    def _left(self, releases, unit):
-        """What a last step leaves of errors that simulations do not have; see `FlatReleases`."""
-        prior, hessian, noise, spread = self._model(releases, releases.assumptions, unit)
-        left = np.eye(len(self.prior)) - products(updated(prior, hessian, noise + spread)[0], hessian)
-        # In any direction, in the coordinates of contributions.
-        left = products(left, releases.coordinates.standard.T) * (self.unlike * unit)
-        excess = self.beyond * self.clip * np.ravel(unit) if self.beyond else 0.0
-        return {"excess": excess, "left": left}
 
     def fitted(self, releases, clean=None, coordinates=None):
         """With the prior in given `ClippingCoordinates`, or in those of these releases."""
@@ -174,16 +145,10 @@ class NoisyStep(Stage):
 
     def _model(self, before, assumptions, unit):
         """Covariance of errors before the step, Hessian, and what noise and its own errors add."""
-        if self.is_last and not self.is_relative:
-            prior = np.diag(assumptions.support.radii**2 / assumptions.manifold.dim) / unit**2
-            noise = self._covariance_of_means(before, assumptions)
-            return prior, moment_matrix(before.moments), noise, np.zeros_like(prior)
         standard, back = before.coordinates.standard, before.coordinates.back
         missing = np.array(self.prior)
         known = np.zeros_like(standard)
-        if self.is_last:
-            missing = missing + self.unlike**2
-        elif before.covariance is not None:
+        if before.covariance is not None:
             known = before.covariance / unit**2
             # With other covariates than simulated errors may shrink less than they did there.
             missing = np.maximum(missing - np.einsum("ji,...jk,ki->...i", back, known, back), 0.0)

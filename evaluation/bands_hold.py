@@ -1,0 +1,162 @@
+"""How often 95 % bands hold where residuals are not normal, how wide they are, and what is doubted.
+
+A band is for the least-squares geodesic of the population, whatever its residuals are.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+import script
+from geodp import GeodesicModel, PrivacyBudget, plan_release
+from geodp.randomness import random_stream
+from simulated import assumed, places_of, population, simulate
+
+CELL = ["space", "law", "rare", "guess", "n", "epsilon"]
+
+# Columns of the page: their names, for which n epsilon, and measures.
+SHOWN = [
+    ("holds, n epsilon below {:,}", "below", "population"),
+    ("doubts there", "below", "doubts"),
+    ("holds, from there on", "from", "population"),
+    ("holds fit of records", "from", "records"),
+    ("radius", "from", "radius"),
+    ("doubts", "from", "doubts"),
+    ("error over predicted", "from", "error over predicted"),
+]
+
+
+def measure(cell, space, releases, work, seed):
+    """Table of a cell, a row for each measure, and for each place of those that have places.
+
+    A cell may have a share of the ``rare`` one of two groups, and a ``guess`` of the residual scale
+    over the true one, which is otherwise left out.
+    """
+    scale, rare, guess = space["residual_scale"], cell.get("rare", 0.5), cell.get("guess")
+    known = assumed(space | cell, seed, "bands", cell["space"])
+    told = replace(known, residual_scale=guess and guess * scale)
+    plan = plan_release(told, PrivacyBudget(str(cell["epsilon"])), work=work)
+    manifold, covariates = known.manifold, known.number_of_covariates
+    places = places_of(covariates, 2 if "rare" in cell else 5)
+    model, number, found = GeodesicModel(manifold, covariates), len(places), []
+    rng = random_stream(seed, "bands", *map(str, cell.values()))
+    for _ in range(releases):
+        truth, x, points = simulate(known, scale, rng, cell["law"], rare)
+        release, fit = script.release(plan, x, points, rng), model.fit(x, points)
+        state = population(manifold, truth, scale, cell["law"])
+        # Curves are compared where subjects are.
+        at = np.concatenate([places, x[:1000]])
+        others = manifold.ends(state[0], state[1:], at), fit.predict(at)
+        ours = release.predict(at)
+        away = np.stack([manifold.dist(ours, each) for each in others])
+        squares = np.mean(away[:, number:] ** 2, axis=1)
+        radii = release.band(places, doubted=True)
+        found.append((radii, away[:, :number], squares, len(release.doubts()) > 0))
+    radii, away, squares, doubted = map(np.array, zip(*found, strict=True))
+    # Where there is no band its radius is NaN: it holds nothing, and counts as without an end.
+    population_held, records_held = np.mean(away <= radii[:, None], axis=0)
+    radius = np.median(np.where(np.isnan(radii), np.inf, radii), axis=0)
+    radius = radius / np.quantile(away[:, 0], 0.95, axis=0)
+    error, from_records = np.sqrt(np.mean(squares, axis=0))
+    at_places = {"population": population_held, "records": records_held, "radius": radius}
+    at_places["drawn"] = np.mean(~np.isnan(radii), axis=0)
+    rows = [
+        {"place": place, "measure": name, "value": value}
+        for name, values in at_places.items()
+        for place, value in zip(places[:, 0], values, strict=True)
+    ]
+    whole = {"doubts": np.mean(doubted), "error": error, "error from records": from_records}
+    whole |= {"predicted": plan.error, "error over predicted": error / plan.error}
+    rows += [{"measure": name, "value": value} for name, value in whole.items()]
+    return pd.DataFrame([{key: cell.get(key) for key in CELL} | row for row in rows])
+
+
+def judged(cells, aim):
+    """Values, at their worst places, of the cells that an aim is about, and which of them miss it.
+
+    ``cells`` has a row a cell, and columns "min" and "max" by measure.
+    """
+    about, law = cells.index.to_frame(), cells.index.get_level_values("law")
+    size = about["n"] * about["epsilon"]
+    some = (size >= aim.get("from", 0)) & law.isin(aim.get("laws", law))
+    some &= ~law.isin(aim.get("other_laws", []))
+    if "least" in aim:
+        values = cells["min", aim["measure"]]
+        missed = ~(values >= aim["least"])
+    else:
+        values = cells["max", aim["measure"]]
+        missed = ~(values <= aim["most"])
+    few = size < aim.get("unless_doubted_below", 0)
+    missed &= ~(few & (cells["min", "doubts"] >= aim.get("doubted", 1.0)))
+    return values[some], missed[some]
+
+
+def verdict(cells, aim):
+    """A row of the page: an aim, how many cells miss it, and the worst one."""
+    values, missed = judged(cells, aim)
+    side = "least" if "least" in aim else "most"
+    worst = values.argmin() if side == "least" else values.argmax()
+    where = dict(zip(CELL, values.index[worst], strict=True))
+    words = [where["space"], where["law"], f"n {where['n']:,}", f"epsilon {where['epsilon']}"]
+    words += [f"{key} {where[key]:.2g}" for key in ("rare", "guess") if where[key]]
+    others = ", ".join(aim.get("other_laws", []))
+    allowed = int(aim.get("cells", 0.0) * len(values))
+    return {
+        "measure": aim["measure"],
+        "aim": f"at {side} {aim[side]:g}",
+        "residuals": ", ".join(aim.get("laws", [f"all but {others}" if others else "all"])),
+        "n epsilon": f"from {aim['from']:,}" if "from" in aim else "all",
+        "cells": len(values),
+        "miss it": int(missed.sum()),
+        "may": allowed,
+        "worst": f"{values.iloc[worst]:.3f}",
+        "where": ", ".join(words),
+        "met": "yes" if missed.sum() <= allowed else "**no**",
+    }
+
+
+def summarise(table, aims, few):
+    """Verdicts on aims, and ranges by space and residuals; and the figure."""
+    table = table.fillna({"rare": 0.0, "guess": 0.0})
+    part = np.where(table["n"] * table["epsilon"] < few, "below", "from")
+    cells, ends = (
+        table.groupby([*keys, "measure"], sort=False)["value"].agg(["min", "max"])
+        for keys in (CELL, ["space", "law", part])
+    )
+    cells = cells.unstack("measure", sort=False)
+    words = ends["min"].map("{:.2f}".format) + " to " + ends["max"].map("{:.2f}".format)
+    words = words.unstack([2, 3], sort=False)
+    shown = pd.DataFrame({name.format(few): words[part, each] for name, part, each in SHOWN})
+    shown = shown.rename_axis(index=["space", "residuals"]).fillna("").reset_index()
+    verdicts = pd.DataFrame([verdict(cells, aim) for aim in aims])
+    return {"bands": verdicts, "bands_by_residuals": shown}, draw(cells, aims)
+
+
+def draw(cells, aims):
+    """Shares of bands that hold, at the worst place of each cell: a panel a space."""
+    held = cells["min"].reset_index()
+    held["size"] = held["n"] * held["epsilon"]
+    worst = held.groupby(["space", "size"], sort=False)[["population", "records"]].min()
+    parts = [
+        part.assign(what=what, share=part[measure])
+        for what, part, measure in (
+            ("population's geodesic", held, "population"),
+            ("population's geodesic, worst residuals", worst.reset_index(), "population"),
+            ("fit of the same records, worst residuals", worst.reset_index(), "records"),
+        )
+    ]
+    rows = int(np.sqrt(held["space"].nunique()))
+    axis = {"xscale": "log", "xlabel": r"number of subjects $n$ times $\epsilon$", "rows": rows}
+    lowest = min(worst.min().min(), 0.85)
+    axis |= {"ylabel": "share of bands that hold", "ylim": (lowest - 0.01, 1.01)}
+    figure = script.panels(pd.concat(parts), "size", "share", "what", "space", **axis)
+    wanted = [aim for aim in aims if aim["measure"] == "population"]
+    low, high = ([aim[side] for aim in wanted if side in aim] for side in ("least", "most"))
+    for panel in figure.axes:
+        panel.axhspan(max(low), min(high), color="#e4e4e4", zorder=0)
+    return figure
+
+
+if __name__ == "__main__":
+    script.run(snakemake, measure, summarise)
