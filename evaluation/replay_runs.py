@@ -67,7 +67,7 @@ CLOCK = SimpleNamespace(now=lambda zone=None: datetime.fromisoformat("2026-01-01
 def plan_of(space):
     """A plan with every kind of stage, for the public inputs of a space."""
     found = settings.ReleaseSettings.model_validate(settings_of(space, "csv"))
-    each, blocks, unit = Fraction(3, 8), 1 + space.covariates, space.unit
+    each, blocks, unit = Fraction(1, 4), 1 + space.covariates, space.unit
     step = st.NoisyStep(each, unit, clip=0.2, prior=(0.05,) * blocks)
     stages = [
         *([st.CountStage(each, unit)] if space.neighbours != REPLACE else []),

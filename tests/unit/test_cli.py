@@ -191,7 +191,10 @@ def test_a_release_is_made_once(released, capsys):
     Path("moved.csv").rename("mine.csv")
     for parts, sentence in (
         ({"folder": "out/second"}, "allows 3 epsilon, of which 2 is spent"),
-        ({"budget": {"epsilon": "1"}}, "out/trial is there already and a release is never over"),
+        (
+            {"budget": {"epsilon": "1"}, "allow_noise": True},
+            "out/trial is there already and a release is never over",
+        ),
     ):
         assert sentence in refused(capsys, changed(parts, name="second"))
         assert spent() == "2"
@@ -444,7 +447,9 @@ def test_the_holders_file_is_never_in_a_published_folder(released, capsys):
     """Neither in that of the settings nor in that of the release, by whatever path."""
     Path("link").symlink_to("out/trial")
     before = sorted(Path("out").rglob("*"))
-    second = changed({"budget": {"epsilon": "1"}}, name="second", folder="out/second")
+    second = changed(
+        {"budget": {"epsilon": "1"}, "allow_noise": True}, name="second", folder="out/second"
+    )
     moved = changed(folder="out/other")
     for settings, path in (
         *((moved, each) for each in ("out/trial/seen.txt", "link/seen.txt", "link/../trial/a")),
@@ -760,7 +765,7 @@ def test_a_name_is_of_one_release(holder, capsys, monkeypatch, is_finished):
     end = "or another name for a release of its own, which spends; nothing was spent"
     for parts in (
         {"data.path": "other.csv"},
-        {"budget": {"epsilon": "1"}},
+        {"budget": {"epsilon": "1"}, "allow_noise": True},
         {"public.residual_scale": 0.2},
     ):
         said = refused(capsys, changed({"folder": "out/next"} | parts))

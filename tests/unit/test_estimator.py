@@ -181,6 +181,7 @@ def test_public_inputs_but_radii_have_no_default():
         "allow_noise": False,
         "transformation": "none",
         "covariate_spread": "unknown",
+        "tails": "exponential",
     }
     assert estimator()._assumptions().wider == 1.0
     assert estimator(smallest_radius=0.5)._assumptions().wider == 20.0

@@ -485,7 +485,7 @@ def test_figures_have_a_title_a_covariate(manifold, names):
 
 @pytest.mark.parametrize("covariates", [1, 2, 3])
 def test_subjects_are_where_moments_say(covariates):
-    """All over ranges of even covariates, and about the middle of a clump; if noise lets it."""
+    """All over ranges of even covariates, and about the middle of a clump, if noise lets it."""
     spreads = {"covariate_spread": (UNKNOWN,) * covariates}
     plan, few = (quick(assumed(geodp.Euclidean(2), covariates, n, **spreads)) for n in (50000, 50))
     ends, middle = np.full((2, covariates), 0.5), np.zeros((1, covariates))
@@ -496,7 +496,8 @@ def test_subjects_are_where_moments_say(covariates):
         np.zeros(covariates), 0.0025 * np.eye(covariates)[np.triu_indices(covariates)]
     )
     assert has_subjects(plan, even, places).tolist() == [True, True, True]
-    assert has_subjects(few, even, places).tolist() == [False, False, covariates == 1]
+    # Where noise hides where they are, bands are drawn, and wide.
+    assert has_subjects(few, even, places).tolist() == [True, True, True]
     assert has_subjects(plan, clump, places).tolist() == [False, False, True]
     beside = np.eye(covariates)[:1] * [[0.09], [0.14]]
     assert has_subjects(plan, clump, beside).tolist() == [True, covariates == 3]

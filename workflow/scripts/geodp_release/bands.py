@@ -32,9 +32,9 @@ LEVELS = (0.9, 0.95)
 # that of the end of a range is 3 for each covariate that is spread evenly.
 LEVERAGE = 5.0, 3.0
 
-# Distributions of covariates that agree with noisy moments, and the part of them in which there are
-# subjects at covariates where bands are drawn.
-DISTRIBUTIONS, SURE = 64, 0.98
+# Distributions of covariates that agree with noisy moments, and the least part of them in which
+# there are subjects at covariates where bands are drawn: only where moments exclude them are none.
+DISTRIBUTIONS, POSSIBLE = 64, 0.05
 
 # Nodes of each at most.
 NODES = 64
@@ -139,7 +139,7 @@ def has_subjects(plan, moments, places):
     away = places - middle
     leverage = np.sum(away * np.linalg.solve(covariance, away[..., None])[..., 0], axis=-1)
     near = leverage <= LEVERAGE[0] + LEVERAGE[1] * (places.shape[-1] - 1)
-    return there & (np.mean(near, axis=0) >= SURE)
+    return there & (np.mean(near, axis=0) >= POSSIBLE)
 
 
 def simulated_errors(plan, moments=None, lengths=()):

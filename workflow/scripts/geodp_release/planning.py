@@ -600,7 +600,9 @@ class _Search:
         def tried(factor):
             if factor is None:
                 most = float(longest * max(map(np.max, each)))
-                more, step = none, LastStep(cost, self.unit, most)
+                # Nothing is clipped, and so nothing is counted.
+                whole = cost + sum(each.budget for each in self.tail)
+                more, step = none, LastStep(whole, self.unit, most)
             else:
                 clip = factor * float(np.max(stretch(cases[0])))
                 lost = [excess_beyond(share, clip / some) ** 2 for some in each]

@@ -337,8 +337,8 @@ class FlatReleases:
     far : ndarray, shape (releases,), optional
         Noisy number of records far away.
     excess : float or ndarray, shape (releases,)
-        Mean length that clipping of the last step takes from residuals, at most.
-    left : ndarray, shape (1 or releases, 1 + k, 1 + k), optional
+        After a last step: mean length that clipping of the last step takes from residuals, at most.
+    left : ndarray, shape (releases, 1 + k, 1 + k), optional
         Root of the covariance of what the last step leaves, in each direction, of errors before it
         that residuals unlike normal ones have made.
     kept : dict

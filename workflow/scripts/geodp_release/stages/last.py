@@ -58,6 +58,8 @@ class LastStep(NoisyStep):
         left = np.eye(len(self.prior)) - products(gain, hessian)
         # In any direction, in the coordinates of contributions.
         left = products(left, releases.coordinates.standard.T) * (self.unlike * unit)
+        # One each, as releases that went other ways have others.
+        left = np.broadcast_to(left, (len(noisy), *left.shape[1:]))
+        excess = np.broadcast_to(self.beyond * self.clip * np.ravel(unit), len(noisy))
         found = super()._stepped(releases, noisy, unit, last_level)
-        excess = self.beyond * self.clip * np.ravel(unit) if self.beyond else 0.0
         return replace(found, left=left, excess=excess)
