@@ -500,7 +500,7 @@ def test_subjects_are_where_moments_say(covariates):
     assert has_subjects(few, even, places).tolist() == [True, True, True]
     assert has_subjects(plan, clump, places).tolist() == [False, False, True]
     beside = np.eye(covariates)[:1] * [[0.09], [0.14]]
-    assert has_subjects(plan, clump, beside).tolist() == [True, covariates == 3]
+    assert has_subjects(plan, clump, beside).tolist() == [True, covariates > 1]
 
 
 @pytest.mark.parametrize("manifold", [geodp.SPD(2), geodp.Sphere(2), KendallPlanarShapes(5)])

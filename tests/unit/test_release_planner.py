@@ -107,7 +107,8 @@ def test_stages_spend_the_budget_on_every_way(budget, others, few_designs):
         after = [type(stage) for stage in stages[place + 1 :]]
         # Where few residuals lie beyond the last look before it there is one after it.
         more = [ScaleStage] if look.share > LAST_SHARE else []
-        assert after == [ProductsStage, *more, FarStage]
+        assert [each for each in after if each is not ProductsStage] == [*more, FarStage]
+        assert ProductsStage in after
         assert stages[-1].share == min(look.share, LAST_SHARE)
         assert {each.share for each in before if each.is_look} <= {SHARE}
         assert last.beyond > 0.0 if last.is_relative else last.beyond == 0.0

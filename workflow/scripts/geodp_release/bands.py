@@ -297,7 +297,7 @@ class Scatter:
             parts[stage.directions] = matrix, spread, part, clip
         matrix, spread, part, clip = parts[False]
         # What clipping took from squares, at most, spread as squares are.
-        lost = clip**2 * squares_beyond(share, 1.0) * expected / square
+        lost = clip**2 * squares_beyond(share, dim) * expected / square
         blocks = expected + part * (matrix + lost - expected)
         directions, known = np.eye(dim) / dim, 0.0
         if True in parts:

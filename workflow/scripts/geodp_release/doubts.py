@@ -118,7 +118,7 @@ def long_tails(release):
     ratios = stage.limit * 2.0 ** np.arange(len(release.tails))
     lengths = found.covariates.lengths(found.coordinates)[..., None]
     weights = found.covariates.by_release[0][..., None]
-    beyond = np.sum(weights * share_beyond(share, ratios / lengths), axis=0)
+    beyond = np.sum(weights * share_beyond(share, ratios / lengths, found.dim), axis=0)
     # Of the doublings beyond each, and what chance adds in the sample.
     allowed = release.number * np.max(beyond, axis=0)
     allowed += 3.0 * np.sqrt(allowed) + stage.limits(assumptions, RARELY_LONG)

@@ -66,8 +66,8 @@ LOSS_LIMITS = (0.12, 0.2, 0.35, 0.6, 1.2)
 RESIDUALS, CLIPS = (3.0, 2.0, 1.4, 1.0), (2.4, 1.3, 0.8, 0.5, 0.3)
 
 # Of the last step, in lengths that a look at the tail released, the longest first; the longest that
-# there can be is tried before them.
-LAST_CLIPS = (9.0, 6.0, 4.4, 3.4, 2.7, 2.2, 1.8, 1.5)
+# there can be is tried besides.
+LAST_CLIPS = (9.0, 6.0, 4.4, 3.4, 2.7, 2.2, 1.8, 1.5, 1.25)
 
 # Shares of the budget of a look at the tail, least and most, and of what follows it: the count of
 # contributions that are clipped, and second moments by blocks and by directions.
@@ -605,7 +605,7 @@ class _Search:
                 more, step = none, LastStep(whole, self.unit, most)
             else:
                 clip = factor * float(np.max(stretch(cases[0])))
-                lost = [excess_beyond(share, clip / some) ** 2 for some in each]
+                lost = [excess_beyond(share, clip / some, dim) ** 2 for some in each]
                 beyond = np.sqrt(
                     max(
                         np.mean(np.sum(case.covariates.by_release[0] * some, axis=0))
@@ -617,8 +617,10 @@ class _Search:
                 step = LastStep(cost, self.unit, clip, **how)
             return self._tried((*stages, *more), step, cases)
 
-        clips = () if self.assumptions.tails == ANY else LAST_CLIPS
-        return _least(map(tried, (None, *clips)))[1:]
+        found = [tried(None)]
+        if self.assumptions.tails != ANY:
+            found.append(_least(map(tried, LAST_CLIPS)))
+        return min(found, key=_score_of)[1:]
 
     def _stepped(self, begun, cost, clips: tuple = CLIPS, reach=None):
         """With one more step of some limit, or with that of a matrix of moments."""

@@ -1,12 +1,14 @@
 """A private count of records whose contributions the last step clips, and what tails may hold.
 
-The public statement about tails: beyond the length that a share q of residuals exceeds they thin
-out at least as fast as an exponential distribution of which that is true, ``q^(t / length)``.
+The public statement about tails: beyond the length l that a share q of residuals exceeds at most
+the share ``q exp(-(t - l) / s)`` exceeds t, as if they were exponential from there on, s the
+deviation in each direction of normal residuals of which a share q exceeds l.
 """
 
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import gammaincinv
 
 from geodp_release.accounting import PURE
 from geodp_release.contributions import LOSS_LATTICE, tail_counts
@@ -70,17 +72,27 @@ class TailStage(Stage):
         )
 
 
-def share_beyond(share, ratio):
-    """Share of residuals beyond ``ratio`` times the length that a share exceeds, at most."""
-    return share**ratio
+def share_beyond(share, ratio, dim):
+    """Share of residuals beyond ``ratio`` times the length that a ``share`` exceeds, at most.
+
+    Of dimension ``dim``.
+    """
+    return share * np.exp(np.minimum(1.0 - ratio, 0.0) / _deviation(share, dim))
 
 
-def excess_beyond(share, ratio):
+def excess_beyond(share, ratio, dim):
     """Mean of what residuals have beyond that, at most, in units of the length."""
-    return share**ratio / -np.log(share)
+    # Below the length as if all residuals were longer.
+    shorter = np.maximum(1.0 - ratio, 0.0)
+    return shorter + _deviation(share, dim) * share_beyond(share, ratio, dim)
 
 
-def squares_beyond(share, ratio=1.0):
-    """Mean of what their squares have beyond that, at most, in units of its square."""
-    rate = -np.log(share)
-    return 2.0 * share**ratio * (ratio / rate + 1.0 / rate**2)
+def squares_beyond(share, dim):
+    """Mean of what squares of residuals have beyond that of the length, at most, in its units."""
+    each = _deviation(share, dim)
+    return 2.0 * share * (each + each**2)
+
+
+def _deviation(share, dim):
+    """Deviation of a normal residual in each direction, in units of what a share exceeds."""
+    return 1.0 / np.sqrt(2.0 * gammaincinv(0.5 * dim, 1.0 - share))
