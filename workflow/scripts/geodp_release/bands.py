@@ -19,6 +19,7 @@ from geodp_release.moments import LEAST, inverses, moment_matrix, possible_momen
 from geodp_release.simulation import TWO_GROUPS, Covariates, FlatReleases, length_grid
 from geodp_release.stages import CountStage, LastStep, MomentsStage, ProductsStage
 from geodp_release.stages.products import triangle_matrix
+from geodp_release.stages.step import stretch
 from geodp_release.stages.tail import squares_beyond
 
 # Simulated releases, how many times more there are before a residual length that they are to agree
@@ -296,8 +297,10 @@ class Scatter:
             part = UNLIKE_NORMAL**2 / (UNLIKE_NORMAL**2 + noise**2)
             parts[stage.directions] = matrix, spread, part, clip
         matrix, spread, part, clip = parts[False]
-        # What clipping took from squares, at most, spread as squares are.
-        lost = clip**2 * squares_beyond(share, dim) * expected / square
+        # What clipping took from squares, at most, spread as those of normal residuals are; clips
+        # are of contributions, whose typical norm is this.
+        ratio = max(clip / length / np.mean(stretch(found)), 1.0)
+        lost = length**2 * squares_beyond(share, ratio, dim) * expected / square
         blocks = expected + part * (matrix + lost - expected)
         directions, known = np.eye(dim) / dim, 0.0
         if True in parts:

@@ -101,8 +101,8 @@ def off_least_squares(plan, records, places=5, steps=8, budget=10**12):
         found = fit = run_plan(plan, records, None)
         for _ in range(steps):
             fit = step.run(fit, assumptions, records, None)
-    release, ends = Release.of(plan, found, None), assumptions.ranges.T
-    rows = np.linspace(*ends, places) if assumptions.spreads else None
+    release, (low, high) = Release.of(plan, found, None), assumptions.ranges.T
+    rows = np.linspace(low, high, places) if assumptions.spreads else None
     radii = release.band(rows, doubted=True)
     fitted = replace(release, footpoint=fit.state[0], shooting_vectors=fit.state[1:])
     away = assumptions.manifold.dist(release.predict(rows), fitted.predict(rows))

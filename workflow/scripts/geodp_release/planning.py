@@ -399,9 +399,11 @@ class _Search:
 
     def _products(self):
         """Stages of second moments, of directions where these are not lost in noise."""
-        yield ProductsStage(self.total * BLOCKS, self.unit)
-        dim = self.assumptions.manifold.dim
-        stage = ProductsStage(self.total * DIRECTIONS, self.unit, directions=True)
+        dim, several = self.assumptions.manifold.dim, self.assumptions.number_of_covariates > 1
+        # Typical norm of the contribution of a residual of length one.
+        clip = float(np.sqrt(1.0 + self.assumptions.number_of_covariates)) if several else 1.0
+        yield ProductsStage(self.total * BLOCKS, self.unit, clip=clip)
+        stage = ProductsStage(self.total * DIRECTIONS, self.unit, clip=clip, directions=True)
         lengths = 2.0 * gammaincinv(0.5 * dim, float(self.tail_look.share))
         if dim > 1 and 2.0 * np.sqrt(dim) * stage.deviation(self.assumptions) * lengths <= DIRECTED:
             yield stage

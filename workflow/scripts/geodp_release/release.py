@@ -226,18 +226,23 @@ class Release:
 
         That is without a covariate, or where no stage measures residuals.  The variance
         explained is that of predictions, in flat space, less what noise adds to it; the rest is
-        that of `residual_scale`.
+        the mean square of residuals, or where no stage releases it that of `residual_scale`.
         """
         if not self.lengths or not len(self.shooting_vectors):
             return None
         explained = bands.explained_variances(
             self._coordinates[1:], self._simulated[1][:, 1:], self._simulated[-1]
         )
-        _, by_normal, by_tails = self._last_look
-        value, low, high, _ = bands.Estimate.of(explained / self._simulated[0] ** 2, level)
-        low *= (by_tails / by_normal / HALF_STEP) ** 2
-        value, low, high = (each / (1.0 + each) for each in (value, low, high * HALF_STEP**2))
-        return bands.Estimate(value, low, high, level)
+        if self._scatter is not None:
+            # Of the footpoint's part of a contribution, which is the residual.
+            left = self._scatter.drawn(np.random.default_rng(bands.SEED), len(explained))[:, 0, 0]
+            estimate = bands.Estimate.of(explained / left, level)
+        else:
+            _, by_normal, by_tails = self._last_look
+            value, low, high, _ = bands.Estimate.of(explained / self._simulated[0] ** 2, level)
+            low *= (by_tails / by_normal / HALF_STEP) ** 2
+            estimate = bands.Estimate(value, low, high * HALF_STEP**2, level)
+        return bands.Estimate(*(each / (1.0 + each) for each in estimate[:3]), level)
 
     @property
     def _last_look(self):

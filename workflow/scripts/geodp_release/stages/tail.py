@@ -87,10 +87,10 @@ def excess_beyond(share, ratio, dim):
     return shorter + _deviation(share, dim) * share_beyond(share, ratio, dim)
 
 
-def squares_beyond(share, dim):
-    """Mean of what squares of residuals have beyond that of the length, at most, in its units."""
+def squares_beyond(share, ratio, dim):
+    """Mean of what their squares have beyond that, at most, in units of its square; from 1 on."""
     each = _deviation(share, dim)
-    return 2.0 * share * (each + each**2)
+    return 2.0 * share_beyond(share, ratio, dim) * (ratio * each + each**2)
 
 
 def _deviation(share, dim):

@@ -1,0 +1,229 @@
+"""The last step of a release, what it clips, second moments, and bands of these."""
+
+import re
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import chi
+
+from geodp import Assumptions, Euclidean, PrivacyBudget, Release, ReleasePlan
+from geodp.samplers.integer_choice import generator_bits
+from geodp_release.contributions import LATTICE, LOSS_LATTICE, lattice_gradients, tail_counts
+from geodp_release.coordinates import ClippingCoordinates
+from geodp_release.doubts import long_tails
+from geodp_release.draw import Released, run_plan
+from geodp_release.holder import off_least_squares
+from geodp_release.simulation import EVENLY, Covariates
+from geodp_release.stages import (
+    FarStage,
+    LastStep,
+    NoisyStep,
+    ProductsStage,
+    ScaleStage,
+    TailStage,
+)
+from geodp_release.stages.products import triangle_matrix
+from geodp_release.stages.tail import excess_beyond, share_beyond, squares_beyond
+from geodp_release.subjects import ONE_EACH, subject_records
+
+NUMBER = 4000
+# So much that there is next to no noise.
+PLENTY = Fraction(10**5)
+
+
+def skewed(dim=1, covariates=1, seed=3, number=NUMBER):
+    """Assumptions, covariates, points: exponential residuals, twice as long at one end."""
+    rng = np.random.default_rng(seed)
+    public = 3.0, 3.0, ((-0.5, 0.5),) * covariates, number
+    spread = {"covariate_spread": (EVENLY,) * covariates}
+    assumptions = Assumptions(Euclidean(dim), np.zeros(dim), *public, **spread)
+    x = rng.random((number, covariates)) - 0.5
+    residuals = rng.normal(size=(number, dim))
+    residuals[:, 0] = rng.exponential(size=number) - 1.0
+    slopes = np.linspace(0.5, 1.0, covariates)[:, None]
+    sizes = 0.2 * (1.5 + np.sum(x[:, :1], axis=1, keepdims=True))
+    return assumptions, x, x @ slopes + sizes * residuals
+
+
+def plan_of(assumptions, last, budget="1000000", **more):
+    """A plan with a short step, a look at the upper quartile, and a last step."""
+    blocks = (1.0,) * (1 + assumptions.number_of_covariates)
+    stages = (
+        ScaleStage(PLENTY),
+        NoisyStep(PLENTY, clip=0.8, prior=blocks, is_relative=True),
+        ScaleStage(PLENTY, share=0.75),
+        *more.get("before", ()),
+        last,
+        ProductsStage(PLENTY, clip=more.get("clip", 4.0)),
+        *more.get("after", ()),
+        FarStage(PLENTY),
+    )
+    return ReleasePlan(assumptions, PrivacyBudget(budget), stages, 0.1, 0.1, 1.0)
+
+
+def released(plan, x, points, seed=1):
+    records = subject_records(plan.assumptions, x, points, ONE_EACH)
+    return Release.of(
+        plan, run_plan(plan, records, generator_bits(np.random.default_rng(seed))), None
+    )
+
+
+def least_squares(x, points):
+    design = np.column_stack([np.ones(len(x)), x])
+    return np.linalg.lstsq(design, points, rcond=None)[0]
+
+
+# The statement about tails
+
+
+@pytest.mark.parametrize("share", [0.5, 0.25, 0.01])
+@pytest.mark.parametrize("dim", [1, 2, 14])
+def test_what_is_beyond_a_length_is_as_the_statement_has_it(dim, share):
+    def shares(ratio):
+        return share_beyond(share, ratio, dim)
+
+    for ratio in (1.0, 1.7):
+        found = quad(shares, ratio, 60.0, limit=200)[0]
+        assert excess_beyond(share, ratio, dim) == pytest.approx(found, rel=1e-6)
+        found = quad(lambda ratio: 2.0 * ratio * shares(ratio), ratio, 60.0, limit=200)[0]
+        assert squares_beyond(share, ratio, dim) == pytest.approx(found, rel=1e-6)
+    # Normal residuals are within it.
+    length = chi.isf(share, dim)
+    ratios = np.linspace(1.0, 4.0, 50)
+    assert np.all(chi.sf(ratios * length, dim) <= shares(ratios) * (1.0 + 1e-9))
+    assert shares(1.0) == pytest.approx(share)
+    # Below the length as if all were longer.
+    assert excess_beyond(share, 0.4, dim) == pytest.approx(0.6 + excess_beyond(share, 1.0, dim))
+
+
+# Sums
+
+
+@pytest.mark.parametrize("covariates", [0, 1, 2])
+def test_products_and_long_contributions_are_those_of_gradients(covariates):
+    assumptions, x, points = skewed(3, covariates, number=300)
+    records = subject_records(assumptions, x, points, ONE_EACH)
+    moments = Covariates.independent(assumptions.spreads).moments
+    about, state = ClippingCoordinates.about(moments), assumptions.support.origin
+    coarse = lattice_gradients(
+        assumptions.manifold, x, points, np.ones(300, bool), state, 0.7, about
+    ) / float(LATTICE)
+    before = Released(state, 300.0, moments, lengths=(0.5,))
+    for directions, kind in ((False, "nbd,ncd->bc"), (True, "nbd,nbe->de")):
+        stage = ProductsStage(PLENTY, clip=1.4, directions=directions)
+        [found] = stage.run(
+            before, assumptions, records, generator_bits(np.random.default_rng(1))
+        ).products
+        expected = 0.49 * np.einsum(kind, coarse, coarse) / 300.0
+        np.testing.assert_allclose(triangle_matrix(found), expected, rtol=0.01, atol=1e-4)
+        assert len(expected) == stage.size(assumptions)
+    whole = lattice_gradients(
+        assumptions.manifold, x, points, np.ones(300, bool), state, 100.0, about
+    ) * (100.0 / LATTICE)
+    limits = np.array([0.3, 0.6, 1.2])
+    expected, _ = np.histogram(about.norm(whole), [*limits, np.inf])
+    found = tail_counts(assumptions, records, state, limits, about)
+    assert found == (expected * LOSS_LATTICE).tolist()
+
+
+def test_what_is_no_number_of_a_last_step_is_refused():
+    for name in ("unlike", "beyond"):
+        with pytest.raises(ValueError, match=f"a stage has {name} -1.0: give a number from zero"):
+            LastStep(Fraction(1), clip=1.0, **{name: -1.0})
+
+
+# Where it leads
+
+
+@pytest.mark.parametrize(("dim", "covariates"), [(1, 1), (2, 2), (1, 0)])
+def test_a_last_step_leads_to_least_squares_where_clipped_steps_do_not(dim, covariates):
+    assumptions, x, points = skewed(dim, covariates)
+    prior = (1e-4,) * (1 + covariates)
+    how = {"clip": 8.0, "prior": prior, "is_relative": True}
+    fit, off = least_squares(x, points), {}
+    for step in (LastStep(PLENTY, unlike=0.4, **how), NoisyStep(PLENTY, **how | {"clip": 0.8})):
+        release = released(plan_of(assumptions, step), x, points)
+        found = np.stack([release.footpoint, *release.shooting_vectors])
+        off[type(step)] = np.linalg.norm(found[0] - fit[0])
+    assert off[LastStep] < 0.006 < 0.02 < off[NoisyStep]
+
+
+def test_a_last_step_expects_errors_that_simulations_do_not_have():
+    """So that it leaves little of them, and bands have what it leaves."""
+    assumptions, *_ = skewed()
+    how = {"clip": 8.0, "prior": (1e-8, 1e-8), "is_relative": True}
+    sure, unsure = (LastStep(Fraction(1, 10), unlike=each, **how) for each in (0.0, 0.4))
+    before = Released(
+        assumptions.support.origin,
+        float(NUMBER),
+        Covariates.independent((EVENLY,)).moments,
+        lengths=(0.3,),
+    )
+    means = np.array([[0.1], [0.02]])
+    short, long = (each.change(means, before, assumptions, 0.3)[0] for each in (sure, unsure))
+    assert np.all(np.abs(short) < 0.01 * np.abs(long))
+    # Wholly where it is as large as the support.
+    wide = replace(unsure, is_relative=False, budget=PLENTY)
+    change = wide.change(means, before, assumptions, 1.0)[0]
+    np.testing.assert_allclose(change, [[0.1], [0.24]], rtol=1e-3)
+
+
+# Bands
+
+
+def test_bands_are_of_second_moments_as_they_are():
+    """Those of residuals that are longer at one end of the range, beside the sandwich's."""
+    assumptions, x, points = skewed()
+    last = LastStep(PLENTY, clip=8.0, prior=(1.0, 1.0), is_relative=True)
+    plan = plan_of(assumptions, last)
+    release = released(plan, x, points)
+    design = np.column_stack([np.ones(NUMBER), x])
+    residuals = points[:, 0] - design @ least_squares(x, points)[:, 0]
+    inverse = np.linalg.inv(design.T @ design)
+    covariance = inverse @ (design.T * residuals**2) @ design @ inverse
+    at = np.array([-0.5, 0.0, 0.5])
+    rows = np.column_stack([np.ones(3), at])
+    expected = 1.96 * np.sqrt(np.einsum("mi,ij,mj->m", rows, covariance, rows))
+    ratio = release.band(at) / expected
+    # Moments of the sample are not those that are assumed, which a step from afar makes more of.
+    assert np.all((ratio > 0.97) & (ratio < 1.25))
+    # Squares beyond a shorter clip may be as many as the statement allows, and are not.
+    short = released(replace(plan, stages=plan_of(assumptions, last, clip=1.0).stages), x, points)
+    assert np.all((short.band(at) > release.band(at)) & (short.band(at) < 1.7 * expected))
+    explained = 1.0 - np.var(residuals) / np.var(points)
+    value, low, high, _ = release.r_squared()
+    assert low < explained < high or value == pytest.approx(explained, rel=0.2)
+
+
+def test_what_clipping_may_take_widens_bands_and_is_doubted_where_counts_are_higher():
+    assumptions, x, points = skewed()
+    last = LastStep(PLENTY, clip=2.0, prior=(1.0, 1.0), is_relative=True)
+    tail = TailStage(PLENTY, limit=2.0)
+    plans = [
+        plan_of(assumptions, replace(last, beyond=beyond), before=(tail,)) for beyond in (0.0, 0.01)
+    ]
+    narrow, wide = (released(plan, x, points) for plan in plans)
+    length = wide.lengths[-1]
+    more = wide.band([0.0, 0.5]) - narrow.band([0.0, 0.5])
+    np.testing.assert_allclose(more, 0.01 * 2.0 * length * np.array([1.0, 2.0]), rtol=1e-6)
+    assert 0 < sum(wide.tails) < share_beyond(0.25, 2.0, 1) * NUMBER
+    assert not long_tails(wide)
+    longer = replace(wide, tails=(*wide.tails[:2], 90.0, 60.0, 0.0))
+    assert long_tails(longer)
+    assert any("tails: any" in each for each in longer.doubts())
+    assert np.all(np.isnan(longer.band([0.0])))
+    assert np.all(np.isfinite(longer.band([0.0], doubted=True)))
+
+
+def test_the_holder_is_told_how_far_clipping_leads_from_least_squares():
+    assumptions, x, points = skewed()
+    records, off = subject_records(assumptions, x, points, ONE_EACH), []
+    how = {"prior": (1e-6, 1e-6), "is_relative": True}
+    for last in (LastStep(PLENTY, clip=8.0, unlike=0.4, **how), LastStep(PLENTY, clip=0.8, **how)):
+        said = off_least_squares(plan_of(assumptions, last), records)
+        off.append(float(re.search("at most ([^ ]+) radii", said)[1]))
+    assert off[0] < 0.3
+    assert off[1] > 1.0
