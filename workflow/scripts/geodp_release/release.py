@@ -242,7 +242,8 @@ class Release:
             value, low, high, _ = bands.Estimate.of(explained / self._simulated[0] ** 2, level)
             low *= (by_tails / by_normal / HALF_STEP) ** 2
             estimate = bands.Estimate(value, low, high * HALF_STEP**2, level)
-        return bands.Estimate(*(each / (1.0 + each) for each in estimate[:3]), level)
+        value, low, high = (each / (1.0 + each) for each in estimate[:3])
+        return bands.Estimate(value, low, high, level)
 
     @property
     def _last_look(self):
