@@ -88,7 +88,7 @@ DIRECTED, RARELY, COUNTED = 0.5, 0.01, 0.1
 
 # Most noisy steps that follow, and the ratio of the budgets of one and the one before, which are
 # multiples of 1 / GRAIN of the whole.
-STEPS, GROWTHS, GRAIN = 4, (3.2, 1.8, 1.0), 1 << 12
+STEPS, GROWTHS, GRAIN = 4, (6.0, 3.2, 1.8, 1.0), 1 << 12
 
 # Number of subjects times epsilon of a look, and of the last one, which looks for a length that
 # fewer residuals are longer than; where a support is planned for many radii the probability that
@@ -109,12 +109,13 @@ FEWEST = 48
 
 
 def objective(curves, stages, weight):
-    """What a plan minimises: logarithms of mean squared errors, and a penalty for each stage.
+    """What a plan minimises: logarithms of mean squares, and a penalty for each stage.
 
     Parameters
     ----------
     curves : sequence of float
         With covariates as assumed, and with clustered ones: a Beta(2, 5), groups of 3 to 1.
+        In the search they count what bands are wider by, too.
     stages : int
     weight : float
         Of the second; without a covariate there is none.
@@ -481,7 +482,8 @@ class _Search:
         )
 
     def _score(self, cases, stages):
-        return objective([each.curve for each in cases], stages, self.weight)
+        curves = [each.mean(each.band_squares) for each in cases]
+        return objective(curves, stages, self.weight)
 
     def _part(self, share):
         return self.total * Fraction(max(1, int(np.rint(GRAIN * share))), GRAIN)

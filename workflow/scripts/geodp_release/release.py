@@ -224,24 +224,18 @@ class Release:
     def r_squared(self, level: float = bands.LEVELS[0]) -> bands.Estimate | None:
         """Share of the variance that the covariates explain; ``None`` if it cannot be said.
 
-        That is without a covariate, or where no stage measures residuals.  The variance
+        That is without a covariate, or where no stage measures second moments.  The variance
         explained is that of predictions, in flat space, less what noise adds to it; the rest is
-        the mean square of residuals, or where no stage releases it that of `residual_scale`.
+        the mean square of residuals.
         """
-        if not self.lengths or not len(self.shooting_vectors):
+        if self._scatter is None or not len(self.shooting_vectors):
             return None
         explained = bands.explained_variances(
             self._coordinates[1:], self._simulated[1][:, 1:], self._simulated[-1]
         )
-        if self._scatter is not None:
-            # Of the footpoint's part of a contribution, which is the residual.
-            left = self._scatter.drawn(np.random.default_rng(bands.SEED), len(explained))[:, 0, 0]
-            estimate = bands.Estimate.of(explained / left, level)
-        else:
-            _, by_normal, by_tails = self._last_look
-            value, low, high, _ = bands.Estimate.of(explained / self._simulated[0] ** 2, level)
-            low *= (by_tails / by_normal / HALF_STEP) ** 2
-            estimate = bands.Estimate(value, low, high * HALF_STEP**2, level)
+        # Of the footpoint's part of a contribution, which is the residual.
+        left = self._scatter.drawn(np.random.default_rng(bands.SEED), len(explained))[:, 0, 0]
+        estimate = bands.Estimate.of(explained / left, level)
         value, low, high = (each / (1.0 + each) for each in estimate[:3])
         return bands.Estimate(value, low, high, level)
 

@@ -39,6 +39,9 @@ DISTANCES = np.geomspace(1e-3, 1e4, 320)
 # levels up to LEVELS and down to minus that.
 LIMITS_PER_DOUBLING, LEVELS = 4, 240
 
+# Part of what clipping takes at most that plans count as an error: of radii of bands it is half.
+CLIPPED = 0.25
+
 # Groups of simulated releases by their residual scale, where it is not known.
 SCALES = 3
 
@@ -518,12 +521,22 @@ class FlatReleases:
         matrix = self.covariates.matrix
         squares = np.einsum("nbd,...bc,ncd->n", self.errors, matrix, self.errors)
         parts = np.sum(matrix * self._estimates, axis=(-2, -1))
-        squares += self.dim * parts * np.square(self.typical) / self.number
+        return squares + self.dim * parts * np.square(self.typical) / self.number
+
+    @property
+    def band_squares(self):
+        """Squares (releases,) in proportion to those of bands' radii over where subjects are.
+
+        With what is left of errors that residuals unlike normal ones make, and a part of what
+        clipping takes at most.
+        """
+        squares = self.subject_squares
         if self.left is not None:
-            left = np.einsum("nbi,...bc,nci->n", self.left, matrix, self.left)
-            squares += self.dim * left
+            left = np.einsum("nbi,...bc,nci->n", self.left, self.covariates.matrix, self.left)
+            squares = squares + self.dim * left
         # The mean leverage of a record is one for each part of a state.
-        return squares + len(self.radii) * np.square(self.excess)
+        clipped = np.sqrt(len(self.radii)) * self.excess
+        return np.square(np.sqrt(squares) + CLIPPED * clipped)
 
     @property
     def range_squares(self):
