@@ -78,7 +78,9 @@ def plan_of(space):
         st.ScaleStage(each, unit, weights=(2, 9, 4), shortest=-8),
         st.FarStage(each, unit),
         st.TailStage(each, unit, limit=0.25),
-        st.LastStep(**vars(replace(step, clip=0.5, is_relative=True)), unlike=0.1, beyond=0.01),
+        st.LastStep(
+            **vars(replace(step, clip=0.5, is_relative=True)), unlike=0.1, share=Fraction(1, 4)
+        ),
         *(st.ProductsStage(each, unit, directions=ways) for ways in (False, True)),
     ]
     return ReleasePlan(found.assumptions, found.privacy_budget, tuple(stages), 0.01, 0.01, 0.5)

@@ -130,9 +130,10 @@ def test_products_and_long_contributions_are_those_of_gradients(covariates):
 
 
 def test_what_is_no_number_of_a_last_step_is_refused():
-    for name in ("unlike", "beyond"):
-        with pytest.raises(ValueError, match=f"a stage has {name} -1.0: give a number from zero"):
-            LastStep(Fraction(1), clip=1.0, **{name: -1.0})
+    with pytest.raises(ValueError, match="a stage has unlike -1"):
+        LastStep(Fraction(1), clip=1.0, unlike=-1.0)
+    with pytest.raises(ValueError, match="a stage has share 2: give k/1024 between 0 and 1"):
+        LastStep(Fraction(1), clip=1.0, share=Fraction(2))
 
 
 # Where it leads
@@ -205,12 +206,15 @@ def test_what_clipping_may_take_widens_bands_and_is_doubted_where_counts_are_hig
     last = LastStep(PLENTY, clip=2.0, prior=(1.0, 1.0), is_relative=True)
     tail = TailStage(PLENTY, limit=2.0)
     plans = [
-        plan_of(assumptions, replace(last, beyond=beyond), before=(tail,)) for beyond in (0.0, 0.01)
+        plan_of(assumptions, replace(last, share=share), before=(tail,))
+        for share in (Fraction(0), Fraction(1, 4))
     ]
     narrow, wide = (released(plan, x, points) for plan in plans)
     length = wide.lengths[-1]
     more = wide.band([0.0, 0.5]) - narrow.band([0.0, 0.5])
-    np.testing.assert_allclose(more, 0.01 * 2.0 * length * np.array([1.0, 2.0]), rtol=1e-6)
+    # In the middle of the range and at its end, where the leverage is four times as large.
+    expected = excess_beyond(0.25, 2.0, 1) * length * np.array([1.0, 2.0])
+    np.testing.assert_allclose(more, expected, rtol=1e-6)
     assert 0 < sum(wide.tails) < share_beyond(0.25, 2.0, 1) * NUMBER
     assert not long_tails(wide)
     longer = replace(wide, tails=(*wide.tails[:2], 90.0, 60.0, 0.0))

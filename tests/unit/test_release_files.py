@@ -61,7 +61,7 @@ def stages_of(budget, neighbours):
     looks = ScaleStage(some, unit, share=0.75), FarStage(some, unit)
     first = CountStage(some, unit), MatrixStage(some, unit, clip=0.2, reach=5.0 / 3.0)
     tail = TailStage(some / 4, unit), ProductsStage(some / 4, unit)
-    last = LastStep(some / 4, unit, 2.0, is_relative=True, beyond=0.1, unlike=0.2)
+    last = LastStep(some / 4, unit, 2.0, is_relative=True, share=Fraction(1, 4), unlike=0.2)
     ways = ProductsStage(some / 4, unit, directions=True)
     return *first, *found, looks[0], tail[0], last, tail[1], ways, *looks
 

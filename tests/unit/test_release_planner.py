@@ -111,7 +111,7 @@ def test_stages_spend_the_budget_on_every_way(budget, others, few_designs):
         assert ProductsStage in after
         assert stages[-1].share == min(look.share, LAST_SHARE)
         assert {each.share for each in before if each.is_look} <= {SHARE}
-        assert last.beyond > 0.0 if last.is_relative else last.beyond == 0.0
+        assert (last.share > 0) == last.is_relative
         assert {stage.unit for stage in stages} == {budget.unit}
     assert plan.error_without_privacy < plan.error
     assert plan.is_noise or plan.error < plan.error_without_data

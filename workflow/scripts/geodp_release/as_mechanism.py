@@ -15,7 +15,12 @@ from geodp.models.losses import SquaredDistance
 from geodp.samplers.integer_choice import generator_bits
 from geodp_release.accounting import PrivacyBudget
 from geodp_release.assumptions import Assumptions
-from geodp_release.bands import band_radii, simulated_errors
+from geodp_release.bands import (
+    agreeing_releases,
+    band_radii,
+    clipped_errors,
+    sampled_errors,
+)
 from geodp_release.draw import run_plan
 from geodp_release.needed import planned
 from geodp_release.simulation import EVENLY
@@ -126,8 +131,10 @@ class ReleaseMechanism(Mechanism):
         widths = np.ptp(assumptions.ranges, axis=-1)
         state = np.stack([start, *map(np.multiply, widths, vectors)])
         x = np.reshape(covariates, (len(covariates), len(vectors)))
-        errors = simulated_errors(self.plan(budgets))
-        return band_radii(manifold, errors, state, assumptions.places(x), [level])[0]
+        found, rng = agreeing_releases(self.plan(budgets))
+        places, errors = assumptions.places(x), sampled_errors(found, rng)
+        radii = band_radii(manifold, errors, state, places, [level])[0]
+        return radii + clipped_errors(found, np.insert(places, 0, 1.0, axis=1))
 
     def draw(self, rng, budgets, draws, plan_sampler=None):
         """See `Mechanism.draw`; stages are planned from public assumptions."""

@@ -102,8 +102,8 @@ class Assumptions:
     covariate_spread: Any = UNKNOWN
     residual_scale: float | None = None
     smallest_radius: Any = None
-    tails: str = EXPONENTIAL
     sources: dict = field(default_factory=dict)
+    tails: str = EXPONENTIAL
 
     def __post_init__(self):
         if not isinstance(self.manifold, SymmetricSpace):

@@ -5,6 +5,9 @@ sampling variation of the estimate that a release without noise would give.  Bot
 public assumptions and carried through the curvature of the space at the released geodesic, so that
 a band costs no budget.
 
+Sampling variation is that of second moments of contributions where a release has them, and what
+clipping of the last step may take from long residuals makes bands wider.
+
 Errors are simulated in flat space.  A simulation in the space itself, with logarithms for residuals
 and adjoints of the derivative of Exp, moved coverage by less than one point.
 """
@@ -17,7 +20,7 @@ import numpy as np
 
 from geodp_release.moments import LEAST, inverses, moment_matrix, possible_moments, products
 from geodp_release.simulation import TWO_GROUPS, Covariates, FlatReleases, length_grid
-from geodp_release.stages import CountStage, LastStep, MomentsStage, ProductsStage
+from geodp_release.stages import CountStage, MomentsStage, ProductsStage
 from geodp_release.stages.products import triangle_matrix
 from geodp_release.stages.step import stretch
 from geodp_release.stages.tail import squares_beyond
@@ -263,6 +266,8 @@ class Scatter:
         Part of scatter whose directions are known.
     least : float
         Least eigenvalue of blocks in these coordinates.
+    lost : float
+        What of the mean square of residuals in them is what clipping took from it at most.
     """
 
     blocks: np.ndarray
@@ -271,17 +276,16 @@ class Scatter:
     directions: np.ndarray
     known: float
     least: float
+    lost: float
 
     @classmethod
     def of(cls, release, found):
         """Of a release, whose simulated releases are given; ``None`` if it measured none."""
         assumptions = release.plan.assumptions
-        stages = [each for each in release.plan.stages if isinstance(each, ProductsStage)]
-        if not stages:
+        stages = list(with_looks(release.plan, ProductsStage))
+        if all(stage.directions for stage, *_ in stages):
             return None
-        coordinates, look = found.coordinates, last_step(release.plan)[1]
-        length = release.lengths[sum(each.is_look for each in release.plan.stages[:look])]
-        share = 1.0 - float(release.plan.stages[look].share)
+        coordinates = found.coordinates
         back, dim = np.linalg.inv(coordinates.gradients), assumptions.manifold.dim
         square = float(np.median(np.broadcast_to(found.typical, len(found.truth)) ** 2))
         # As normal residuals of one scale would have them.
@@ -289,27 +293,27 @@ class Scatter:
         expected = square * back @ mean @ back.T
         size, matrices = len(expected), [triangle_matrix(each) for each in release.products]
         unit, parts = np.trace(expected) / size, {}
-        for stage, matrix in zip(stages, matrices, strict=True):
+        for (stage, looks, share), matrix in zip(stages, matrices, strict=True):
+            length = release.lengths[looks - 1]
             clip = stage.clip * length
             spread = stage.deviation(assumptions) * clip**2 * assumptions.subjects / release.number
             typical = np.trace(expected) / stage.size(assumptions)
             noise = np.sqrt(stage.size(assumptions)) * spread / typical
             part = UNLIKE_NORMAL**2 / (UNLIKE_NORMAL**2 + noise**2)
-            parts[stage.directions] = matrix, spread, part, clip
-        matrix, spread, part, clip = parts[False]
+            parts[stage.directions] = matrix, spread, part, (length, share, stage.clip)
+        matrix, spread, part, (length, share, clip) = parts[False]
         # What clipping took from squares, at most, spread as those of normal residuals are; clips
         # are of contributions, whose typical norm is this.
-        ratio = max(clip / length / np.mean(stretch(found)), 1.0)
-        lost = length**2 * squares_beyond(share, ratio, dim) * expected / square
-        blocks = expected + part * (matrix + lost - expected)
+        ratio = max(clip / np.mean(stretch(found)), 1.0)
+        lost = part * length**2 * squares_beyond(share, ratio, dim)
+        blocks = expected + part * (matrix - expected) + lost * expected / square
         directions, known = np.eye(dim) / dim, 0.0
         if True in parts:
             values, vectors = np.linalg.eigh(parts[True][0])
             values = np.maximum(values, LEAST_SCATTER * max(np.sum(values), 1e-300) / dim)
             directions, known = (vectors * values) @ vectors.T / np.sum(values), parts[True][2]
-        return cls(
-            blocks, np.sqrt(part) * spread, coordinates, directions, known, LEAST_SCATTER * unit
-        )
+        noise = np.sqrt(part) * spread
+        return cls(blocks, noise, coordinates, directions, known, LEAST_SCATTER * unit, lost)
 
     def drawn(self, rng, number):
         """Mean products (number, 1 + k, 1 + k) of contributions that agree with these."""
@@ -343,14 +347,13 @@ class Scatter:
         return np.linalg.cholesky(covariance) @ normal
 
 
-def last_step(plan):
-    """The last step of a plan, and the place of the look that its clip is in units of, or None."""
-    looks: Any = None
-    for place, stage in enumerate(plan.stages):
-        looks = place if stage.is_look else looks
-        if isinstance(stage, LastStep):
-            return stage, looks
-    return None, None
+def with_looks(plan, kind):
+    """Stages of a kind, each with how many looks are before it and the share beyond the last."""
+    looks: Any = []
+    for stage in plan.stages:
+        looks += [stage] if stage.is_look else []
+        if isinstance(stage, kind) and looks:
+            yield stage, len(looks), 1.0 - float(looks[-1].share)
 
 
 def clipped_errors(found, rows):

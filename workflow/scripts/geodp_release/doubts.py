@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from geodp_release.bands import agreeing_releases, last_step, moments_stage, rests_on_spread
+from geodp_release.bands import agreeing_releases, moments_stage, rests_on_spread, with_looks
 from geodp_release.contributions import LOSS_LATTICE
 from geodp_release.stages import FarStage, TailStage
 from geodp_release.stages.tail import share_beyond
@@ -102,18 +102,17 @@ def doubts(release, simulated, typical, far):
     if long_tails(release):
         found.append(
             "More residuals are very long than tails as those of an exponential distribution have: "
-            "say nothing of tails (tails: any) next time, which clips none of them."
+            "give tails: any next time, by which the last step clips none of them."
         )
     return found
 
 
 def long_tails(release):
     """Whether more contributions are as long as noisy counts say than the statement allows."""
-    stages, (_, look) = release.plan.stages, last_step(release.plan)
-    stage = next((each for each in stages if isinstance(each, TailStage)), None)
+    stage, _, share = next(with_looks(release.plan, TailStage), (None, 0, 0.0))
     if stage is None:
         return False
-    assumptions, share = release.plan.assumptions, 1.0 - float(stages[look].share)
+    assumptions = release.plan.assumptions
     found, _ = release.agreeing
     ratios = stage.limit * 2.0 ** np.arange(len(release.tails))
     lengths = found.covariates.lengths(found.coordinates)[..., None]

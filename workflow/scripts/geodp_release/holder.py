@@ -3,19 +3,16 @@
 They depend on every record, so that they must go nowhere but to the holder's eyes.
 """
 
-from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
-from unittest.mock import patch
 
 import numpy as np
 
 from geodp.errors import DataError
-from geodp.samplers.integer_choice import ExactChoice
+from geodp.samplers.integer_choice import no_noise
 from geodp_release.contributions import COVARIATE_LATTICE, covariate_sums
 from geodp_release.draw import run_plan
 from geodp_release.moments import possible_moments
-from geodp_release.noise import Noise
 from geodp_release.planning import simulated
 from geodp_release.release import Release
 from geodp_release.simulation import TWO_GROUPS, Covariates, length_grid
@@ -74,19 +71,6 @@ def spread_otherwise(plan, records):
     ]
 
 
-@contextmanager
-def _no_noise():
-    """A context in which stages release what they measure, or what is most probable."""
-
-    def most_probable(choice, bits):
-        logs = np.log(np.maximum(choice.weights, 1e-300))
-        return int(np.argmax(logs - float(choice.rate) * np.array(choice.exponents, dtype=float)))
-
-    added = patch.object(Noise, "add", lambda noise, sums, bits: np.array(sums, dtype=object))
-    with added, patch.object(ExactChoice, "draw", most_probable):
-        yield
-
-
 def off_least_squares(plan, records, places=5, steps=8, budget=10**12):
     """Distance of the release without noise from least squares, in a sentence; not private.
 
@@ -97,10 +81,9 @@ def off_least_squares(plan, records, places=5, steps=8, budget=10**12):
     clip = 4.0 * float(length_grid(assumptions)[0]) * (1 + assumptions.number_of_covariates)
     prior = (1.0,) * (1 + assumptions.number_of_covariates)
     step = LastStep(Fraction(budget), plan.budget.unit, clip, prior=prior)
-    with _no_noise():
-        found = fit = run_plan(plan, records, None)
-        for _ in range(steps):
-            fit = step.run(fit, assumptions, records, None)
+    found = fit = run_plan(plan, records, no_noise)
+    for _ in range(steps):
+        fit = step.run(fit, assumptions, records, no_noise)
     release, (low, high) = Release.of(plan, found, None), assumptions.ranges.T
     rows = np.linspace(low, high, places) if assumptions.spreads else None
     radii = release.band(rows, doubted=True)

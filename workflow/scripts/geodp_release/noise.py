@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from geodp.samplers import exact_noise
+from geodp.samplers.integer_choice import no_noise
 from geodp_release.accounting import CONCENTRATED, PURE, choice_cost
 
 
@@ -35,6 +36,8 @@ class Noise:
     def add(self, sums, bits):
         """Sums, whole numbers (rows, m), with exact noise from bits as `exact_noise` takes them."""
         sums = np.array(sums, dtype=object)
+        if bits is no_noise:
+            return sums
         parts = np.reshape(sums, (len(self.scales), -1))
         noise = [self._exact(bits, parts.shape[1], scale) for scale in self.scales]
         return sums + np.reshape(np.array(noise, dtype=object), sums.shape)

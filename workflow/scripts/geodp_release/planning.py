@@ -15,7 +15,7 @@ from scipy.special import gammaincinv
 from geodp.errors import DataError
 from geodp_release.accounting import PrivacyBudget, choice_cost, choice_epsilon
 from geodp_release.assumptions import ANY, REPLACE, Assumptions
-from geodp_release.bands import half_widths, sampled_errors
+from geodp_release.bands import clipped_errors, half_widths, sampled_errors
 from geodp_release.contributions import LOSS_LATTICE
 from geodp_release.simulation import EVENLY, UNKNOWN, Covariates, FlatReleases, length_grid
 from geodp_release.stages import (
@@ -33,7 +33,6 @@ from geodp_release.stages import (
 from geodp_release.stages.moments import MOST_TO_CONTRADICT, TO_CONTRADICT
 from geodp_release.stages.scale import LAST_SHARE, SOON_OUTWEIGHED
 from geodp_release.stages.step import stretch
-from geodp_release.stages.tail import excess_beyond
 
 SEED = 20261122
 
@@ -74,9 +73,11 @@ LAST_CLIPS = (9.0, 6.0, 4.4, 3.4, 2.7, 2.2, 1.8, 1.5, 1.25)
 LEAST_TAIL_LOOK, MOST_TAIL_LOOK = Fraction(1, 20), Fraction(1, 10)
 TAIL, BLOCKS, DIRECTIONS = Fraction(1, 32), Fraction(1, 16), Fraction(1, 24)
 
-# Number of subjects times epsilon of that look over the share of residuals that are longer, which
-# is no more than the first share below; or that where so few subjects would be too few.
-TAIL_RANKS, MOST_BEYOND, FEW_BEYOND = 25.0, Fraction(1, 4), Fraction(1, 2)
+# Number of subjects times epsilon of that look times the share of residuals that are longer.  It is
+# no less than the first share below, as tables of simulations are not fine enough for less, and no
+# more than the second, or the third where so few subjects would be too few.
+TAIL_RANKS, LEAST_BEYOND = 36.0, Fraction(1, 64)
+MOST_BEYOND, FEW_BEYOND = Fraction(1, 4), Fraction(1, 2)
 
 # Standard deviation of where clipped steps lead, from least squares, if residuals are skewed, in
 # standard deviations of a residual in a direction.
@@ -258,6 +259,7 @@ class ReleasePlan:
         places = np.insert(self.assumptions.places(covariates), 0, 1.0, axis=1)
         away = np.linalg.norm(places @ sampled_errors(found, rng), axis=-1)
         radii = np.quantile(away, level, 0, weights=found.weight, method="inverted_cdf")
+        radii = radii + clipped_errors(found, places)
         return radii, half_widths(self.assumptions.coefficients, found, level)
 
     @property
@@ -393,7 +395,8 @@ class _Search:
         cost = choice_cost(Fraction(64, self.assumptions.subjects), self.unit)
         cost = min(max(cost, self.total * LEAST_TAIL_LOOK), self.total * MOST_TAIL_LOOK)
         seen = float(choice_epsilon(cost, self.unit)) * self.assumptions.subjects
-        share = Fraction(max(2, int(np.ceil(LOSS_LATTICE * TAIL_RANKS / seen))), LOSS_LATTICE)
+        share = Fraction(int(np.ceil(LOSS_LATTICE * TAIL_RANKS / seen)), LOSS_LATTICE)
+        share = max(share, LEAST_BEYOND)
         if share > MOST_BEYOND:
             share = MOST_BEYOND if share < 2 * MOST_BEYOND else FEW_BEYOND
         return ScaleStage(cost, self.unit, share=1 - share)
@@ -573,10 +576,8 @@ class _Search:
     def _steps(self, cases, left, count, growth=1.0, looks=False):
         """Score, stages of steps with looks between them or not, and releases after them."""
         unseen, begun = self._finds_any(cases), ((), cases)
-        if unseen:
-            left -= self.first_look.budget
-        elif looks and count > 2:
-            left -= (count - 2) * self.look_cost
+        left -= self.first_look.budget if unseen else 0
+        left -= max(count - 2 - unseen, 0) * self.look_cost if looks else 0
         if left <= 0:
             return np.inf, (), cases
         shares = growth ** np.arange(count)
@@ -595,35 +596,28 @@ class _Search:
             begun = self._looked(begun)
         look = self.tail_look.fitted(begun[1][0], SOON_OUTWEIGHED)
         stages, cases = (*begun[0], look), self._after((look,), begun[1], 1, 3)
-        share, longest = 1.0 - float(look.share), length_grid(self.assumptions)[0]
-        # Of contributions of a residual of length one.
-        each = [case.covariates.lengths(case.coordinates) for case in cases]
+        # Of a contribution of the longest residual there can be.
+        each = [np.max(case.covariates.lengths(case.coordinates)) for case in cases]
+        most = float(length_grid(self.assumptions)[0] * max(each))
         dim, none = self.assumptions.manifold.dim, stages[:0]
         unlike = UNLIKE / np.sqrt(2.0 * dim * gammaincinv(0.5 * dim, float(look.share)))
 
         def tried(factor):
             if factor is None:
-                most = float(longest * max(map(np.max, each)))
                 # Nothing is clipped, and so nothing is counted.
                 whole = cost + sum(each.budget for each in self.tail)
                 more, step = none, LastStep(whole, self.unit, most)
             else:
                 clip = factor * float(np.max(stretch(cases[0])))
-                lost = [excess_beyond(share, clip / some, dim) ** 2 for some in each]
-                beyond = np.sqrt(
-                    max(
-                        np.mean(np.sum(case.covariates.by_release[0] * some, axis=0))
-                        for case, some in zip(cases, lost, strict=True)
-                    )
-                )
                 more = tuple(replace(each, limit=clip) for each in self.tail)
-                how: Any = {"is_relative": True, "unlike": unlike, "beyond": float(beyond) / clip}
+                how: Any = {"is_relative": True, "unlike": unlike, "share": 1 - look.share}
                 step = LastStep(cost, self.unit, clip, **how)
             return self._tried((*stages, *more), step, cases)
 
-        found = [tried(None)]
-        if self.assumptions.tails != ANY:
-            found.append(_least(map(tried, LAST_CLIPS)))
+        found = [] if self.assumptions.tails == ANY else [_least(map(tried, LAST_CLIPS))]
+        if not found or self.assumptions.wider == 1.0:
+            # Of radii that were given, which the longest residual follows from.
+            found.append(tried(None))
         return min(found, key=_score_of)[1:]
 
     def _stepped(self, begun, cost, clips: tuple = CLIPS, reach=None):

@@ -28,7 +28,7 @@ from geodp_release.subjects import subject_records
 # Largest p-value of a trend that is said to be there.
 SIGNIFICANT = 0.05
 
-# Intervals of the residual scale and of R^2 reach from normal residuals to those with the tails of
+# Intervals of the residual scale reach from normal residuals to those with the tails of
 # a t distribution with so many degrees of freedom, if these are longer for the same last length: in
 # few dimensions.
 FREEDOM = 5.0
@@ -56,8 +56,8 @@ class Release:
         Of the covariates, scaled to -1/2 to 1/2, as assumed or noisy; see
         `geodp_release.moments`.
     lengths : tuple of float
-        Lengths that about half of the residuals, and of the last length three quarters, are shorter
-        than, about the states of the stages that measure them.
+        Lengths that shares of the residuals are shorter than, about the states of the stages that
+        measure them, by which the share is: half at first, more before and after the last step.
     plan : ReleasePlan
     guarantee : ReleaseGuarantee
     far : float, optional
@@ -233,10 +233,16 @@ class Release:
         explained = bands.explained_variances(
             self._coordinates[1:], self._simulated[1][:, 1:], self._simulated[-1]
         )
-        # Of the footpoint's part of a contribution, which is the residual.
+        # Of the footpoint's part of a contribution, which is the residual, with and without what
+        # clipping took from its square at most.
         left = self._scatter.drawn(np.random.default_rng(bands.SEED), len(explained))[:, 0, 0]
-        estimate = bands.Estimate.of(explained / left, level)
-        value, low, high = (each / (1.0 + each) for each in estimate[:3])
+        least = np.maximum(left - self._scatter.lost, bands.LEAST_SCATTER * left)
+        if self.plan.assumptions.records_per_subject > 1:
+            # Those are of means of subjects' records.
+            left = least = self._simulated[0] ** 2
+        with_all, without = (bands.Estimate.of(explained / each, level) for each in (left, least))
+        each = 0.5 * (with_all.value + without.value), with_all.low, without.high
+        value, low, high = (ratio / (1.0 + ratio) for ratio in each)
         return bands.Estimate(value, low, high, level)
 
     @property
@@ -286,7 +292,7 @@ class Release:
             noise = share_of_noise(self.plan, self.number, 0.05)
             lines.append(
                 f"About {self.share_far_away:.0%} of records, give or take {noise:.0%}, "
-                f"lie far from the {assumptions.what.split()[-1]}; the release follows the bulk."
+                f"lie far from the {assumptions.what.split()[-1]}."
             )
         return lines
 

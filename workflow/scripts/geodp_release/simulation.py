@@ -221,11 +221,13 @@ def length_grid(assumptions, factor=4096):
 
 
 @lru_cache(maxsize=8)
-def residual_lengths(dim, nodes=64, across=24):
+def residual_lengths(dim, nodes=64, across=24, alone=1024):
     """Residuals about predictions at the distances of the tables, by quadrature.
 
     Their components along the error and lengths, each (distances, residuals), the shortest first.
     """
+    # In one dimension no others make them finer.
+    nodes = nodes if dim > 1 else alone
     along = ndtri((np.arange(nodes) + 0.5) / nodes)[:, None] / np.sqrt(dim)
     side = np.zeros(1)
     if dim > 1:

@@ -6,6 +6,7 @@ do not decide, more bits are drawn and the enclosures are tightened.  So the dis
 given independent fair bits.
 """
 
+import math
 import secrets
 from bisect import bisect_right
 from fractions import Fraction
@@ -22,6 +23,14 @@ TABLE = 1 << 10
 def system_bits(count):
     """A non-negative integer of ``count`` random bits, from the operating system's generator."""
     return secrets.randbits(count)
+
+
+def no_noise(count):
+    """In place of bits, known by being this function: noise is zero, and a choice the likeliest.
+
+    For the holder's own look at what a release would be without noise; no release takes it.
+    """
+    raise ValueError("no random bits are drawn without noise")
 
 
 def generator_bits(rng):
@@ -55,6 +64,12 @@ class ExactChoice:
 
     def draw(self, bits):
         """Draw one index, with a function from a number of bits to an integer of as many."""
+        if bits is no_noise:
+            logs = [math.log(each) if each else -math.inf for each in self.weights]
+            scores = [
+                each - float(self.rate) * e for each, e in zip(logs, self.exponents, strict=True)
+            ]
+            return scores.index(max(scores))
         precision, count, prefix = PRECISION, 0, 0
         while True:
             more = precision + GUARD - count

@@ -1,13 +1,17 @@
 """The last step, which leads to least squares whatever law residuals have."""
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
 from geodp.errors import DataError
+from geodp_release.contributions import LOSS_LATTICE
 from geodp_release.moments import moment_matrix, products
+from geodp_release.stages.base import checked_share
 from geodp_release.stages.step import NoisyStep, updated
+from geodp_release.stages.tail import excess_beyond
 
 
 @dataclass(frozen=True)
@@ -22,23 +26,22 @@ class LastStep(NoisyStep):
     unlike : float
         Standard deviation, in each direction, of where steps before it lead if residuals are not
         normal, in units of the released length.
-    beyond : float
-        Mean length of what clipping takes from residuals, at most, in units of the clip, by the
-        statement about tails in `geodp_release.stages.tail`.
+    share : Fraction
+        Of residuals that are longer than the released length, by which the statement about tails in
+        `geodp_release.stages.tail` says what clipping may take; zero if it takes nothing.
     """
 
     unlike: float = 0.0
-    beyond: float = 0.0
+    share: Fraction = Fraction(0)
 
     what: ClassVar[str] = "last Gauss-Newton step by gradients"
 
     def __post_init__(self):
         super().__post_init__()
-        for name in ("unlike", "beyond"):
-            if not 0.0 <= getattr(self, name) < np.inf:
-                raise DataError(
-                    f"a stage has {name} {getattr(self, name)}: give a number from zero on"
-                )
+        if not 0.0 <= self.unlike < np.inf:
+            raise DataError(f"a stage has unlike {self.unlike}: give a number from zero on")
+        if self.share:
+            object.__setattr__(self, "share", checked_share(self.share, LOSS_LATTICE))
 
     def fitted(self, releases, clean=None, coordinates=None):
         return replace(super().fitted(releases, clean, coordinates), kept=1.0)
@@ -60,6 +63,14 @@ class LastStep(NoisyStep):
         left = products(left, releases.coordinates.standard.T) * (self.unlike * unit)
         # One each, as releases that went other ways have others.
         left = np.broadcast_to(left, (len(noisy), *left.shape[1:]))
-        excess = np.broadcast_to(self.beyond * self.clip * np.ravel(unit), len(noisy))
+        excess = np.broadcast_to(np.ravel(unit) * self._excess(releases), len(noisy))
         found = super()._stepped(releases, noisy, unit, last_level)
         return replace(found, left=left, excess=excess)
+
+    def _excess(self, releases):
+        """Root mean squared mean length that is taken at a covariate, at most, in released ones."""
+        if not self.share:
+            return 0.0
+        ratios = self.clip / releases.covariates.lengths(releases.coordinates)
+        excess = excess_beyond(float(self.share), ratios, releases.dim)
+        return np.sqrt(np.sum(releases.covariates.by_release[0] * excess**2, axis=0))

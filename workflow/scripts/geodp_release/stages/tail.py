@@ -1,8 +1,8 @@
 """A private count of records whose contributions the last step clips, and what tails may hold.
 
-The public statement about tails: beyond the length l that a share q of residuals exceeds at most
-the share ``q exp(-(t - l) / s)`` exceeds t, as if they were exponential from there on, s the
-deviation in each direction of normal residuals of which a share q exceeds l.
+The public statement about tails, at each covariate: beyond the length l that a share q of residuals
+exceeds at most the share ``q exp(-(t - l) / s)`` exceeds t, as if they were exponential from there
+on, s the deviation in each direction of normal residuals of which a share q exceeds l.
 """
 
 from dataclasses import dataclass, replace
