@@ -299,8 +299,8 @@ class Release:
     def p_values(self) -> np.ndarray:
         """Of the hypothesis that predictions do not depend on a covariate, for each one; (k,).
 
-        By how often a shooting vector of simulated releases whose true one is zero is as long, as if
-        clipping took as much from long residuals at all covariates.
+        By how often a shooting vector of simulated releases whose true one is zero is as long, as
+        if clipping took as much from long residuals at all covariates.
         """
         return self._p_values.copy()
 
