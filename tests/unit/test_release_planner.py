@@ -285,7 +285,7 @@ LEVELS = (0.5, 0.9)
 THREE = (EVENLY, TWO_GROUPS, TWO_GROUPS)
 
 # Widths of bands that are seen to be wrong.
-NARROW, WIDE = 0.8, 1.25
+NARROW, WIDE = 0.7, 1.25
 
 
 def drawn(plan, releases):

@@ -316,13 +316,12 @@ class Scatter:
         return cls(blocks, noise, coordinates, directions, known, LEAST_SCATTER * unit, lost)
 
     def drawn(self, rng, number):
-        """Mean products (number, 1 + k, 1 + k) of contributions that agree with these."""
+        """Roots (number, 1 + k, 1 + k) of mean products of contributions that agree with these."""
         normal = rng.normal(size=(number, *self.blocks.shape))
         normal = (normal + np.swapaxes(normal, -1, -2)) / np.sqrt(2.0)
         values, vectors = np.linalg.eigh(self.blocks + self.noise * normal)
         values = np.maximum(values, self.least)
-        found = (vectors * values[..., None, :]) @ np.swapaxes(vectors, -1, -2)
-        return products(self.coordinates.gradients, found, self.coordinates.gradients.T)
+        return products(self.coordinates.gradients, vectors * np.sqrt(values)[..., None, :])
 
     def errors(self, found, rng, alone=False):
         """Sampling errors (releases, 1 + k, dim) of estimates.
@@ -331,7 +330,7 @@ class Scatter:
         """
         number, dim = len(found.truth), found.dim
         inverse = inverses(np.broadcast_to(found.covariates.matrix, (number, *self.blocks.shape)))
-        covariance = products(inverse, self.drawn(rng, number), inverse) / found.number
+        root = products(inverse, self.drawn(rng, number)) / np.sqrt(found.number)
         normal = rng.normal(size=(number, len(self.blocks), dim))
         if not alone and dim > 1:
             spikes = rng.normal(size=(number, dim))
@@ -344,7 +343,7 @@ class Scatter:
             measured = normal @ ((vectors * np.sqrt(values)) @ vectors.T)
             which = rng.random((number, 1, 1)) < self.known
             normal = np.where(which, measured, spiked)
-        return np.linalg.cholesky(covariance) @ normal
+        return root @ normal
 
 
 def with_looks(plan, kind):
@@ -375,7 +374,10 @@ def sampled_errors(found, rng, times=1.0, scatter=None):
     if found.left is not None:
         errors = errors + found.left @ rng.normal(size=errors.shape)
     if scatter is not None:
-        return errors + scatter.errors(found, rng, alone=times > 1.0)
+        errors = errors + scatter.errors(found, rng, alone=times > 1.0)
+        # Truth and release are both in the support; and longer errors have no end on some spaces.
+        lengths = np.linalg.norm(errors, axis=-1) / (2.0 * found.radii * max(times, 1.0))
+        return errors / np.maximum(lengths, 1.0)[..., None]
     root = times * np.linalg.cholesky(found.estimate_covariance)
     return errors + root @ rng.normal(size=errors.shape)
 

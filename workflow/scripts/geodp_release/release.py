@@ -235,7 +235,8 @@ class Release:
         )
         # Of the footpoint's part of a contribution, which is the residual, with and without what
         # clipping took from its square at most.
-        left = self._scatter.drawn(np.random.default_rng(bands.SEED), len(explained))[:, 0, 0]
+        roots = self._scatter.drawn(np.random.default_rng(bands.SEED), len(explained))
+        left = np.sum(roots[:, 0] ** 2, axis=-1)
         least = np.maximum(left - self._scatter.lost, bands.LEAST_SCATTER * left)
         if self.plan.assumptions.records_per_subject > 1:
             # Those are of means of subjects' records.
