@@ -285,10 +285,10 @@ LEVELS = (0.5, 0.9)
 THREE = (EVENLY, TWO_GROUPS, TWO_GROUPS)
 
 # Widths of bands that are seen to be wrong.
-NARROW, WIDE = 0.7, 1.25
+NARROW, WIDE = 0.8, 1.25
 
 
-def drawn(plan, releases):
+def drawn(plan, releases, narrow=NARROW):
     """Squared errors (releases,), and by width whether bands hold: (releases, levels, places).
 
     That is NaN where a release draws no band, since there are no subjects.
@@ -297,7 +297,7 @@ def drawn(plan, releases):
     assumptions, bits, errors = plan.assumptions, generator_bits(rng), bands.simulated_errors(plan)
     manifold = assumptions.manifold
     places = places_of(assumptions.number_of_covariates, 3)
-    squares, held = [], {factor: [] for factor in (NARROW, 1.0, WIDE)}
+    squares, held = [], {factor: [] for factor in (narrow, 1.0, WIDE)}
     for _ in range(releases):
         truth, x, points = simulate(assumptions, assumptions.residual_scale, rng)
         true = truth[0], truth[1:]
@@ -341,7 +341,9 @@ def test_releases_err_and_bands_hold_as_predicted(name, few_points):
     kinds = {type(stage) for stage in plan.stages}
     assert (CountStage in kinds) == bool(others)
     assert not plan.is_noise
-    squares, held = drawn(plan, releases)
+    # Bands of few subjects allow for what steps leave if residuals are not normal.
+    narrow = 0.7 if name.startswith("mean") else NARROW
+    squares, held = drawn(plan, releases, narrow)
     assert np.sqrt(np.mean(squares)) == pytest.approx(plan.error, rel=0.15)
     chance = 0.5 / np.sqrt(releases)
     for level, found in zip(LEVELS, np.nanmean(held[1.0], axis=0), strict=True):
@@ -350,7 +352,7 @@ def test_releases_err_and_bands_hold_as_predicted(name, few_points):
         factor: np.max(np.abs(np.nanmean(found, axis=(0, 2)) - LEVELS))
         for factor, found in held.items()
     }
-    assert missed[1.0] < 0.02 + 2.2 * chance < min(missed[NARROW], missed[WIDE])
+    assert missed[1.0] < 0.02 + 2.2 * chance < min(missed[narrow], missed[WIDE])
 
 
 # Residual scales that are measured
