@@ -228,9 +228,16 @@ class SPD(SymmetricSpace):
         return np.linalg.norm(self._logarithms(symmetric_eigenvalues(compared), far), axis=-1)
 
     def transport(self, point, direction, vector):
+        return self._carried(point, direction, vector, 0.5)
+
+    def transport_back(self, point, vector, other):
+        return self._carried(point, vector, other, -0.5)
+
+    def _carried(self, point, direction, vector, power):
+        """A vector times the so manieth power of the relative end, from both sides."""
         white, factor = self._whiten(point, direction)
         values, vectors = np.linalg.eigh(white)
-        root = _spectral(np.exp(0.5 * values), vectors)
+        root = _spectral(np.exp(power * values), vectors)
         carried = root @ self._whiten(point, vector)[0] @ root
         return _symmetric(factor @ carried @ _transposed(factor))
 
@@ -246,9 +253,9 @@ class SPD(SymmetricSpace):
                 parts.append([entry / determinant for entry in entries])
             (e, f, g, h), (i, j, k, m) = parts
             return e * i + f * k + g * j + h * m
-        left = np.linalg.solve(point, first)
-        right = np.linalg.solve(point, second)
-        return np.einsum("...ab,...ba->...", left, right)
+        left, _ = self._whiten(point, first)
+        right = left if second is first else self._whiten(point, second)[0]
+        return np.sum(left * right, axis=(-2, -1))
 
     def frame(self, point):
         factor = np.linalg.cholesky(point)[..., None, :, :]
@@ -328,10 +335,11 @@ class SPD(SymmetricSpace):
         return values, factor @ vectors
 
     def split(self, point, vector, other):
-        _, basis = self._eigenframe(point, vector)
-        half = np.linalg.solve(basis, other)
-        entries = self.entries(np.linalg.solve(basis, _transposed(half)))
-        columns = _transposed(basis)
+        white, factor = self._whiten(point, vector)
+        _, vectors = np.linalg.eigh(white)
+        inverse = _transposed(vectors)
+        entries = self.entries(inverse @ self._whiten(point, other)[0] @ vectors)
+        columns = inverse @ _transposed(factor)
         first, second = columns[..., self._rows, :], columns[..., self._columns, :]
         products = first[..., :, None] * second[..., None, :]
         return self.expand(0.5 * self._counts * entries) * (products + _transposed(products))
