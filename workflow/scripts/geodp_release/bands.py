@@ -266,6 +266,8 @@ class Scatter:
         Part of scatter whose directions are known.
     least : float
         Least eigenvalue of blocks in these coordinates.
+    guessed : float
+        Part of blocks that simulated residuals stand for.
     lost : float
         What of the mean square of residuals in them is what clipping took from it at most.
     """
@@ -276,6 +278,7 @@ class Scatter:
     directions: np.ndarray
     known: float
     least: float
+    guessed: float
     lost: float
 
     @classmethod
@@ -313,7 +316,8 @@ class Scatter:
             values = np.maximum(values, LEAST_SCATTER * max(np.sum(values), 1e-300) / dim)
             directions, known = (vectors * values) @ vectors.T / np.sum(values), parts[True][2]
         noise = np.sqrt(part) * spread
-        return cls(blocks, noise, coordinates, directions, known, LEAST_SCATTER * unit, lost)
+        least, guessed = LEAST_SCATTER * unit, 1.0 - part
+        return cls(blocks, noise, coordinates, directions, known, least, guessed, lost)
 
     def drawn(self, rng, number):
         """Roots (number, 1 + k, 1 + k) of mean products of contributions that agree with these."""
@@ -322,6 +326,15 @@ class Scatter:
         values, vectors = np.linalg.eigh(self.blocks + self.noise * normal)
         values = np.maximum(values, self.least)
         return products(self.coordinates.gradients, vectors * np.sqrt(values)[..., None, :])
+
+    def residual_squares(self, typical):
+        """Mean squares (n,) of residuals that agree with these, and with simulated ones."""
+        rng, number = np.random.default_rng(SEED), len(typical)
+        # Of the footpoint's part of a contribution, which is the residual; and what clipping took
+        # from it is anything up to the most.
+        found = np.sum(self.drawn(rng, number)[:, 0] ** 2, axis=-1) - self.lost * rng.random(number)
+        found += self.guessed * (typical**2 - np.median(typical**2))
+        return np.maximum(found, LEAST_SCATTER * typical**2)
 
     def errors(self, found, rng, alone=False):
         """Sampling errors (releases, 1 + k, dim) of estimates.

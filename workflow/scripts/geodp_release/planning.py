@@ -455,7 +455,7 @@ class _Search:
         """Stages of a beginning with what comes before it, and the ways that follow."""
         if isinstance(stages[0] if stages else None, PointsStage) and stages[-1].is_look:
             # Ways that part after one more step know better how long residuals are.
-            begun = stages, self._after(stages, self._after((), self._starts(COMPARED), 1, 0), 1, 1)
+            begun = stages, cases
             longer = self._looked(self._stepped(begun, self._part(BEFORE_WAYS)))
             scores = [self._rest(each, quick=True)[0] for each in (begun, longer)]
             if scores[1] < scores[0]:

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import fdtri, gammaincinv
 
 from geodp.errors import DataError
 from geodp.samplers.integer_choice import system_bits
@@ -22,20 +21,11 @@ from geodp_release.draw import run_plan
 from geodp_release.files import read_release, write_release
 from geodp_release.hypotheses import ASSUMED, ReleaseGuarantee, check_hypotheses
 from geodp_release.planning import ReleasePlan
-from geodp_release.simulation import LIMITS_PER_DOUBLING, TWO_GROUPS
+from geodp_release.simulation import TWO_GROUPS
 from geodp_release.subjects import subject_records
 
 # Largest p-value of a trend that is said to be there.
 SIGNIFICANT = 0.05
-
-# Intervals of the residual scale reach from normal residuals to those with the tails of
-# a t distribution with so many degrees of freedom, if these are longer for the same last length: in
-# few dimensions.
-FREEDOM = 5.0
-
-# By how much intervals of residual scales are wider than those of simulated ones: a scale near the
-# limit of two lengths of the grid comes out as either.
-HALF_STEP = 2.0 ** (0.5 / LIMITS_PER_DOUBLING)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -210,56 +200,33 @@ class Release:
         return float(np.sqrt(squares / self.number))
 
     def residual_scale(self, level: float = bands.LEVELS[0]) -> bands.Estimate | None:
-        """Standard deviation of a residual in each direction; ``None`` if no stage measures it.
-
-        It is that of normal residuals that agree with the released lengths, the last above all.
-        The interval reaches to residuals with the tails of t; see `FREEDOM`.
-        """
+        """Root mean square of a residual in each direction; ``None`` if no stage measures it."""
         if not self.lengths:
             return None
-        _, by_normal, by_tails = self._last_look
-        value, low, high, _ = self._last_length(level)
-        return bands.Estimate(value / by_normal, low / by_normal, high / by_tails, level)
+        squares = self._residual_squares / self.plan.assumptions.manifold.dim
+        return bands.Estimate.of(np.sqrt(squares), level)
 
     def r_squared(self, level: float = bands.LEVELS[0]) -> bands.Estimate | None:
         """Share of the variance that the covariates explain; ``None`` if it cannot be said.
 
-        That is without a covariate, or where no stage measures second moments.  The variance
-        explained is that of predictions, in flat space, less what noise adds to it; the rest is
-        the mean square of residuals.
+        That is without a covariate, or where no stage measures residuals.  The variance explained
+        is that of predictions, in flat space, less what noise adds to it; the rest is the mean
+        square of residuals.
         """
-        if self._scatter is None or not len(self.shooting_vectors):
+        if not self.lengths or not len(self.shooting_vectors):
             return None
         explained = bands.explained_variances(
             self._coordinates[1:], self._simulated[1][:, 1:], self._simulated[-1]
         )
-        # Of the footpoint's part of a contribution, which is the residual, with and without what
-        # clipping took from its square at most.
-        roots = self._scatter.drawn(np.random.default_rng(bands.SEED), len(explained))
-        left = np.sum(roots[:, 0] ** 2, axis=-1)
-        least = np.maximum(left - self._scatter.lost, bands.LEAST_SCATTER * left)
-        if self.plan.assumptions.records_per_subject > 1:
-            # Those are of means of subjects' records.
-            left = least = self._simulated[0] ** 2
-        with_all, without = (bands.Estimate.of(explained / each, level) for each in (left, least))
-        each = 0.5 * (with_all.value + without.value), with_all.low, without.high
-        value, low, high = (ratio / (1.0 + ratio) for ratio in each)
-        return bands.Estimate(value, low, high, level)
+        return bands.Estimate.of(explained / (explained + self._residual_squares), level)
 
     @property
-    def _last_look(self):
-        """The stage, and its length over the deviation of residuals: normal ones, or with tails."""
-        look = [stage for stage in self.plan.stages if stage.is_look][-1]
-        dim, share = self.plan.assumptions.manifold.dim, float(look.share)
-        squares = np.array([2.0 * gammaincinv(0.5 * dim, share), dim * fdtri(dim, FREEDOM, share)])
-        by_normal, by_tails = np.sqrt(squares * [1.0, (FREEDOM - 2.0) / FREEDOM]).tolist()
-        return look, by_normal, min(by_normal, by_tails)
-
-    def _last_length(self, level):
-        """The length that the last look is for, with its interval."""
-        dim, (_, ratio, _) = self.plan.assumptions.manifold.dim, self._last_look
-        value, low, high, _ = bands.Estimate.of(ratio * self._simulated[0] / np.sqrt(dim), level)
-        return bands.Estimate(value, low / HALF_STEP, high * HALF_STEP, level)
+    def _residual_squares(self):
+        """Mean squares (n,) of residuals that agree with this release."""
+        # Second moments are of means of subjects' records, if they have several.
+        if self._scatter is None or self.plan.assumptions.records_per_subject > 1:
+            return self._simulated[0] ** 2
+        return self._scatter.residual_squares(self._simulated[0])
 
     @property
     def share_far_away(self) -> float | None:
@@ -282,11 +249,7 @@ class Release:
         if scale is not None:
             unit = f" {unit}".rstrip()
             each = " in each direction" if assumptions.manifold.dim > 1 else ""
-            length = self._last_length(scale.level).words(unit)
-            clauses.append(
-                f"{self._last_look[0].residuals} are shorter than {length}, as those of a "
-                f"standard deviation of {scale.value:.2g}{unit}{each} are"
-            )
+            clauses.append(f"residuals have a standard deviation of {scale.words(unit)}{each}")
         together = "; ".join(clauses)
         lines = [f"{together[0].upper()}{together[1:]}."] if clauses else []
         if self.far is not None:

@@ -8,6 +8,12 @@ import numpy as np
 
 from geodp.errors import DataError
 from geodp_release.accounting import PURE, UNITS
+from geodp_release.noise import (
+    GaussianNoise,
+    LaplaceNoise,
+    MatrixGaussianNoise,
+    MatrixLaplaceNoise,
+)
 
 
 @dataclass(frozen=True)
@@ -41,13 +47,26 @@ class Stage:
         """The exact `Noise` of whole numbers, from public inputs; `run` calls it once."""
         raise NotImplementedError
 
+    def _added(self, change, times=1, matrix=False):
+        """`Noise` of sums that differ by so many vectors, each of a norm ``change`` at most.
+
+        No two of these have an entry in common; or a positive semidefinite ``matrix`` is added and
+        another taken, whose norms are their traces.
+        """
+        laplace, gaussian = (
+            (MatrixLaplaceNoise, MatrixGaussianNoise) if matrix else (LaplaceNoise, GaussianNoise)
+        )
+        if self.unit == PURE:
+            return laplace((times * change / self.budget,))
+        return gaussian((times * change**2 / (2 * self.budget),))
+
     def run(self, before, assumptions, records, bits, shared=None):
         """What is released after this stage, a `Released` as ``before``; see `draw.run_plan`."""
         raise NotImplementedError
 
     def simulate(self, releases, rng):
-        """`FlatReleases` after this stage."""
-        raise NotImplementedError
+        """`FlatReleases` after this stage: the same where no later stage goes by it."""
+        return releases
 
     def describe(self):
         """The stage in words, for a release."""

@@ -6,7 +6,6 @@ from fractions import Fraction
 import numpy as np
 
 from geodp_release.accounting import PURE
-from geodp_release.noise import GaussianNoise, LaplaceNoise
 from geodp_release.stages.base import Stage, share_of
 
 
@@ -15,9 +14,7 @@ class CountStage(Stage):
     """Release of the number of subjects, where neighbours differ in it."""
 
     def noise(self, assumptions=None):
-        if self.unit == PURE:
-            return LaplaceNoise((1 / self.budget,))
-        return GaussianNoise((1 / (2 * self.budget),))
+        return self._added(1)
 
     def run(self, before, assumptions, records, bits, shared=None):
         number = int(self.noise(assumptions).add([[len(records)]], bits)[0, 0])

@@ -8,7 +8,6 @@ from scipy.special import gammaincinv
 
 from geodp_release.accounting import PURE
 from geodp_release.contributions import LOSS_LATTICE, length_counts
-from geodp_release.noise import GaussianNoise, LaplaceNoise
 from geodp_release.simulation import LIMITS_PER_DOUBLING
 from geodp_release.stages.base import Stage, checked_share, share_of
 from geodp_release.stages.scale import LAST_SHARE, simulated_shares_within
@@ -37,9 +36,7 @@ class FarStage(Stage):
 
     def noise(self, assumptions=None):
         """The `Noise` of a number of subjects, in steps of the lattice."""
-        if self.unit == PURE:
-            return LaplaceNoise((LOSS_LATTICE / self.budget,))
-        return GaussianNoise((LOSS_LATTICE**2 / (2 * self.budget),))
+        return self._added(LOSS_LATTICE)
 
     def run(self, before, assumptions, records, bits, shared=None):
         limit = np.array([far_away(assumptions.manifold.dim, self.share) * before.lengths[-1]])

@@ -9,7 +9,6 @@ from geodp.linear.moment_matrix import shrunk
 from geodp_release.accounting import PURE
 from geodp_release.contributions import MATRIX_LATTICE, matrix_sums
 from geodp_release.moments import matrix_moments, moment_matrix, products
-from geodp_release.noise import MatrixGaussianNoise, MatrixLaplaceNoise
 from geodp_release.simulation import LEVELS, Covariates, level_of
 from geodp_release.stages.moments import MeasuresMoments
 from geodp_release.stages.step import NoisyStep, clean_means, moved, updated
@@ -65,10 +64,7 @@ class MatrixStage(MeasuresMoments, NoisyStep):
 
     def noise(self, assumptions):
         """The `Noise` of the upper triangle of the matrix, in steps of its lattice."""
-        change = assumptions.changes * MATRIX_LATTICE**2
-        if self.unit == PURE:
-            return MatrixLaplaceNoise((change / self.budget,))
-        return MatrixGaussianNoise((change * MATRIX_LATTICE**2 / (2 * self.budget),))
+        return self._added(MATRIX_LATTICE**2, assumptions.changes, matrix=True)
 
     def _size(self, assumptions):
         """Rows of the matrix: 1, covariates, and coordinates of the residual."""

@@ -4,9 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from geodp_release.accounting import PURE
 from geodp_release.contributions import PRODUCT_LATTICE, product_sums
-from geodp_release.noise import MatrixGaussianNoise, MatrixLaplaceNoise
 from geodp_release.stages.base import Stage
 
 
@@ -44,10 +42,7 @@ class ProductsStage(Stage):
         # Of positive semidefinite matrices with so large a trace; two numbers above zero differ by
         # no more than the larger.
         changes = min(assumptions.changes, self.size(assumptions))
-        change = changes * PRODUCT_LATTICE**2
-        if self.unit == PURE:
-            return MatrixLaplaceNoise((change / self.budget,))
-        return MatrixGaussianNoise((change * PRODUCT_LATTICE**2 / (2 * self.budget),))
+        return self._added(PRODUCT_LATTICE**2, changes, matrix=True)
 
     def deviation(self, assumptions):
         """Standard deviation of an entry off the diagonal of a mean, for a clip of one."""
@@ -64,10 +59,6 @@ class ProductsStage(Stage):
         unit = (clip / PRODUCT_LATTICE) ** 2 / before.number
         found = tuple(float(each) * unit for each in noisy)
         return replace(before, products=(*before.products, found))
-
-    def simulate(self, releases, rng):
-        # No later stage goes by it.
-        return releases
 
     def describe(self):
         what = "directions" if self.directions else "footpoint and shooting vectors"

@@ -152,14 +152,12 @@ class ScaleStage(Stage):
         weights = tuple(int(each) for each in np.maximum(np.rint(weights), 1))
         return replace(self, weights=weights, shortest=shortest)
 
-    @property
-    def residuals(self):
-        """Those that are shorter than the length, in words."""
-        names = {SHARE: "half", LAST_SHARE: "three quarters"}
-        return f"{names.get(self.share, self.share)} of the residuals"
-
     def describe(self):
-        return f"exact choice of a length that about {self.residuals} are shorter than, {self.cost}"
+        names = {SHARE: "half", LAST_SHARE: "three quarters"}
+        return (
+            f"exact choice of a length that about {names.get(self.share, self.share)} of the "
+            f"residuals are shorter than, {self.cost}"
+        )
 
 
 def simulated_shares_within(releases, lengths):

@@ -10,9 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import gammaincinv
 
-from geodp_release.accounting import PURE
 from geodp_release.contributions import LOSS_LATTICE, tail_counts
-from geodp_release.noise import GaussianNoise, LaplaceNoise
 from geodp_release.stages.base import Stage
 
 # Counts beyond the limit go up to so many times it.
@@ -44,20 +42,13 @@ class TailStage(Stage):
     def noise(self, assumptions):
         """The `Noise` of numbers of subjects, in steps of the lattice."""
         # A subject is in one bin alone.
-        change = assumptions.changes * LOSS_LATTICE
-        if self.unit == PURE:
-            return LaplaceNoise((change / self.budget,))
-        return GaussianNoise((assumptions.changes * LOSS_LATTICE**2 / (2 * self.budget),))
+        return self._added(LOSS_LATTICE, assumptions.changes)
 
     def run(self, before, assumptions, records, bits, shared=None):
         limits = self.limit * before.lengths[-1] * 2.0 ** np.arange(DOUBLINGS)
         counts = tail_counts(assumptions, records, before.state, limits, before.coordinates)
         noisy = self.noise(assumptions).add([counts], bits)[0]
         return replace(before, tails=tuple(int(each) / LOSS_LATTICE for each in noisy))
-
-    def simulate(self, releases, rng):
-        # No later stage goes by it.
-        return releases
 
     def limits(self, assumptions, probability):
         """What noise of each count exceeds, all together, with a probability."""
