@@ -118,7 +118,7 @@ def test_products_and_long_contributions_are_those_of_gradients(covariates):
             before, assumptions, records, generator_bits(np.random.default_rng(1))
         ).products
         expected = 0.49 * np.einsum(kind, coarse, coarse) / 300.0
-        np.testing.assert_allclose(triangle_matrix(found), expected, rtol=0.01, atol=1e-4)
+        np.testing.assert_allclose(triangle_matrix(np.array(found)), expected, rtol=0.01, atol=1e-4)
         assert len(expected) == stage.size(assumptions)
     whole = lattice_gradients(
         assumptions.manifold, x, points, np.ones(300, bool), state, 100.0, about

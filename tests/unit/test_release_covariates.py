@@ -18,7 +18,7 @@ from geodp.samplers.integer_choice import generator_bits
 from geodp_release import folder
 from geodp_release.accounting import PURE, UNITS
 from geodp_release.assumptions import ADD_OR_REMOVE
-from geodp_release.bands import band_radii, has_subjects, simulated_errors
+from geodp_release.bands import agreeing_releases, band_radii, has_subjects, sampled_errors
 from geodp_release.cli import main
 from geodp_release.contributions import COVARIATE_LATTICE, covariate_sums
 from geodp_release.coordinates import ClippingCoordinates, noise_of
@@ -179,7 +179,7 @@ def test_simulated_errors_of_a_mean_are_those_of_a_mean():
     assumptions = assumed(geodp.Euclidean(3), 0, 100)
     stages = (NoisyStep(1e6, clip=9.0, prior=(1.0,)),)
     plan = geodp.ReleasePlan(assumptions, geodp.PrivacyBudget("1e6"), stages, 1.0, 1.0, 1.0)
-    errors = simulated_errors(plan)
+    errors = sampled_errors(*agreeing_releases(plan))
     assert errors.shape[1:] == (1, 3)
     assert np.mean(np.sum(errors**2, axis=-1)) == pytest.approx(0.01 * 3.0 / 100.0, rel=0.2)
     start = FlatReleases.start(assumptions, 100, np.random.default_rng(1))
@@ -261,7 +261,8 @@ def test_bands_are_finite_where_covariates_are_constant(spreads):
     places = np.array([[0.0] * k, [0.5] * k])
     constant = np.array([0.5] * k + [0.25] * (k * (k + 1) // 2))
     for moments in (constant, possible_moments(constant), np.append(constant[:-1], 0.1)):
-        radii = band_radii(geodp.Euclidean(2), simulated_errors(plan, moments), state, places)
+        errors = sampled_errors(*agreeing_releases(plan, moments))
+        radii = band_radii(geodp.Euclidean(2), errors, state, places)
         assert np.all(radii > 0.0)
         # No slope is known, and no residual is longer than the support is wide.
         assert np.all(radii < 10.0)

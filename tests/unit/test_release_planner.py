@@ -294,7 +294,8 @@ def drawn(plan, releases, narrow=NARROW):
     That is NaN where a release draws no band, since there are no subjects.
     """
     rng = np.random.default_rng(5)
-    assumptions, bits, errors = plan.assumptions, generator_bits(rng), bands.simulated_errors(plan)
+    assumptions, bits = plan.assumptions, generator_bits(rng)
+    errors = bands.sampled_errors(*bands.agreeing_releases(plan))
     manifold = assumptions.manifold
     places = places_of(assumptions.number_of_covariates, 3)
     squares, held = [], {factor: [] for factor in (narrow, 1.0, WIDE)}
@@ -310,7 +311,7 @@ def drawn(plan, releases, narrow=NARROW):
         missed = manifold.dist(manifold.ends(*state, some), manifold.ends(*true, some))
         squares.append(np.mean(missed**2))
         if bands.moments_stage(plan, found.moments) is not None:
-            errors = bands.simulated_errors(plan, found.moments)
+            errors = bands.sampled_errors(*bands.agreeing_releases(plan, found.moments))
         band = bands.band_radii(manifold, errors, found.state, places, LEVELS)
         away = manifold.dist(manifold.ends(*state, places), manifold.ends(*true, places))
         there = bands.has_subjects(plan, found.moments, places)

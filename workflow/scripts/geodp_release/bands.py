@@ -146,16 +146,6 @@ def has_subjects(plan, moments, places):
     return there & (np.mean(near, axis=0) >= POSSIBLE)
 
 
-def simulated_errors(plan, moments=None, lengths=()):
-    """Errors (n, 1 + k, dim) of footpoint and shooting vectors: truth minus release.
-
-    With what a release has of moments (k (k + 3) / 2,) and of residual lengths they are those of
-    releases that agree with it; see `agreeing_releases`.
-    """
-    found, rng = agreeing_releases(plan, moments, lengths)
-    return sampled_errors(found, rng)
-
-
 def agreeing_releases(plan, moments=None, lengths=(), without=None, scales=None):
     """Simulated releases that agree with what one has of moments and residual lengths.
 
@@ -294,7 +284,7 @@ class Scatter:
         # As normal residuals of one scale would have them.
         mean = np.mean(found.covariates.weighted_matrix(np.ones(len(found.covariates.nodes))), 0)
         expected = square * back @ mean @ back.T
-        size, matrices = len(expected), [triangle_matrix(each) for each in release.products]
+        size, matrices = len(expected), map(triangle_matrix, map(np.array, release.products))
         unit, parts = np.trace(expected) / size, {}
         for (stage, looks, share), matrix in zip(stages, matrices, strict=True):
             length = release.lengths[looks - 1]
@@ -429,7 +419,7 @@ def band_radii(manifold, errors, state, places, levels=LEVELS, together=False):
     ----------
     manifold : SymmetricSpace
     errors : ndarray, shape (n, 1 + k, dim)
-        Of `simulated_errors`.
+        Truth minus release.
     state : ndarray, shape (1 + k, *point_shape)
         The released footpoint and shooting vectors.
     places : ndarray, shape (m, k)

@@ -1,7 +1,6 @@
 """One noisy matrix of moments of covariates and residuals, and the step that it gives."""
 
 from dataclasses import dataclass, replace
-from math import isqrt
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from geodp_release.contributions import MATRIX_LATTICE, matrix_sums
 from geodp_release.moments import matrix_moments, moment_matrix, products
 from geodp_release.simulation import LEVELS, Covariates, level_of
 from geodp_release.stages.moments import MeasuresMoments
+from geodp_release.stages.products import triangle_matrix
 from geodp_release.stages.step import NoisyStep, clean_means, moved, updated
 
 # Length of a clipped residual beside that of coordinates of covariates.
@@ -122,10 +122,7 @@ class MatrixStage(MeasuresMoments, NoisyStep):
 
         In units of the largest trace it is given in.
         """
-        size = (isqrt(1 + 8 * upper.shape[-1]) - 1) // 2
-        matrix = np.empty((*upper.shape[:-1], size, size))
-        row, column = np.triu_indices(size)
-        matrix[..., row, column] = matrix[..., column, row] = upper
+        matrix = triangle_matrix(upper)
         widths = self.widths(assumptions)
         number = len(widths)
         of_covariates = matrix[..., :number, :number] * self._trace * np.outer(widths, widths)

@@ -1,6 +1,7 @@
 """Release of second moments of contributions: how far the estimate varies with the sample."""
 
 from dataclasses import dataclass, replace
+from math import isqrt
 
 import numpy as np
 
@@ -69,9 +70,9 @@ class ProductsStage(Stage):
 
 
 def triangle_matrix(upper):
-    """The symmetric matrix of an upper triangle (m (m + 1) / 2,), row by row."""
-    size = int((np.sqrt(8 * len(upper) + 1) - 1) // 2)
-    matrix = np.empty((size, size))
+    """Symmetric matrices (..., m, m) of upper triangles (..., m (m + 1) / 2), row by row."""
+    size = (isqrt(8 * upper.shape[-1] + 1) - 1) // 2
+    matrix = np.empty((*upper.shape[:-1], size, size))
     row, column = np.triu_indices(size)
-    matrix[row, column] = matrix[column, row] = upper
+    matrix[..., row, column] = matrix[..., column, row] = upper
     return matrix
