@@ -287,7 +287,7 @@ def test_frequencies_of_few_points_are_their_probabilities():
 
 def test_the_work_of_a_release_does_not_depend_on_the_data(monkeypatch):
     found, counts = [], []
-    right = type(SPHERE).distances_along, contributions.lattice_gradients
+    right = type(SPHERE).distances_along, contributions.gradients
 
     def distances(self, p, *others):
         counts.append(len(p) * len(others[1]))
@@ -298,7 +298,7 @@ def test_the_work_of_a_release_does_not_depend_on_the_data(monkeypatch):
         return right[1](manifold, covariates, *others)
 
     monkeypatch.setattr(type(SPHERE), "distances_along", distances)
-    monkeypatch.setattr(contributions, "lattice_gradients", gradients)
+    monkeypatch.setattr(contributions, "gradients", gradients)
     assumptions = assumed(number=60)
     first = PointsStage.of(Fraction(1, 4), PURE, 64, 0.3)
     plan = made_plan(assumptions, stages=[first, NoisyStep(Fraction(1, 2), clip=0.1)])

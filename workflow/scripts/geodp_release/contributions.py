@@ -35,6 +35,9 @@ LEAST_CHUNK, CHUNK = 32, 256
 # Records at once where the public number of subjects is large, and from which number on.
 LARGE_CHUNK, MANY = 1 << 12, 1 << 14
 
+# Subjects up to which gradients at a state are kept for more stages that need them.
+KEPT = 1 << 17
+
 # Lengths of a residual, as fractions of the injectivity radius, from which contributions fall, and
 # at which they are zero: from there rounding leaves its direction undetermined.
 TAPER, CUT_LOCUS = 0.9, 0.999
@@ -120,12 +123,29 @@ def _subject_gradients(assumptions, records, state, clip, coordinates):
     Each is `LATTICE` at most in the norm of the coordinates.
     """
     shape = len(state), assumptions.manifold.dim
-    for x, y, valid, counts in _chunks(assumptions, records):
+    for found, valid, counts in _gradients_at(assumptions, records, state, coordinates):
         each = np.zeros((len(counts), *shape), dtype=np.int64)
-        for place in range(x.shape[1]):
-            some = x[:, place], y[:, place], valid[:, place]
-            each += lattice_gradients(assumptions.manifold, *some, state, clip, coordinates)
+        for place, some in enumerate(found):
+            usable = valid[:, place]
+            each += lattice_gradients(assumptions.manifold, some, usable, clip, coordinates)
         yield _mean_towards_zero(each, counts)
+
+
+def _gradients_at(assumptions, records, state, coordinates):
+    """`gradients` of a place of all subjects, a list, which are valid, and counts, by turns."""
+    key, kept = (state.tobytes(), coordinates.standard.tobytes()), []
+    if key in records.gradients:
+        yield from records.gradients[key]
+        return
+    for x, y, valid, counts in _chunks(assumptions, records):
+        places = zip(np.moveaxis(x, 1, 0), np.moveaxis(y, 1, 0), strict=True)
+        found = [gradients(assumptions.manifold, *each, state, coordinates) for each in places]
+        if len(records) <= KEPT:
+            kept.append((found, valid, counts))
+        yield found, valid, counts
+    if kept:
+        records.gradients.clear()
+        records.gradients[key] = kept
 
 
 def product_sums(assumptions, records, state, clip, coordinates, directions=False):
@@ -154,12 +174,10 @@ def tail_counts(assumptions, records, state, limits, coordinates):
     most.  Records that cannot be used are shorter than all.
     """
     total = np.zeros(len(limits), dtype=np.int64)
-    for x, y, valid, counts in _chunks(assumptions, records):
+    for found, valid, counts in _gradients_at(assumptions, records, state, coordinates):
         each = np.zeros((len(counts), len(limits)), dtype=np.int64)
-        for place in range(x.shape[1]):
+        for place, (_, lengths, _) in enumerate(found):
             with np.errstate(all="ignore"):
-                found = x[:, place], y[:, place]
-                _, lengths, _ = _gradients(assumptions.manifold, *found, state, coordinates)
                 longer = lengths[:, None] > limits
             longer &= (valid[:, place] & (place < counts))[:, None]
             each += longer & ~np.append(longer[:, 1:], np.zeros((len(longer), 1), bool), axis=1)
@@ -261,15 +279,15 @@ def _chunks(assumptions, records):
         yield some
 
 
-def lattice_gradients(manifold, covariates, points, valid, state, clip, coordinates):
+def lattice_gradients(manifold, found, valid, clip, coordinates):
     """Contributions (n, 1 + k, dim) of records, integers in units of ``clip / LATTICE``.
 
-    Each is of that record alone, in ``coordinates``, in whose norm it is `LATTICE` at most.
-    Covariates are (n, k), points (n, *point_shape), valid (n,), a state (1 + k, *point_shape).
+    Each is of that record alone, in ``coordinates``, in whose norm it is `LATTICE` at most.  What
+    was ``found`` is theirs of `gradients`; valid is (n,).
     """
+    parts, lengths, distances = found
     # What fails, of whatever record, becomes a number that is not finite, and then zero.
     with np.errstate(all="ignore"):
-        parts, lengths, distances = _gradients(manifold, covariates, points, state, coordinates)
         weights = np.where(valid, _taper(manifold, distances), 0.0)
         factors = weights / np.maximum(lengths / clip, 1.0)
         scaled = parts * (factors * ((1.0 - MARGIN) * LATTICE / clip))[:, None, None]
@@ -281,15 +299,19 @@ def lattice_gradients(manifold, covariates, points, valid, state, clip, coordina
     return np.where(usable[:, None, None], whole, 0.0).astype(np.int64)
 
 
-def _gradients(manifold, covariates, points, state, coordinates):
-    """Gradients (n, 1 + k, dim) in coordinates, their norms (n,), and lengths of residuals (n,)."""
+def gradients(manifold, covariates, points, state, coordinates):
+    """Gradients (n, 1 + k, dim) in coordinates, their norms (n,), and lengths of residuals (n,).
+
+    Covariates are (n, k), points (n, *point_shape), a state (1 + k, *point_shape).
+    """
     p, blocks = state[0], block_names(len(state) - 1)
-    found = PerRecordGeodesicResiduals.of(
-        manifold, dict(zip(blocks, state, strict=True)), covariates, points
-    )
-    each = np.stack([found.contributions(block) for block in blocks], axis=1)
-    parts = manifold.coordinates(p, coordinates.of(each), manifold.frame(p))
-    return parts, coordinates.norm(parts), np.sqrt(found.squared_distances)
+    with np.errstate(all="ignore"):
+        found = PerRecordGeodesicResiduals.of(
+            manifold, dict(zip(blocks, state, strict=True)), covariates, points
+        )
+        each = np.stack([found.contributions(block) for block in blocks], axis=1)
+        parts = manifold.coordinates(p, coordinates.of(each), manifold.frame(p))
+        return parts, coordinates.norm(parts), np.sqrt(found.squared_distances)
 
 
 def _taper(manifold, distances):

@@ -7,7 +7,7 @@ leave the process alone: their conversion to numbers is code of their own.
 
 import warnings
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Number
 from threading import RLock
 
@@ -44,12 +44,15 @@ class SubjectRecords:
     valid : ndarray of bool, shape (subjects, records)
     counts : ndarray of int, shape (subjects,)
         Records that a subject has, invalid ones included, up to the limit.
+    gradients : dict
+        What `geodp_release.contributions` keeps of them at the last state.
     """
 
     covariates: np.ndarray
     points: np.ndarray
     valid: np.ndarray
     counts: np.ndarray
+    gradients: dict = field(default_factory=dict)
 
     def __len__(self):
         return len(self.counts)
