@@ -303,7 +303,9 @@ class Scatter:
         directions, known = np.eye(dim) / dim, 0.0
         if True in parts:
             values, vectors = np.linalg.eigh(parts[True][0])
-            values = np.maximum(values, LEAST_SCATTER * max(np.sum(values), 1e-300) / dim)
+            # Noise may leave nothing above zero, and then all directions are alike.
+            least = LEAST_SCATTER * np.sum(np.abs(values)) / dim
+            values = np.maximum(values, max(least, 1e-300))
             directions, known = (vectors * values) @ vectors.T / np.sum(values), parts[True][2]
         noise = np.sqrt(part) * spread
         least, guessed = LEAST_SCATTER * unit, 1.0 - part
