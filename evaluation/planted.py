@@ -27,12 +27,15 @@ from geodp.data.landmark_files import LandmarkFile, NtsFile
 from geodp.errors import DataError
 from geodp.manifolds import spd
 from geodp.manifolds.euclidean import Euclidean
+from geodp.samplers.integer_choice import no_noise
 from geodp_release import contributions, hypotheses, ledger, planning, publish, release, subjects
 from geodp_release import settings as release_settings
 from geodp_release.accounting import PrivacyBudget
 from geodp_release.assumptions import Assumptions
+from geodp_release.coordinates import ClippingCoordinates
+from geodp_release.holder import off_least_squares
 from geodp_release.moments import matrix_moments
-from geodp_release.stages import MatrixStage, NoisyStep, matrix, step
+from geodp_release.stages import MatrixStage, NoisyStep, TailStage, matrix, products, step, tail
 from replay import SPACES, search
 from replay_runs import BY_COMMAND, REPLACE, Runner, replaced
 from replay_tables import Space
@@ -114,6 +117,39 @@ def in_units_of_the_records(was, stage, before, assumptions, records, bits, shar
     widths = np.sqrt(np.append(1.0, 1e-6 + np.mean(x**2, axis=0)))
     with patch.object(MatrixStage, "widths", staticmethod(lambda assumptions: widths)):
         return was(stage, before, assumptions, records, bits, shared)
+
+
+TOWARDS_ZERO = "np.abs(each) // (LATTICE // PRODUCT_LATTICE)"
+edit(
+    *("products rounded up", products, "product_sums", TOWARDS_ZERO, f"-(-{TOWARDS_ZERO})"),
+    space=("euclidean", 8),
+)
+
+
+@plant("products clipped part by part", products, "product_sums")
+def by_the_longest_part(was, *given):
+    """And not by the norm of all together."""
+
+    def norm(_, parts):
+        return np.max(np.linalg.norm(parts, axis=-1), axis=-1)
+
+    with patch.object(ClippingCoordinates, "norm", norm):
+        return was(*given)
+
+
+TAILS = tail, "tail_counts"
+ONE_BIN = " & ~np.append(longer[:, 1:], np.zeros((len(longer), 1), bool), axis=1)"
+edit("long records in all bins below", *TAILS, ONE_BIN, "")
+COUNTED, PADDING = "valid[:, place] & (place < counts)", " | (counts < 1)"
+edit("long records that are padding", *TAILS, COUNTED, COUNTED + PADDING)
+edit("long records in full each", *TAILS, " // np.maximum(counts, 1)[:, None]", "")
+NOISY = "self.noise(assumptions).add([counts], bits)[0]"
+edit("counts without noise", TailStage, "run", NOISY, "counts")
+
+
+@plant("a release without noise", release, "run_plan")
+def as_its_holder_sees_it(was, plan, records, bits):
+    return was(plan, records, no_noise)
 
 
 # How small matrices are whitened depends on how many there are, and no block is padded.
@@ -199,6 +235,15 @@ def tells(name):
 INVALID: list = []
 tells("bad records counted on standard error")(lambda valid: INVALID.append(np.sum(~valid)))
 tells("bad records counted past Python")(lambda valid: os.write(2, b"%d none" % np.sum(~valid)))
+
+
+@plant("the way to least squares told", publish, "_written")
+def told_with_the_release(was, release, settings, *given):
+    """That of its holder, who alone may see it."""
+    plan = release.plan
+    data = subjects.subject_records(plan.assumptions, *publish.read_data(settings))
+    print(off_least_squares(plan, data))
+    return was(release, settings, *given)
 
 
 @plant("bad records counted on standard error", publish, "_written")

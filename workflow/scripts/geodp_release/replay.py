@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from geodp.samplers.integer_choice import ExactChoice
+from geodp.samplers.integer_choice import ExactChoice, no_noise
 from geodp_release.noise import ChoiceNoise, Noise
 
 
@@ -52,14 +52,18 @@ class Tape:
 
     @contextmanager
     def running(self):
-        """A context in which primitives are recorded, and played."""
+        """A context in which primitives are recorded, and played; without noise they are none."""
         add, choose = Noise.add, ExactChoice.draw
 
         def added(noise, sums, bits):
+            if bits is no_noise:
+                return add(noise, sums, bits)
             inputs = [int(each) for each in np.ravel(np.array(sums, dtype=object))]
             return self._output(noise, (), inputs, np.shape(sums), lambda: add(noise, sums, bits))
 
         def chosen(choice, bits):
+            if bits is no_noise:
+                return choose(choice, bits)
             noise, weights = ChoiceNoise((choice.rate,)), tuple(choice.weights)
             inputs = list(choice.exponents)
             return self._output(
