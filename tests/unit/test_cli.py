@@ -27,6 +27,7 @@ from geodp_release.cli import main
 from geodp_release.pictures import ellipse_factors, ellipse_radii, entry_limits, landmark_radii
 from geodp_release.publish import plan_of
 from geodp_release.settings import read_settings
+from geodp_release.stages import LastStep
 from geodp_release.subjects import record_array
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -159,6 +160,8 @@ def test_a_release_is_a_folder_with_a_release_a_page_and_a_table(holder, drawn, 
         *(f"<td>R{number}</td>" for number in range(1, 8)),
     ):
         assert words in page
+    is_clipped = any(isinstance(each, LastStep) and each.share for each in release.plan.stages)
+    assert ("thin out as those of an exponential" in page) == is_clipped
     # It needs no other file, and no network.
     assert not re.search(r'src=|url\((?!#)|<link|<script|href="http', page)
     rows = Path("mine.csv").read_text().splitlines()[1:]

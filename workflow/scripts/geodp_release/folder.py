@@ -28,6 +28,7 @@ from geodp_release.bands import LEVELS
 from geodp_release.doubts import WITHHELD
 from geodp_release.new_files import umask
 from geodp_release.pictures import NOBODY, degrees_of, landmarks_of, picture
+from geodp_release.stages import LastStep
 from geodp_release.templates import render
 
 RELEASE, PAGE, TABLE = "release.json", "index.html", "predictions.csv"
@@ -163,6 +164,7 @@ def page(release, settings, rows):
         settings=settings,
         release=release,
         meaning=_meaning(plan),
+        is_clipped=any(isinstance(each, LastStep) and each.share for each in plan.stages),
         svg=svg,
         caption=caption,
         rows=rows,
