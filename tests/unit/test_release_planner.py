@@ -222,9 +222,9 @@ def test_an_unknown_spread_is_measured_before_steps():
         at = [found[:, 0] + x * found[:, 1] for (x,) in covariates.nodes]
         errors[spread] = covariates.weights @ [np.mean(each**2) for each in at]
         planned[spread] = plan.error
-    assert errors[UNKNOWN] < 0.25 * errors[EVENLY]
+    assert errors[UNKNOWN] < 0.13 * errors[EVENLY]
     # What it costs where covariates are even.
-    assert planned[EVENLY] < planned[UNKNOWN] < 1.3 * planned[EVENLY]
+    assert planned[EVENLY] < planned[UNKNOWN] < 1.1 * planned[EVENLY]
 
 
 @pytest.mark.parametrize("budget", [PrivacyBudget("1"), rho("0.05")], ids=["epsilon", "rho"])
@@ -326,7 +326,7 @@ CASES = {
     "octagons": (("kendall", 8), (0.2, 0.4), 0.01, 1000, PrivacyBudget("4"), (EVENLY,), 100),
     "S^2": (("sphere", 2), (0.6, 1.2), 0.05, 60, PrivacyBudget("2"), (EVENLY,), 320),
     "SPD(2), +-": (("spd", 2), (0.5, 1.0), 0.05, 100, PrivacyBudget("3"), (EVENLY,), 150),
-    "mean on H^2, rho, +-": (("hyperbolic", 2), (0.5, 0.6), 0.1, 200, rho("0.1"), (), 150),
+    "mean on H^2, rho, +-": (("hyperbolic", 2), (0.5, 0.6), 0.1, 200, rho("0.1"), (), 320),
     "three on SPD(2), rho": (("spd", 2), (0.5, 0.6), 0.1, 1000, rho("0.5"), THREE, 80),
 }
 
@@ -342,8 +342,8 @@ def test_releases_err_and_bands_hold_as_predicted(name, few_points):
     kinds = {type(stage) for stage in plan.stages}
     assert (CountStage in kinds) == bool(others)
     assert not plan.is_noise
-    # Bands of few subjects allow for what steps leave if residuals are not normal.
-    narrow = 0.7 if name.startswith("mean") else NARROW
+    # By chance bands of level 0.5 hold for 0.57 of these, and for 0.43 of 300 by two other seeds.
+    narrow = 0.75 if name.startswith("mean") else NARROW
     squares, held = drawn(plan, releases, narrow)
     assert np.sqrt(np.mean(squares)) == pytest.approx(plan.error, rel=0.15)
     chance = 0.5 / np.sqrt(releases)
