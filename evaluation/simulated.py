@@ -11,14 +11,14 @@ from geodp_release.simulation import TWO_GROUPS
 def assumed(space, seed, *names):
     """Assumptions about an entry of SPACES of evaluation/Snakefile, but for its residual scale.
 
-    The centre is random, from a stream of a seed and names.
+    The centre is random, from a stream of a seed and names, unless the entry has one.
     """
     manifold = make_manifold(*space["manifold"])
-    centre = manifold.random_point(random_stream(seed, *names, "centre"))
+    centre = space.get("centre", manifold.random_point(random_stream(seed, *names, "centre")))
     spreads = tuple(space.get("covariate_spread", ["unknown"]))
     radii = space["footpoint_radius"], space["shooting_vector_length"]
-    public = *radii, ((-0.5, 0.5),) * len(spreads), space["n"]
-    return Assumptions(manifold, centre, *public, covariate_spread=spreads)
+    public = *radii, space.get("ranges", ((-0.5, 0.5),) * len(spreads)), space["n"]
+    return Assumptions(manifold, np.array(centre), *public, covariate_spread=spreads)
 
 
 def places_of(covariates, number):

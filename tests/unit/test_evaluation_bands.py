@@ -122,6 +122,38 @@ def test_a_release_is_measured_against_the_population_and_the_fit(monkeypatch):
     assert (set(table["place"].dropna()), plans[1].residual_scale) == ({-0.5, 0.5}, None)
 
 
+def test_real_data_are_measured_against_their_fit(monkeypatch):
+    """Text becomes a covariate, and a record that lacks something none."""
+    frame = pd.DataFrame({"age": [20, 30, 40, 50, None], "sex": ["F", "M", "M", "F", "M"]})
+    package = SimpleNamespace(data=lambda *names: frame.assign(wages=np.exp(frame["age"] / 100)))
+    monkeypatch.setattr(bands_hold.script, "need", lambda *given: None)
+    monkeypatch.setattr(bands_hold, "import_module", lambda name: package)
+    plan = SimpleNamespace(error=0.5)
+    monkeypatch.setattr(bands_hold, "plan_release", lambda *given, work: plan)
+    release = SimpleNamespace(
+        predict=lambda at: at[:, :1] / 100 + 0.02,
+        band=lambda at, doubted: np.full(len(at), 0.03),
+        doubts=list,
+    )
+    monkeypatch.setattr(bands_hold.script, "release", lambda *given: release)
+    space = {"data": "a/b", "manifold": ("euclidean", 1), "covariates": ["age", "sex_M"]}
+    space |= {
+        "responses": ["wages"],
+        "points": "logarithms",
+        "centre": [0.0],
+        "footpoint_radius": 2.0,
+    }
+    space |= {"shooting_vector_length": 4.0, "ranges": [(0.0, 100.0), (0.0, 1.0)]}
+    space |= {"covariate_spread": ["unknown", "two groups"], "before": {1: 0.05}}
+    space |= {"places": [[20, 0], [30, 1]]}
+    cell = {"space": "wages", "law": "real data", "epsilon": 1, "n": 4}
+    table = bands_hold.measure(cell, space, 2, 1024, 1).set_index("measure")["value"]
+    assert table["records"].tolist() == [1.0, 1.0]
+    assert table["radius"].tolist() == pytest.approx([1.5, 1.5])
+    assert table["error over before"] == pytest.approx(0.4)
+    assert not {"population", "error", "error over predicted"} & {*table.index}
+
+
 def test_aims_are_judged():
     """Of five cells the second is excused by its doubts; others miss an aim each, but the first."""
     cells = [
@@ -138,6 +170,10 @@ def test_aims_are_judged():
         for name, values in (measures | {"records": 1.0, "error over predicted": 0.9}).items()
         for value in np.ravel(values)
     ]
+    # Real data have fewer measures.
+    real = dict(zip(bands_hold.CELL, ["wages", "real data", np.nan, np.nan, 250, 4], strict=True))
+    for name, value in {"records": 0.5, "doubts": 0.0, "radius": 1.0}.items():
+        rows.append(real | {"measure": name, "value": value})
     pages, figure = bands_hold.summarise(pd.DataFrame(rows), AIMS, 4000)
     judged = ["cells", "miss it", "may", "worst", "met"]
     assert list(pages["bands"][judged].itertuples(index=False, name=None)) == [
