@@ -43,17 +43,23 @@ def real_data(space, known):
     return np.stack(list(fit.parameters.values())), x, points
 
 
-def measure(cell, space, releases, work, seed):
-    """Table of a cell, a row for each measure, and for each place of those that have places.
+def measure(cells, space, releases, work, seed):
+    """Table of cells of one plan: a row for each measure, and each place of those that have places.
 
     A cell may have a share of the ``rare`` one of two groups, and a ``guess`` of the residual scale
     over the true one, which is otherwise left out.
     """
-    scale, rare, guess = space.get("residual_scale"), cell.get("rare", 0.5), cell.get("guess")
-    known = assumed(space | cell, seed, "bands", cell["space"])
+    first, guess = cells[0], cells[0].get("guess")
+    known = assumed(space | first, seed, "bands", first["space"])
+    told = replace(known, residual_scale=guess and guess * space["residual_scale"])
+    plan = plan_release(told, PrivacyBudget(str(first["epsilon"])), work=work)
+    return pd.concat([measure_cell(each, space, known, plan, releases, seed) for each in cells])
+
+
+def measure_cell(cell, space, known, plan, releases, seed):
+    """The rows of a cell, for assumptions that are ``known`` but for the residual scale."""
+    scale, rare = space.get("residual_scale"), cell.get("rare", 0.5)
     real = real_data(space, known) if "data" in space else None
-    told = replace(known, residual_scale=guess and guess * scale)
-    plan = plan_release(told, PrivacyBudget(str(cell["epsilon"])), work=work)
     manifold, covariates = known.manifold, known.number_of_covariates
     places = np.array(space.get("places", places_of(covariates, 2 if "rare" in cell else 5)))
     model, number, found = GeodesicModel(manifold, covariates), len(places), []
@@ -80,10 +86,12 @@ def measure(cell, space, releases, work, seed):
     at_places = {"population": population_held, "records": records_held, "radius": radius}
     at_places["drawn"] = np.mean(~np.isnan(radii), axis=0)
     whole = {"doubts": np.mean(doubted), "error": error, "error from records": from_records}
-    whole |= {"predicted": plan.error, "error over predicted": error / plan.error}
+    if scale:
+        predicted = plan.error_at(scale)
+        whole |= {"predicted": predicted, "error over predicted": error / predicted}
     if real:
         # A fit is no population.
-        del at_places["population"], whole["error"], whole["error over predicted"]
+        del at_places["population"], whole["error"]
         before = space["before"][cell["epsilon"]]
         whole["error over before"] = np.sqrt(np.mean(away[:, 1] ** 2)) / before
     rows = [

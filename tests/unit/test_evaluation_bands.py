@@ -85,7 +85,7 @@ def test_data_have_rare_groups_and_no_record_beyond_the_cut_locus():
 def test_a_release_is_measured_against_the_population_and_the_fit(monkeypatch):
     def planned(assumptions, budget, work):
         plans.append(assumptions)
-        return SimpleNamespace(error=0.5)
+        return SimpleNamespace(error_at=lambda scale: 0.5)
 
     def drawn(plan, x, points, rng):
         """Off by a tenth of its number, without a band at the last place, the fourth doubted."""
@@ -106,7 +106,7 @@ def test_a_release_is_measured_against_the_population_and_the_fit(monkeypatch):
     monkeypatch.setattr(bands_hold, "simulate", data)
     monkeypatch.setattr(bands_hold.script, "release", drawn)
     cell = {"space": "R^2", "law": "normal", "epsilon": 4, "n": 40, "guess": 3.0}
-    table = bands_hold.measure(cell, SPACE, 4, 1024, 1)
+    table = bands_hold.measure([cell], SPACE, 4, 1024, 1)
     assert plans[0].residual_scale == pytest.approx(0.3)
     assert set(table["guess"]) == {3.0}
     by_measure = table.groupby("measure")["value"].apply(list)
@@ -118,7 +118,7 @@ def test_a_release_is_measured_against_the_population_and_the_fit(monkeypatch):
     for name, value in single.items():
         assert by_measure[name] == pytest.approx([value])
     del cell["guess"]
-    table = bands_hold.measure(cell | {"rare": 0.1}, SPACE, 1, 1024, 1)
+    table = bands_hold.measure([cell | {"rare": 0.1}], SPACE, 1, 1024, 1)
     assert (set(table["place"].dropna()), plans[1].residual_scale) == ({-0.5, 0.5}, None)
 
 
@@ -147,7 +147,7 @@ def test_real_data_are_measured_against_their_fit(monkeypatch):
     space |= {"covariate_spread": ["unknown", "two groups"], "before": {1: 0.05}}
     space |= {"places": [[20, 0], [30, 1]]}
     cell = {"space": "wages", "law": "real data", "epsilon": 1, "n": 4}
-    table = bands_hold.measure(cell, space, 2, 1024, 1).set_index("measure")["value"]
+    table = bands_hold.measure([cell], space, 2, 1024, 1).set_index("measure")["value"]
     assert table["records"].tolist() == [1.0, 1.0]
     assert table["radius"].tolist() == pytest.approx([1.5, 1.5])
     assert table["error over before"] == pytest.approx(0.4)

@@ -232,6 +232,10 @@ class ReleasePlan:
         ]
         return FlatReleases.joined(parts)
 
+    def error_at(self, residual_scale):
+        """Root mean squared error for such residuals, of geodesics within the usual radius."""
+        return float(np.sqrt(simulated(self, residual_scale=residual_scale).curve))
+
     def usual_errors(self, part=0.1):
         """Errors, within the usual radius, where residuals are as guessed or such a part of it.
 
