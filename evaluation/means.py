@@ -59,7 +59,7 @@ def measure(cells, most, releases, work, seed):
 
 
 def summarise(table):
-    """The table of the page, with what sampling alone puts out of reach of any mechanism."""
+    """The table of the page, with what sampling alone puts out of reach of any noise."""
     reached = table["ratio"] <= table["most"]
     beyond = table["no privacy"] > table["most"] * table["heat diffusion"]
     met = np.select([reached, beyond], ["yes", "out of reach"], "**no**")
