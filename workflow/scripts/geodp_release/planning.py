@@ -60,9 +60,11 @@ CHOICES, WIDE_STEPS = (0.1, 0.16, 0.24, 0.4, 0.65), (0.1, 0.2, 0.35)
 MATRICES, BEFORE_WAYS = (0.6, 0.35, 0.2), 0.06
 
 # Limits: of losses, in radii of the support; of residuals in a matrix, in typical lengths of them
-# about the centre, and of contributions, in released residual lengths, the longest first.
+# about the centre, and of contributions, in such lengths or in released ones, the longest first.  A
+# step with a shorter clip in these stays within the larger of two clumps.
 LOSS_LIMITS = (0.12, 0.2, 0.35, 0.6, 1.2)
 RESIDUALS, CLIPS = (3.0, 2.0, 1.4, 1.0), (2.4, 1.3, 0.8, 0.5, 0.3)
+RELATIVE_CLIPS = (3.4, 2.4, 1.7)
 
 # Of the last step, in lengths that a look at the tail released, the longest first; the longest that
 # there can be is tried besides.
@@ -402,7 +404,7 @@ class _Search:
         share = Fraction(int(np.ceil(LOSS_LATTICE * TAIL_RANKS / seen)), LOSS_LATTICE)
         share = max(share, LEAST_BEYOND)
         if share > MOST_BEYOND:
-            share = MOST_BEYOND if share < 2 * MOST_BEYOND else FEW_BEYOND
+            share = MOST_BEYOND if share < 3 * MOST_BEYOND else FEW_BEYOND
         return ScaleStage(cost, self.unit, share=1 - share)
 
     def _products(self):
@@ -624,10 +626,11 @@ class _Search:
             found.append(tried(None))
         return min(found, key=_score_of)[1:]
 
-    def _stepped(self, begun, cost, clips: tuple = CLIPS, reach=None):
+    def _stepped(self, begun, cost, clips: tuple = (), reach=None):
         """With one more step of some limit, or with that of a matrix of moments."""
         stages, cases = begun
         is_relative, unit = cases[0].length is not None, 1.0
+        clips = clips or (RELATIVE_CLIPS if is_relative else CLIPS)
         if not is_relative:
             squares = np.sum(cases[0].errors ** 2, axis=-1) @ cases[0].weights
             unit = float(np.sqrt(np.median(squares + cases[0].typical ** 2)))
