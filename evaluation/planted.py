@@ -81,9 +81,9 @@ plant("residuals outside the trace", contributions, "MATRIX_LATTICE")(
 
 
 @plant("clipping after the sum", step, "gradient_sums")
-def unclipped_sums(was, assumptions, records, state, clip, coordinates):
+def unclipped_sums(was, assumptions, records, state, clip, *more):
     """To what as many clipped gradients could be at most."""
-    sums = np.array(was(assumptions, records, state, 1e6 * clip, coordinates), dtype=object)
+    sums = np.array(was(assumptions, records, state, 1e6 * clip, *more), dtype=object)
     sums *= 10**6
     length = sum(np.linalg.norm(row.astype(float)) for row in sums)
     if length > (most := len(records) * contributions.LATTICE):

@@ -15,15 +15,15 @@ import pandas as pd
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 import script
-from geodp_release.assumptions import ADD_OR_REMOVE, REPLACE
+from geodp_release.assumptions import ADD_OR_REMOVE, HUBER, REPLACE
 from geodp_release.replay import Tape, call_findings, output_findings
 from replay_runs import BY_COMMAND, BY_ESTIMATOR, BY_FUNCTION, Runner, few_at_once
 from replay_tables import FRAME, NEIGHBOURS, UNCHANGED, Space, may_be_refused, pairs
 
 SPACES = (
     Space("euclidean", 8, 8, 1, REPLACE, "epsilon", 2),
-    Space("sphere", 2, 3, 1, ADD_OR_REMOVE, "epsilon", 1),
-    Space("spd", 2, 3, 2, REPLACE, "rho", 2),
+    Space("sphere", 2, 3, 1, ADD_OR_REMOVE, "epsilon", 1, loss=HUBER),
+    Space("spd", 2, 3, 2, REPLACE, "rho", 2, loss=HUBER),
     Space("euclidean", 1, 1, 0, ADD_OR_REMOVE, "rho", 0),
     Space("kendall", 4, 8, 1, REPLACE, "rho", 3),
     Space("hyperbolic", 2, 3, 1, REPLACE, "epsilon", 0),

@@ -24,7 +24,7 @@ import yaml
 from geodp_release import cli, contributions, estimator, folder, ledger, publish, settings
 from geodp_release import stages as st
 from geodp_release.accounting import choice_epsilon
-from geodp_release.assumptions import REPLACE
+from geodp_release.assumptions import HUBER, REPLACE
 from geodp_release.files import write_release
 from geodp_release.linear_estimator import PrivateLinearRegression
 from geodp_release.planning import ReleasePlan
@@ -77,7 +77,7 @@ def plan_of(space):
         step,
         st.ScaleStage(each, unit, weights=(2, 9, 4), shortest=-8),
         st.FarStage(each, unit),
-        st.TailStage(each, unit, limit=0.25),
+        st.BeyondStage(each, unit) if space.loss == HUBER else st.TailStage(each, unit, limit=0.25),
         st.LastStep(
             **vars(replace(step, clip=0.5, is_relative=True)), unlike=0.1, share=Fraction(1, 4)
         ),
@@ -233,7 +233,7 @@ def estimator_of(plan):
     given = {budget.unit: str(budget.amount)}
     if budget.delta is not None:
         given["delta"] = str(budget.delta)
-    names = ["covariate_range", "subjects", "neighbours", "records_per_subject"]
+    names = ["covariate_range", "subjects", "neighbours", "records_per_subject", "loss"]
     if assumptions.is_flat:
         kind = PrivateLinearRegression
         given["response_range"] = [(-1.0, 2.0)] * assumptions.manifold.dim

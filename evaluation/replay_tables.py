@@ -19,7 +19,7 @@ import scipy.io
 from hypothesis import strategies as st
 
 from geodp.manifolds.registry import make_manifold
-from geodp_release.assumptions import REPLACE
+from geodp_release.assumptions import LEAST_SQUARES, REPLACE
 from geodp_release.subjects import ONE_EACH
 
 LABEL, COMMENT, POINTS = "who", "comment", "points"
@@ -92,6 +92,7 @@ class Space:
     unit: str
     limit: int  # Records of a subject that count; 0 where each record is a subject.
     subjects: int = 5
+    loss: str = LEAST_SQUARES
 
     @property
     def is_one_each(self):
@@ -562,6 +563,7 @@ def settings_of(space, name):
             "subjects": space.subjects,
             "records_per_subject": max(space.limit, 1),
             "neighbours": space.neighbours,
+            "loss": space.loss,
         },
         "budget": {"epsilon": "3"} if space.unit == "epsilon" else {"rho": "3", "delta": "1e-6"},
         "ledger": "mine.ledger",

@@ -182,6 +182,7 @@ def test_public_inputs_but_radii_have_no_default():
         "transformation": "none",
         "covariate_spread": "unknown",
         "tails": "exponential",
+        "loss": "squares",
     }
     assert estimator()._assumptions().wider == 1.0
     assert estimator(smallest_radius=0.5)._assumptions().wider == 20.0

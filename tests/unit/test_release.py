@@ -233,7 +233,7 @@ def test_a_release_holds_nothing_else_of_the_data(capfd, caplog):
     # reached is one of its noisy sums.
     names = [field.name for field in fields(Released)]
     expected = ["state", "number", "moments", "covariance", "uncertainty", "lengths", "far"]
-    assert names == [*expected, "tails", "products", "reached"]
+    assert names == [*expected, "tails", "products", "reached", "within", "is_whole"]
     captured = capfd.readouterr()
     assert captured.out + captured.err + caplog.text == ""
 

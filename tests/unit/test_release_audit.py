@@ -9,6 +9,7 @@ distribution is tested in `test_exact_noise`.
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from itertools import product
 
 import numpy as np
 import pytest
@@ -16,15 +17,24 @@ import pytest
 from geodp import SPD, DataError, Euclidean, ReleasePlan, Sphere
 from geodp.samplers.integer_choice import generator_bits
 from geodp_release.accounting import CONCENTRATED, PURE, UNITS, PrivacyBudget, choice_epsilon
-from geodp_release.assumptions import ADD_OR_REMOVE, NEIGHBOURS, REPLACE, Assumptions
+from geodp_release.assumptions import (
+    ADD_OR_REMOVE,
+    HUBER,
+    LEAST_SQUARES,
+    NEIGHBOURS,
+    REPLACE,
+    Assumptions,
+)
 from geodp_release.contributions import LATTICE
 from geodp_release.coordinates import WINDOW
 from geodp_release.draw import Released
 from geodp_release.replay import Tape
 from geodp_release.simulation import Covariates
 from geodp_release.stages import (
+    BeyondStage,
     CountStage,
     FarStage,
+    LastStep,
     MatrixStage,
     MomentsStage,
     NoisyStep,
@@ -42,23 +52,25 @@ CLIP, FEW = 0.3, 8
 # A last released length, of which some residuals are far more than that.
 FAR_AWAY = 0.05
 KINDS = ("points", "moments", "matrix", "scale", "far", "step", "count", "tail", "blocks", "ways")
+ROBUST = ("beyond", "last", "blocks", "ways")
 
 # Subjects of a data set, of which the last is replaced or removed; and the limit of its records.
 NUMBER, LIMIT = 3, 2
 
 
-def assumed(manifold=SPHERE, neighbours=REPLACE, number=NUMBER, covariates=1):
+def assumed(manifold=SPHERE, neighbours=REPLACE, number=NUMBER, covariates=1, loss=LEAST_SQUARES):
     centre, ranges = manifold.random_point(np.random.default_rng(0)), (RANGE,) * covariates
     public = manifold, centre, 0.8, 1.5, ranges, number, LIMIT, neighbours
-    return Assumptions(*public, residual_scale=0.1)
+    return Assumptions(*public, residual_scale=0.1, loss=loss)
 
 
 def stage_of(kind, unit, budget, covariates=1):
     """A stage of about a budget, and exactly that unless it is a choice."""
     if kind == "points":
         return PointsStage.of(choice_epsilon(budget, unit), unit, FEW, 0.5)
-    if kind == "step":
-        return NoisyStep(budget, unit, clip=CLIP, prior=(1.0,) * (1 + covariates))
+    if kind in ("step", "last"):
+        cls = NoisyStep if kind == "step" else LastStep
+        return cls(budget, unit, clip=CLIP, prior=(1.0,) * (1 + covariates))
     if kind == "matrix":
         # So far that records at the ends of ranges are not shortened.
         widths = MatrixStage.widths(assumed(covariates=covariates))[1:]
@@ -68,8 +80,9 @@ def stage_of(kind, unit, budget, covariates=1):
         return ProductsStage(budget, unit, clip=CLIP / FAR_AWAY, directions=kind == "ways")
     if kind == "tail":
         return TailStage(budget, unit, limit=0.5 * CLIP / FAR_AWAY)
-    others = CountStage, FarStage, MomentsStage, partial(ScaleStage, share=0.75)
-    return dict(zip(("count", "far", "moments", "scale"), others, strict=True))[kind](budget, unit)
+    others = BeyondStage, CountStage, FarStage, MomentsStage, partial(ScaleStage, share=0.75)
+    names = "beyond", "count", "far", "moments", "scale"
+    return dict(zip(names, others, strict=True))[kind](budget, unit)
 
 
 # Neighbouring data sets
@@ -163,7 +176,8 @@ def neighbours_about(assumptions, anchors, rng, products=False):
     elif products and chance < 0.8:
         # Their products are orthogonal: at both ends of a window, in two directions; or none.
         subjects[-1], _ = opposite_subjects(assumptions, anchors[0], -0.5)
-        other, _ = opposite_subjects(assumptions, anchors[0], 0.0, (rng.choice([0.0, 1.0]), 0.0), 1)
+        end, signs = 0.5 * assumptions.is_robust, (rng.choice([0.0, 1.0]), 0.0)
+        other, _ = opposite_subjects(assumptions, anchors[0], end, signs, 1)
     first = assembled(assumptions, subjects)
     if assumptions.neighbours == REPLACE:
         return Neighbours(assumptions, first, assembled(assumptions, [*subjects[:-1], other]))
@@ -181,7 +195,8 @@ def before(assumptions, state, number=NUMBER):
     if len(moments) == 2:
         # Of one covariate from -1/2 to 0: at the ends of that lie the worst records.
         moments = np.array([-0.25, 0.0625 + (0.25 / WINDOW) ** 2])
-    return Released(state, float(number), moments, lengths=(FAR_AWAY,))
+    is_whole = assumptions.is_robust
+    return Released(state, float(number), moments, lengths=(FAR_AWAY,), is_whole=is_whole)
 
 
 def loss_of(stage, pair, state):
@@ -250,18 +265,22 @@ def _fast():
     ],
     ids=str,
 )
-@pytest.mark.parametrize("kind", KINDS)
-def test_stages_hold_their_budgets_and_come_near_them(kind, unit, neighbours, space, covariates):
+@pytest.mark.parametrize(
+    ("kind", "loss"), [*product(KINDS, [LEAST_SQUARES]), *product(ROBUST, [HUBER])]
+)
+def test_stages_hold_their_budgets_and_come_near_them(
+    kind, unit, neighbours, space, covariates, loss
+):
     if kind == "moments" and not covariates:
         pytest.skip("a mean has no covariates, whose moments a stage would release")
-    assumptions = assumed(space, neighbours, covariates=covariates)
+    assumptions = assumed(space, neighbours, covariates=covariates, loss=loss)
     stage = stage_of(kind, unit, ONE, covariates)
     found = largest_loss([stage], assumptions)
     if kind == "count" and neighbours == REPLACE:
         assert found == 0.0
         return
     assert found <= float(stage.budget) * SLACK
-    if kind in ("step", "count", "far"):
+    if kind in ("step", "last", "count", "far", "beyond"):
         # Clipped to the last thousandth.
         assert found > 0.998
     elif kind == "scale":

@@ -359,7 +359,7 @@ def test_a_release_says_what_it_is(example):
     assert max(map(len, str(example).splitlines())) <= 100
     words = re.sub(r"\n    (?=\w)", " ", str(example))
     for part in (
-        "A geodesic on sphere S^2, released with pure 0.750-differential privacy for the ",
+        "A geodesic by least squares on sphere S^2, released with pure 0.750-differential privacy",
         "  radius of that ball: 0.7",
         *(stage.describe() for stage in example.plan.stages),
         *example.guarantee.unchecked(),
@@ -367,4 +367,4 @@ def test_a_release_says_what_it_is(example):
         assert part in words
     # They can be compared.
     assert {example} == {example}
-    assert repr(example) == "<Release on sphere S^2: 5 subjects, epsilon 0.750>"
+    assert repr(example) == "<Release by least squares on sphere S^2: 5 subjects, epsilon 0.750>"

@@ -27,6 +27,11 @@ NEIGHBOURS = (REPLACE, ADD_OR_REMOVE)
 EXPONENTIAL, ANY = "exponential", "any"
 TAILS = (EXPONENTIAL, ANY)
 
+# What a release minimises: squares of residuals, or Huber's loss of them; and from how many lengths
+# that half of them are shorter than the latter is linear, if that is left out, and at least.
+LEAST_SQUARES, HUBER = "squares", "huber"
+LOSSES, THRESHOLD, LEAST_THRESHOLD = (LEAST_SQUARES, HUBER), 2.0, 1.0
+
 # Ends of ranges below this size can be squared; and lengths below that, in single precision.
 FARTHEST, LONGEST = 1e100, 1e15
 
@@ -80,7 +85,14 @@ class Assumptions:
     tails : {"exponential", "any"}
         What long residuals may do, which bands rest on: beyond a length that is released, at which
         few are left, they thin out at least as fast as those of an exponential distribution; or
-        whatever radii allow, so that the last step clips none, which costs more noise.
+        whatever radii allow, so that the last step clips none, which costs more noise.  Bands for
+        Huber's loss do not rest on it.
+    loss : {"squares", "huber"}
+        What is released: the least-squares geodesic, the conditional mean as far as a geodesic
+        follows it, or the one with the least mean of Huber's loss, which is where most records are.
+    threshold : float, optional
+        From which length of a residual on Huber's loss is linear: so many times the released length
+        that about half of the residuals are shorter than; 2 if left out.
     sources : dict of str
         By name of an attribute, where the holder says that it comes from.
 
@@ -104,6 +116,8 @@ class Assumptions:
     smallest_radius: Any = None
     sources: dict = field(default_factory=dict)
     tails: str = EXPONENTIAL
+    loss: str = LEAST_SQUARES
+    threshold: float | None = None
 
     def __post_init__(self):
         if not isinstance(self.manifold, SymmetricSpace):
@@ -140,10 +154,18 @@ class Assumptions:
             if not (whole and 0 < value <= most):
                 raise DataError(f"{name} is {value!r}: give a whole number from 1 to {most}")
             object.__setattr__(self, name, int(value))
-        for name, names in (("neighbours", NEIGHBOURS), ("tails", TAILS)):
+        for name, names in (("neighbours", NEIGHBOURS), ("tails", TAILS), ("loss", LOSSES)):
             if (value := getattr(self, name)) not in names:
                 choices = " or ".join(map(repr, names))
                 raise DataError(f"{name} is {value!r}: give {choices}")
+        if self.is_robust or self.threshold is not None:
+            value = _positive("threshold", THRESHOLD if self.threshold is None else self.threshold)
+            if not self.is_robust or value < LEAST_THRESHOLD:
+                raise DataError(
+                    f"threshold is {value:g}: give {LEAST_THRESHOLD:g} or more with the loss "
+                    f"{HUBER!r}, and none with another"
+                )
+            object.__setattr__(self, "threshold", value)
         for (low, high), scale in zip(self.ranges, self.transformations, strict=True):
             if scale == LOG and not (low > 0.0 and np.log(high) > np.log(low)):
                 raise DataError(
@@ -240,6 +262,16 @@ class Assumptions:
         return (FLAT if self.is_flat else WHAT)[min(self.number_of_covariates, 2)]
 
     @property
+    def is_robust(self):
+        """Whether the loss is Huber's."""
+        return self.loss == HUBER
+
+    @property
+    def fit(self):
+        """What a release estimates, in words that follow "by"."""
+        return "Huber's loss" if self.is_robust else "least squares"
+
+    @property
     def is_flat(self):
         """Whether the space is Euclidean, where coefficients mean something."""
         return type(self.manifold) is Euclidean
@@ -259,7 +291,7 @@ class Assumptions:
     @property
     def without_source(self):
         """What the public inputs are that say something of data, without a source, by name."""
-        choices = {"manifold", "records_per_subject", "neighbours", "tails"}
+        choices = {"manifold", "records_per_subject", "neighbours", "tails", "loss"}
         choices |= {"covariate_spread"} if {*self.spreads} == {UNKNOWN} else set()
         return {
             name: what
@@ -368,6 +400,13 @@ class Assumptions:
             ),
             "neighbours": ("neighbouring data sets", self.neighbours),
         }
+        if self.is_robust:
+            del found["tails"]
+            found["loss"] = (
+                "what is minimised",
+                f"Huber's loss, linear from {self.threshold:g} times the released length on that "
+                "half of the residuals are shorter than",
+            )
         if self.wider > 1.0:
             found["smallest_radius"] = (
                 "radius from which on the release is planned",

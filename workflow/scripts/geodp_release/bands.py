@@ -20,7 +20,9 @@ import numpy as np
 
 from geodp_release.moments import LEAST, inverses, moment_matrix, possible_moments, products
 from geodp_release.simulation import TWO_GROUPS, Covariates, FlatReleases, length_grid
-from geodp_release.stages import CountStage, MomentsStage, ProductsStage
+from geodp_release.stages import BeyondStage, CountStage, MomentsStage, ProductsStage
+from geodp_release.stages.beyond import LEAST_WITHIN
+from geodp_release.stages.last import limits_at
 from geodp_release.stages.products import triangle_matrix
 from geodp_release.stages.step import stretch
 from geodp_release.stages.tail import squares_beyond
@@ -260,6 +262,8 @@ class Scatter:
         Part of blocks that simulated residuals stand for.
     lost : float
         What of the mean square of residuals in them is what clipping took from it at most.
+    kept : tuple of float
+        Part of a small error that is left in mean contributions, and its deviation.
     """
 
     blocks: np.ndarray
@@ -270,6 +274,7 @@ class Scatter:
     least: float
     guessed: float
     lost: float
+    kept: tuple[float, float]
 
     @classmethod
     def of(cls, release, found):
@@ -281,6 +286,7 @@ class Scatter:
         coordinates = found.coordinates
         back, dim = np.linalg.inv(coordinates.gradients), assumptions.manifold.dim
         square = float(np.median(np.broadcast_to(found.typical, len(found.truth)) ** 2))
+        square *= found.clipped_square if found.is_whole else 1.0
         # As normal residuals of one scale would have them.
         mean = np.mean(found.covariates.weighted_matrix(np.ones(len(found.covariates.nodes))), 0)
         expected = square * back @ mean @ back.T
@@ -288,7 +294,7 @@ class Scatter:
         unit, parts = np.trace(expected) / size, {}
         for (stage, looks, share), matrix in zip(stages, matrices, strict=True):
             length = release.lengths[looks - 1]
-            clip = stage.clip * length
+            clip, _ = limits_at(stage.clip * length, assumptions)
             spread = stage.deviation(assumptions) * clip**2 * assumptions.subjects / release.number
             typical = np.trace(expected) / stage.size(assumptions)
             noise = np.sqrt(stage.size(assumptions)) * spread / typical
@@ -298,7 +304,10 @@ class Scatter:
         # What clipping took from squares, at most, spread as those of normal residuals are; clips
         # are of contributions, whose typical norm is this.
         ratio = max(clip / np.mean(stretch(found)), 1.0)
-        lost = part * length**2 * squares_beyond(share, ratio, dim)
+        lost, kept = part * length**2 * squares_beyond(share, ratio, dim), (1.0, 0.0)
+        for beyond in (each for each in release.plan.stages if isinstance(each, BeyondStage)):
+            # Clipped as Huber's loss has it, so that nothing is lost.
+            lost, kept = 0.0, beyond.within(assumptions, release.tails, release.number)
         blocks = expected + part * (matrix - expected) + lost * expected / square
         directions, known = np.eye(dim) / dim, 0.0
         if True in parts:
@@ -309,7 +318,7 @@ class Scatter:
             directions, known = (vectors * values) @ vectors.T / np.sum(values), parts[True][2]
         noise = np.sqrt(part) * spread
         least, guessed = LEAST_SCATTER * unit, 1.0 - part
-        return cls(blocks, noise, coordinates, directions, known, least, guessed, lost)
+        return cls(blocks, noise, coordinates, directions, known, least, guessed, lost, kept)
 
     def drawn(self, rng, number):
         """Roots (number, 1 + k, 1 + k) of mean products of contributions that agree with these."""
@@ -336,6 +345,9 @@ class Scatter:
         number, dim = len(found.truth), found.dim
         inverse = inverses(np.broadcast_to(found.covariates.matrix, (number, *self.blocks.shape)))
         root = products(inverse, self.drawn(rng, number)) / np.sqrt(found.number)
+        if self.kept[1]:
+            kept = self.kept[0] + self.kept[1] * rng.normal(size=(number, 1, 1))
+            root = root / np.clip(kept, LEAST_WITHIN, 1.0)
         normal = rng.normal(size=(number, len(self.blocks), dim))
         if not alone and dim > 1:
             spikes = rng.normal(size=(number, dim))

@@ -105,19 +105,20 @@ def _distances(manifold, states, covariates, points):
     return manifold.dist(manifold.ends(footpoint, vectors, covariates), points)
 
 
-def gradient_sums(assumptions, records, state, clip, coordinates):
+def gradient_sums(assumptions, records, state, clip, coordinates, longest=np.inf):
     """Sums over subjects of mean gradients at a state, in steps of ``clip / LATTICE``.
 
     Lists of whole numbers (1 + k, dim), in `ClippingCoordinates`: adding or removing a subject
-    changes them by `LATTICE` at most, in the norm of these ``coordinates``.
+    changes them by `LATTICE` at most, in the norm of these ``coordinates``.  Residuals are
+    shortened to the ``longest`` before.
     """
     total = np.zeros((len(state), assumptions.manifold.dim), dtype=object)
-    for each in _subject_gradients(assumptions, records, state, clip, coordinates):
+    for each in _subject_gradients(assumptions, records, state, clip, coordinates, longest):
         total += np.sum(each, axis=0, dtype=np.int64)
     return total.tolist()
 
 
-def _subject_gradients(assumptions, records, state, clip, coordinates):
+def _subject_gradients(assumptions, records, state, clip, coordinates, longest):
     """Mean gradients (subjects, 1 + k, dim) of subjects, in steps of ``clip / LATTICE``, by turns.
 
     Each is `LATTICE` at most in the norm of the coordinates.
@@ -126,8 +127,8 @@ def _subject_gradients(assumptions, records, state, clip, coordinates):
     for found, valid, counts in _gradients_at(assumptions, records, state, coordinates):
         each = np.zeros((len(counts), *shape), dtype=np.int64)
         for place, some in enumerate(found):
-            usable = valid[:, place]
-            each += lattice_gradients(assumptions.manifold, some, usable, clip, coordinates)
+            limits = valid[:, place], clip, coordinates, longest
+            each += lattice_gradients(assumptions.manifold, some, *limits)
         yield _mean_towards_zero(each, counts)
 
 
@@ -148,7 +149,7 @@ def _gradients_at(assumptions, records, state, coordinates):
         records.gradients[key] = kept
 
 
-def product_sums(assumptions, records, state, clip, coordinates, directions=False):
+def product_sums(assumptions, records, state, clip, coordinates, directions=False, longest=np.inf):
     """Sum over subjects of products of two parts of their mean gradients at a state.
 
     An upper triangle, row by row: of blocks (1 + k, 1 + k), over all directions; or of
@@ -159,7 +160,7 @@ def product_sums(assumptions, records, state, clip, coordinates, directions=Fals
     kind = "nbd,nbe->de" if directions else "nbd,ncd->bc"
     size = assumptions.manifold.dim if directions else len(state)
     total = np.zeros((size, size), dtype=object)
-    for each in _subject_gradients(assumptions, records, state, clip, coordinates):
+    for each in _subject_gradients(assumptions, records, state, clip, coordinates, longest):
         # Towards zero, so that norms do not grow; sums of 2^12 subjects are below 2^36.
         coarse = np.sign(each) * (np.abs(each) // (LATTICE // PRODUCT_LATTICE))
         total += np.einsum(kind, coarse, coarse)
@@ -279,17 +280,18 @@ def _chunks(assumptions, records):
         yield some
 
 
-def lattice_gradients(manifold, found, valid, clip, coordinates):
+def lattice_gradients(manifold, found, valid, clip, coordinates, longest=np.inf):
     """Contributions (n, 1 + k, dim) of records, integers in units of ``clip / LATTICE``.
 
     Each is of that record alone, in ``coordinates``, in whose norm it is `LATTICE` at most.  What
-    was ``found`` is theirs of `gradients`; valid is (n,).
+    was ``found`` is theirs of `gradients`; valid is (n,).  Residuals are shortened to the
+    ``longest`` before.
     """
     parts, lengths, distances = found
     # What fails, of whatever record, becomes a number that is not finite, and then zero.
     with np.errstate(all="ignore"):
         weights = np.where(valid, _taper(manifold, distances), 0.0)
-        factors = weights / np.maximum(lengths / clip, 1.0)
+        factors = weights / np.maximum(np.maximum(lengths / clip, distances / longest), 1.0)
         scaled = parts * (factors * ((1.0 - MARGIN) * LATTICE / clip))[:, None, None]
         # Towards zero, so that norms do not grow.
         whole = np.trunc(scaled)

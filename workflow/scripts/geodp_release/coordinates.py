@@ -21,7 +21,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from geodp_release.accounting import CONCENTRATED, PURE
-from geodp_release.moments import moment_matrix, possible_moments
+from geodp_release.moments import moment_matrix, possible_moments, product_indices
 from geodp_release.noise import GaussianNoise, KNormNoise
 
 # Gaussian noise with one covariate: variances of the sums of a and of 2 b', in units of
@@ -72,6 +72,18 @@ class ClippingCoordinates:
         standard[1:, 1:] = np.linalg.inv(root)
         standard[1:, 0] = -standard[1:, 1:] @ middle
         return cls(standard)
+
+    @classmethod
+    def whole(cls, covariates):
+        """Coordinates about the whole range of each covariate, in which none is far from most."""
+        # Of covariates at the ends, which are independent.
+        squares = np.eye(covariates)[product_indices(covariates)]
+        return cls.about([*np.zeros(covariates), *0.25 * squares])
+
+    @property
+    def longest(self):
+        """Norm of a contribution of a residual of length one at most, where they are `whole`."""
+        return float(self.lengths(np.full((1, self.covariates), 0.5))[0])
 
     @cached_property
     def back(self):

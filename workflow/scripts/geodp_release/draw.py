@@ -31,7 +31,11 @@ class Released:
         Number of subjects, by the parts of their records, that lie far from the geodesic.
     tails : tuple of float
         Numbers of subjects, by the parts of their records, with long contributions, in doublings;
-        see `geodp_release.stages.TailStage`.
+        see `geodp_release.stages.TailStage`; or one, with residuals beyond the threshold.
+    within : float, optional
+        Share of residuals within the threshold of Huber's loss, as it was measured.
+    is_whole : bool
+        Whether coordinates of contributions are about the whole ranges of covariates.
     products : tuple of tuple of float
         Upper triangles of the matrices of `geodp_release.stages.ProductsStage`, in their order.
     reached : ndarray, shape (1 + k,), or zero after no step
@@ -49,10 +53,14 @@ class Released:
     tails: tuple[float, ...] = ()
     products: tuple[tuple[float, ...], ...] = ()
     reached: Any = 0.0
+    within: float | None = None
+    is_whole: bool = False
 
     @property
     def coordinates(self):
         """`ClippingCoordinates` of steps that follow."""
+        if self.is_whole:
+            return ClippingCoordinates.whole(len(self.state) - 1)
         return ClippingCoordinates.about(self.moments)
 
 

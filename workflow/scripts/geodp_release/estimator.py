@@ -23,7 +23,7 @@ from geodp.manifolds.registry import layout_advice, parse_point
 from geodp.models.regression import variance_explained
 from geodp.settings.sections import public_centre
 from geodp_release.accounting import PrivacyBudget
-from geodp_release.assumptions import EXPONENTIAL, NONE, Assumptions
+from geodp_release.assumptions import EXPONENTIAL, LEAST_SQUARES, NONE, Assumptions
 from geodp_release.bands import LEVELS
 from geodp_release.ledger import Ledger
 from geodp_release.needed import MOST_NEEDED, planned, subjects_needed
@@ -53,6 +53,8 @@ class PrivateRegression(RegressorMixin, BaseEstimator):
     transformation: Any = NONE
     covariate_spread: Any = UNKNOWN
     tails: str = EXPONENTIAL
+    loss: str = LEAST_SQUARES
+    threshold: Any = None
     unit: Any = None
     allow_noise: bool = False
     ledger: Any = None
@@ -225,9 +227,10 @@ class PrivateGeodesicRegression(PrivateRegression):
         Budget of pure differential privacy, as decimal text such as "1".  Give this, or rho.
     rho, delta : str
         Budget of zero-concentrated differential privacy, and the delta at which it is also stated.
-    manifold, centre, ..., covariate_spread, tails
+    manifold, centre, ..., tails, loss, threshold
         The public inputs of `geodp.Assumptions`. The centre may also be in a layout of the
-        manifold, or "anywhere".
+        manifold, or "anywhere".  By default the least-squares geodesic is released, and with the
+        loss "huber" the robust one, which most records follow.
     unit : {"one record each"}
         Says that no two records are of one subject.  Otherwise labels go to `fit`.
     allow_noise : bool

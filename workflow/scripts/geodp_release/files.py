@@ -26,14 +26,14 @@ from geodp.plain import from_plain, plain
 from geodp.settings.reading import check
 from geodp.settings.section import Section
 from geodp_release.accounting import PrivacyBudget
-from geodp_release.assumptions import REPLACE, Assumptions
+from geodp_release.assumptions import LEAST_SQUARES, REPLACE, Assumptions
 from geodp_release.contributions import LOSS_LATTICE
 from geodp_release.hypotheses import HYPOTHESES, STAGES, ReleaseGuarantee, check_stages
 from geodp_release.moments import moment_matrix
 from geodp_release.new_files import move_to_new, umask
 from geodp_release.planning import ReleasePlan
 from geodp_release.simulation import length_grid
-from geodp_release.stages import FarStage, ProductsStage, ScaleStage, TailStage
+from geodp_release.stages import BeyondStage, FarStage, ProductsStage, ScaleStage, TailStage
 from geodp_release.stages.tail import DOUBLINGS
 
 FORMAT = "geodp release 12"
@@ -85,6 +85,9 @@ class AssumptionsDocument(Section, **QUICK):
     residual_scale: float | None
     subjects: int
     records_per_subject: int
+    # Absent where squares are minimised.
+    loss: str = LEAST_SQUARES
+    threshold: float | None = None
 
 
 class PredictedDocument(Section, **QUICK):
@@ -228,6 +231,7 @@ def plan_document(plan):
         "assumptions": {
             name: special.get(name, _as_lists(getattr(given, name)))
             for name in AssumptionsDocument.model_fields
+            if given.is_robust or name not in ("loss", "threshold")
         },
         "budget": {
             "unit": budget.unit,
@@ -352,6 +356,7 @@ def _refuse_numbers(found, plan):
     if fars != (found.far is not None) or (fars and LOSS_LATTICE * found.far % 1):
         raise _refused("far", "it is not that of its stages")
     counts = DOUBLINGS * sum(isinstance(stage, TailStage) for stage in plan.stages)
+    counts += sum(isinstance(stage, BeyondStage) for stage in plan.stages)
     if len(found.tails) != counts or any(LOSS_LATTICE * each % 1 for each in found.tails):
         raise _refused("tails", "they are not those of its stages")
     stages = [stage for stage in plan.stages if isinstance(stage, ProductsStage)]

@@ -75,25 +75,28 @@ def off_least_squares(plan, records, places=5, steps=8, budget=10**12):
     """Distance of the release without noise from least squares, in a sentence; not private.
 
     At ``places`` over all ranges together, in radii of its band.  Least squares is what so many
-    last steps without a clip lead to, of a ``budget`` at which they expect no noise.
+    last steps without a clip lead to, of a ``budget`` at which they expect no noise; or with the
+    threshold of Huber's loss to the least of that.
     """
     assumptions = plan.assumptions
     clip = 4.0 * float(length_grid(assumptions)[0]) * (1 + assumptions.number_of_covariates)
     prior = (1.0,) * (1 + assumptions.number_of_covariates)
-    step = LastStep(Fraction(budget), plan.budget.unit, clip, prior=prior)
     found = fit = run_plan(plan, records, no_noise)
+    release, (low, high) = Release.of(plan, found, None), assumptions.ranges.T
+    step = LastStep(Fraction(budget), plan.budget.unit, release.threshold or clip, prior=prior)
     for _ in range(steps):
         fit = step.run(fit, assumptions, records, no_noise)
-    release, (low, high) = Release.of(plan, found, None), assumptions.ranges.T
     rows = np.linspace(low, high, places) if assumptions.spreads else None
     radii = release.band(rows, doubted=True)
     fitted = replace(release, footpoint=fit.state[0], shooting_vectors=fit.state[1:])
     away = assumptions.manifold.dist(release.predict(rows), fitted.predict(rows))
     if np.all(np.isnan(radii)):
-        return "No band is drawn anywhere, by which the release could be told from least squares."
+        return (
+            f"No band is drawn anywhere, by which the release could be told from {assumptions.fit}."
+        )
     return (
         f"Without noise the release is at most {np.nanmax(away / radii):.2g} radii of its 95 % "
-        "band away from least squares: change no public input by this."
+        f"band away from {assumptions.fit}: change no public input by this."
     )
 
 

@@ -86,14 +86,20 @@ class PrivateLinearRegression(PrivateRegression):
 
         A score of private data must not be published.  The other is private and costs nothing.
         """
-        return self.r_squared_.value if X is None and y is None else super().score(X, y)
+        if X is not None or y is not None:
+            return super().score(X, y)
+        if self.r_squared_ is None:
+            raise DataError("the release has no R^2, as by Huber's loss: give X and y")
+        return self.r_squared_.value
 
     p_values_ = property(lambda self: self._release().p_values())
     r_squared_ = property(lambda self: self._release().r_squared())
 
     @property
     def residual_scale_(self):
-        *each, level = self._release().residual_scale()
+        if (found := self._release().residual_scale()) is None:
+            return None
+        *each, level = found
         scaled = (self._shaped((value * self.response_units_).tolist()) for value in each)
         scaled = (np.array(value) if self._is_list else float(value) for value in scaled)
         return Estimate._make([*scaled, level])

@@ -19,6 +19,7 @@ from geodp_release.bands import clipped_errors, half_widths, sampled_errors
 from geodp_release.contributions import LOSS_LATTICE
 from geodp_release.simulation import EVENLY, UNKNOWN, Covariates, FlatReleases, length_grid
 from geodp_release.stages import (
+    BeyondStage,
     CountStage,
     FarStage,
     LastStep,
@@ -31,7 +32,7 @@ from geodp_release.stages import (
     TailStage,
 )
 from geodp_release.stages.moments import MOST_TO_CONTRADICT, TO_CONTRADICT
-from geodp_release.stages.scale import LAST_SHARE, SOON_OUTWEIGHED
+from geodp_release.stages.scale import LAST_SHARE, SHARE, SOON_OUTWEIGHED
 from geodp_release.stages.step import stretch
 
 SEED = 20261122
@@ -82,8 +83,8 @@ TAIL_RANKS, LEAST_BEYOND = 36.0, Fraction(1, 64)
 MOST_BEYOND, FEW_BEYOND = Fraction(1, 4), Fraction(1, 2)
 
 # Standard deviation of where clipped steps lead, from least squares, if residuals are skewed, in
-# standard deviations of a residual in a direction.
-UNLIKE = 0.4
+# standard deviations of a residual in a direction; and from the least of Huber's loss.
+UNLIKE, UNLIKE_ROBUST = 0.4, 0.2
 
 # Noise of second moments by directions is at most such a part of what is expected of them, and that
 # of counts of the tail, with such a probability, at most so large a share of subjects.
@@ -180,6 +181,12 @@ class ReleasePlan:
     def _refuse(self, stages):
         """Refuse stages, one after the other, that are not within the budget or make no sense."""
         looked = moved = False
+        kinds = [type(stage) for stage in stages if isinstance(stage, NoisyStep | BeyondStage)]
+        is_robust = kinds[-2:] == [BeyondStage, LastStep]
+        if is_robust != self.assumptions.is_robust or BeyondStage in kinds[:-2] + kinds[-1:]:
+            raise DataError(
+                "plan: its last step is not for the loss of its assumptions: correct it"
+            )
         for stage in stages:
             if stage.unit != self.budget.unit:
                 raise DataError("plan: stages and budget are of different units: correct them")
@@ -392,6 +399,8 @@ class _Search:
         tail = TailStage(self.total * TAIL, unit)
         is_seen = tail.limits(assumptions, RARELY) <= COUNTED * assumptions.subjects
         self.tail: tuple = (tail,) if is_seen else ()
+        if assumptions.is_robust:
+            self.tail = (BeyondStage(self.total * TAIL, unit),)
         # Of any of many lengths the wrong ones together are this improbable.
         sure = 4.0 * np.log(len(length_grid(assumptions)) / MISTAKEN)
         self.first_look = ScaleStage(self._cost_of_look(sure), unit)
@@ -400,6 +409,8 @@ class _Search:
         """The look for a length beyond which so few residuals lie as noise lets see."""
         cost = choice_cost(Fraction(64, self.assumptions.subjects), self.unit)
         cost = min(max(cost, self.total * LEAST_TAIL_LOOK), self.total * MOST_TAIL_LOOK)
+        if self.assumptions.is_robust:
+            return ScaleStage(cost, self.unit, share=SHARE)
         seen = float(choice_epsilon(cost, self.unit)) * self.assumptions.subjects
         share = Fraction(int(np.ceil(LOSS_LATTICE * TAIL_RANKS / seen)), LOSS_LATTICE)
         share = max(share, LEAST_BEYOND)
@@ -412,9 +423,12 @@ class _Search:
         dim, several = self.assumptions.manifold.dim, self.assumptions.number_of_covariates > 1
         # Typical norm of the contribution of a residual of length one.
         clip = float(np.sqrt(1.0 + self.assumptions.number_of_covariates)) if several else 1.0
+        lengths = 2.0 * gammaincinv(0.5 * dim, float(self.tail_look.share))
+        if self.assumptions.is_robust:
+            clip = self.assumptions.threshold
+            lengths *= clip**2
         yield ProductsStage(self.total * BLOCKS, self.unit, clip=clip)
         stage = ProductsStage(self.total * DIRECTIONS, self.unit, clip=clip, directions=True)
-        lengths = 2.0 * gammaincinv(0.5 * dim, float(self.tail_look.share))
         if dim > 1 and 2.0 * np.sqrt(dim) * stage.deviation(self.assumptions) * lengths <= DIRECTED:
             yield stage
 
@@ -606,7 +620,13 @@ class _Search:
         each = [np.max(case.covariates.lengths(case.coordinates)) for case in cases]
         most = float(length_grid(self.assumptions)[0] * max(each))
         dim, none = self.assumptions.manifold.dim, stages[:0]
-        unlike = UNLIKE / np.sqrt(2.0 * dim * gammaincinv(0.5 * dim, float(look.share)))
+        unlike = 1.0 / np.sqrt(2.0 * dim * gammaincinv(0.5 * dim, float(look.share)))
+        if self.assumptions.is_robust:
+            step = LastStep(cost, self.unit, self.assumptions.threshold, is_relative=True)
+            step = replace(step, unlike=UNLIKE_ROBUST * unlike)
+            cases = self._after(self.tail, cases, 1, 4)
+            return self._tried((*stages, *self.tail), step, cases)[1:]
+        unlike *= UNLIKE
 
         def tried(factor):
             if factor is None:

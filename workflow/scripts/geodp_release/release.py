@@ -22,6 +22,7 @@ from geodp_release.files import read_release, write_release
 from geodp_release.hypotheses import ASSUMED, ReleaseGuarantee, check_hypotheses
 from geodp_release.planning import ReleasePlan
 from geodp_release.simulation import TWO_GROUPS
+from geodp_release.stages import BeyondStage
 from geodp_release.subjects import subject_records
 
 # Largest p-value of a trend that is said to be there.
@@ -56,7 +57,7 @@ class Release:
     reached : ndarray, shape (1 + k,)
         See `geodp_release.draw.Released`: what `doubts` go by.
     tails, products : tuple
-        See `geodp_release.draw.Released`: contributions that the last step clipped, and second
+        See `geodp_release.draw.Released`: what the last step clipped, and second
         moments, of which bands are made.
     """
 
@@ -106,7 +107,8 @@ class Release:
     ) -> np.ndarray:
         """Radius (m,) of the ball about each prediction that holds the true one.
 
-        True is what the least-squares geodesic of the population predicts.
+        True is what the least-squares geodesic of the population predicts, or where the loss is
+        Huber's the one that minimises it with the `threshold` of this release.
 
         Parameters
         ----------
@@ -157,6 +159,15 @@ class Release:
         means = np.diagonal(grid[np.argmin(away, axis=0)])
         return np.where(np.array(assumptions.spreads) == TWO_GROUPS, assumptions.usual, means)
 
+    @property
+    def threshold(self) -> float | None:
+        """Length of residuals from which on Huber's loss is linear; ``None`` for least squares."""
+        assumptions = self.plan.assumptions
+        if not assumptions.is_robust:
+            return None
+        _, looks, _ = next(bands.with_looks(self.plan, BeyondStage))
+        return assumptions.threshold * self.lengths[looks - 1]
+
     def doubts(self) -> list[str]:
         """Sentences that say which public input to change next time; bands are withheld then."""
         typical, _, away, far, _ = self._simulated
@@ -200,29 +211,33 @@ class Release:
         return float(np.sqrt(squares / self.number))
 
     def residual_scale(self, level: float = bands.LEVELS[0]) -> bands.Estimate | None:
-        """Root mean square of a residual in each direction; ``None`` if no stage measures it."""
-        if not self.lengths:
+        """Root mean square of a residual in each direction; ``None`` if no stage measures it.
+
+        As by Huber's loss, where squares are of shortened residuals.
+        """
+        if (squares := self._residual_squares) is None:
             return None
-        squares = self._residual_squares / self.plan.assumptions.manifold.dim
-        return bands.Estimate.of(np.sqrt(squares), level)
+        return bands.Estimate.of(np.sqrt(squares / self.plan.assumptions.manifold.dim), level)
 
     def r_squared(self, level: float = bands.LEVELS[0]) -> bands.Estimate | None:
         """Share of the variance that the covariates explain; ``None`` if it cannot be said.
 
-        That is without a covariate, or where no stage measures residuals.  The variance explained
-        is that of predictions, in flat space, less what noise adds to it; the rest is the mean
-        square of residuals.
+        That is without a covariate, for Huber's loss, or where no stage measures residuals.  The
+        variance explained is that of predictions, in flat space, less what noise adds to it; the
+        rest is the mean square of residuals.
         """
-        if not self.lengths or not len(self.shooting_vectors):
+        if (squares := self._residual_squares) is None or not len(self.shooting_vectors):
             return None
         explained = bands.explained_variances(
             self._coordinates[1:], self._simulated[1][:, 1:], self._simulated[-1]
         )
-        return bands.Estimate.of(explained / (explained + self._residual_squares), level)
+        return bands.Estimate.of(explained / (explained + squares), level)
 
     @property
     def _residual_squares(self):
-        """Mean squares (n,) of residuals that agree with this release."""
+        """Mean squares (n,) of residuals that agree with this release; ``None`` if not measured."""
+        if not self.lengths or self.plan.assumptions.is_robust:
+            return None
         # Second moments are of means of subjects' records, if they have several.
         if self._scatter is None or self.plan.assumptions.records_per_subject > 1:
             return self._simulated[0] ** 2
@@ -252,6 +267,14 @@ class Release:
             clauses.append(f"residuals have a standard deviation of {scale.words(unit)}{each}")
         together = "; ".join(clauses)
         lines = [f"{together[0].upper()}{together[1:]}."] if clauses else []
+        if self.threshold is not None:
+            lines.append(
+                "It minimises Huber's loss, not squares: residuals longer than "
+                f"{f'{self.threshold:.3g} {unit.strip()}'.strip()}, "
+                f"{assumptions.threshold:g} times what about half of them are shorter than, pull "
+                "no more than one of that length, so that it is where most records are and not "
+                "their mean."
+            )
         if self.far is not None:
             noise = share_of_noise(self.plan, self.number, 0.05)
             lines.append(
@@ -374,8 +397,8 @@ class Release:
     def __repr__(self):
         assumptions, budget = self.plan.assumptions, self.plan.budget
         return (
-            f"<Release on {assumptions.manifold.name}: {self.number:g} subjects, "
-            f"{budget.unit} {budget.amount}>"
+            f"<Release by {assumptions.fit} on {assumptions.manifold.name}: "
+            f"{self.number:g} subjects, {budget.unit} {budget.amount}>"
         )
 
     def __str__(self):
@@ -401,7 +424,10 @@ class Release:
         return "\n".join(
             [
                 *(_wrapped(line) for line in self.found()),
-                _wrapped(f"{what} on {manifold.name}, released with {self.guarantee.words()}."),
+                _wrapped(
+                    f"{what} by {assumptions.fit} on {manifold.name}, released with "
+                    f"{self.guarantee.words()}."
+                ),
                 *(_wrapped(f"{WITHHELD} {line}") for line in self.doubts()),
                 "",
                 f"Footpoint{f', where the covariate is {middles}' if middles else ''}:",

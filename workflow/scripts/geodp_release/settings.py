@@ -18,6 +18,8 @@ from geodp.settings.sections import CentreName, ManifoldSettings, TableSection, 
 from geodp_release.accounting import CONCENTRATED, PURE, PrivacyBudget
 from geodp_release.assumptions import (
     EXPONENTIAL,
+    LEAST_SQUARES,
+    LOSSES,
     NEIGHBOURS,
     NONE,
     REPLACE,
@@ -167,6 +169,12 @@ class PublicSettings(ReleaseSection):
     tails: Literal[TAILS] = EXPONENTIAL  # type: ignore[valid-type]
     """What long residuals may do, which bands rest on: thin out as those of an exponential
     distribution do, or faster; or `any`, which clips none at the end, for more noise."""
+    loss: Literal[LOSSES] = LEAST_SQUARES  # type: ignore[valid-type]
+    """What is released: the geodesic of least `squares`, or of Huber's loss, which is that of most
+    records, whatever the others are."""
+    threshold: Positive | None = None
+    """Of Huber's loss, from which length of a residual on it is linear, in released lengths that
+    half of the residuals are shorter than; null for 2."""
     neighbours: Literal[NEIGHBOURS] = REPLACE  # type: ignore[valid-type]
     """Which data sets a release cannot tell apart."""
 

@@ -346,6 +346,8 @@ class FlatReleases:
     left : ndarray, shape (releases, 1 + k, 1 + k), optional
         Root of the covariance of what the last step leaves, in each direction, of errors before it
         that residuals unlike normal ones have made.
+    is_whole : bool
+        See `geodp_release.draw.Released`; residuals are clipped then, and not contributions.
     kept : dict
         Points of the support that were found, by their number.
     """
@@ -370,6 +372,7 @@ class FlatReleases:
     far: np.ndarray | None = None
     excess: Any = 0.0
     left: np.ndarray | None = None
+    is_whole: bool = False
     kept: dict = field(default_factory=dict)
 
     def __post_init__(self):
@@ -429,6 +432,8 @@ class FlatReleases:
     @cached_property
     def coordinates(self):
         """`ClippingCoordinates` of steps, as if all had the mean of these moments."""
+        if self.is_whole:
+            return ClippingCoordinates.whole(len(self.radii) - 1)
         return ClippingCoordinates.about(np.average(self.moments, axis=0, weights=self.weight))
 
     @cached_property
@@ -479,14 +484,26 @@ class FlatReleases:
         sizes = np.exp2(np.sum(values[:, : self.doublings.shape[1]] * self.doublings.T, axis=1))
         return sizes / np.sqrt(np.sum(weights * sizes**2, axis=0))
 
+    @property
+    def lengths_at_nodes(self):
+        """Norms (m, 1 or releases) that are clipped, of residuals of length one at nodes."""
+        if self.is_whole:
+            return np.ones((len(self.covariates.nodes), 1))
+        return self.covariates.lengths(self.coordinates)
+
+    @property
+    def clipped_square(self):
+        """Typical mean square of residuals as the last step clipped them, in parts of all."""
+        squares = _clipped_moments(self.dim)[1, in_tables(self.last_level - self.shifts_at_nodes)]
+        return float(np.median(squares))
+
     @cached_property
     def shifts_at_nodes(self):
         """By how many levels (m, 1 or releases) contributions at nodes are longer than `typical`.
 
         So far below the level at which contributions are clipped that of their residuals is.
         """
-        lengths = self.covariates.lengths(self.coordinates)
-        return level_of(lengths * self.scales_at_nodes, 1.0)
+        return level_of(self.lengths_at_nodes * self.scales_at_nodes, 1.0)
 
     @cached_property
     def _estimates(self):

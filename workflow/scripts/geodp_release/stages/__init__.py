@@ -5,6 +5,7 @@ A stage is one class in one file.  To add one, write it, name it in `STAGES`, an
 """
 
 from geodp_release.stages.base import Stage
+from geodp_release.stages.beyond import BeyondStage
 from geodp_release.stages.count import CountStage
 from geodp_release.stages.far import FarStage
 from geodp_release.stages.last import LastStep
@@ -19,11 +20,12 @@ from geodp_release.stages.tail import TailStage
 # All of which the guarantee is proved.
 STAGES = (
     *(PointsStage, CountStage, MomentsStage, MatrixStage, ScaleStage, FarStage, NoisyStep),
-    *(TailStage, LastStep, ProductsStage),
+    *(TailStage, BeyondStage, LastStep, ProductsStage),
 )
 
 __all__ = [
     "STAGES",
+    "BeyondStage",
     "CountStage",
     "FarStage",
     "LastStep",

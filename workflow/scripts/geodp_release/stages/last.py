@@ -8,6 +8,7 @@ import numpy as np
 
 from geodp.errors import DataError
 from geodp_release.contributions import LOSS_LATTICE
+from geodp_release.coordinates import ClippingCoordinates
 from geodp_release.moments import moment_matrix, products
 from geodp_release.stages.base import checked_share
 from geodp_release.stages.step import NoisyStep, updated
@@ -19,7 +20,8 @@ class LastStep(NoisyStep):
     """A Gauss-Newton step with a long clip, that rests on no law of residuals.
 
     It expects errors before it to be ``unlike`` the simulated ones, or if it is not relative as
-    large as the support, and clipping to leave means as they are: ``kept`` is one.
+    large as the support, and clipping to leave means as they are: ``kept`` is one.  By Huber's loss
+    its clip is the threshold of residuals, and ``kept`` the share of those within.
 
     Attributes
     ----------
@@ -44,7 +46,15 @@ class LastStep(NoisyStep):
             object.__setattr__(self, "share", checked_share(self.share, LOSS_LATTICE))
 
     def fitted(self, releases, clean=None, coordinates=None):
-        return replace(super().fitted(releases, clean, coordinates), kept=1.0)
+        found = super().fitted(releases, clean, coordinates)
+        return found if releases.is_whole else replace(found, kept=1.0)
+
+    def limits(self, assumptions):
+        return limits_at(self.clip, assumptions)
+
+    def run(self, before, assumptions, records, bits, shared=None):
+        step = self if before.within is None else replace(self, kept=before.within)
+        return super(LastStep, step).run(before, assumptions, records, bits, shared)
 
     def _model(self, before, assumptions, unit):
         noise = self._covariance_of_means(before, assumptions)
@@ -71,6 +81,17 @@ class LastStep(NoisyStep):
         """Root mean squared mean length that is taken at a covariate, at most, in released ones."""
         if not self.share:
             return 0.0
-        ratios = self.clip / releases.covariates.lengths(releases.coordinates)
+        ratios = self.clip / releases.lengths_at_nodes
         excess = excess_beyond(float(self.share), ratios, releases.dim)
         return np.sqrt(np.sum(releases.covariates.by_release[0] * excess**2, axis=0))
+
+
+def limits_at(clip, assumptions):
+    """Norm to which contributions are clipped at the end, and length to which residuals are before.
+
+    By Huber's loss a residual is shortened to the clip, and no contribution is longer than that
+    makes it at the ends of ranges of covariates.
+    """
+    if not assumptions.is_robust:
+        return clip, np.inf
+    return clip * ClippingCoordinates.whole(assumptions.number_of_covariates).longest, clip

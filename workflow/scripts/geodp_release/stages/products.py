@@ -7,11 +7,12 @@ import numpy as np
 
 from geodp_release.contributions import PRODUCT_LATTICE, product_sums
 from geodp_release.stages.base import Stage
+from geodp_release.stages.last import limits_at
 
 
 @dataclass(frozen=True)
 class ProductsStage(Stage):
-    """Release of mean products of two parts of clipped contributions.
+    """Release of mean products of two parts of contributions, clipped as those to a last step.
 
     Attributes
     ----------
@@ -52,10 +53,9 @@ class ProductsStage(Stage):
         return float(np.sqrt(0.5 * float(variance))) / PRODUCT_LATTICE**2 / assumptions.subjects
 
     def run(self, before, assumptions, records, bits, shared=None):
-        clip = self.clip * before.lengths[-1]
-        sums = product_sums(
-            assumptions, records, before.state, clip, before.coordinates, self.directions
-        )
+        clip, longest = limits_at(self.clip * before.lengths[-1], assumptions)
+        limits = clip, before.coordinates, self.directions, longest
+        sums = product_sums(assumptions, records, before.state, *limits)
         noisy = self.noise(assumptions).add([sums], bits)[0]
         unit = (clip / PRODUCT_LATTICE) ** 2 / before.number
         found = tuple(float(each) * unit for each in noisy)

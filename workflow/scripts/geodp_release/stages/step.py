@@ -54,15 +54,20 @@ class NoisyStep(Stage):
 
     def noise_in_floats(self, assumptions):
         """The same in units of contributions, for simulations."""
-        covariates, change = assumptions.number_of_covariates, assumptions.changes * self.clip
+        covariates = assumptions.number_of_covariates
+        change = assumptions.changes * self.limits(assumptions)[0]
         return noise_of(covariates, self.unit, change, float(self.budget))
+
+    def limits(self, assumptions):
+        """Norm to which contributions are clipped, and length to which residuals are before."""
+        return self.clip, np.inf
 
     def noisy_means(self, assumptions, records, before, bits):
         """Means (1 + k, dim) of clipped gradients by block, with exact noise."""
-        coordinates = before.coordinates
-        sums = gradient_sums(assumptions, records, before.state, self.clip, coordinates)
+        coordinates, (clip, longest) = before.coordinates, self.limits(assumptions)
+        sums = gradient_sums(assumptions, records, before.state, clip, coordinates, longest)
         noisy = coordinates.noisy(sums, bits, self.noise(assumptions))
-        return noisy * (self.clip / LATTICE / before.number)
+        return noisy * (clip / LATTICE / before.number)
 
     def run(self, before, assumptions, records, bits, shared=None):
         unit = before.lengths[-1] if self.is_relative else 1.0
@@ -270,9 +275,6 @@ def clean_means(releases, level, shifts, middle):
 
 def stretch(releases):
     """Typical norm of the contribution of a residual of length one, or one for each release."""
-    weights, lengths = (
-        releases.covariates.by_release[0],
-        releases.covariates.lengths(releases.coordinates),
-    )
+    weights, lengths = releases.covariates.by_release[0], releases.lengths_at_nodes
     found = np.sqrt(np.sum(weights * lengths**2, axis=0))
     return found if len(found) > 1 else float(found[0])

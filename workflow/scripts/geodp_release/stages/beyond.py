@@ -1,0 +1,56 @@
+"""A private count of residuals beyond the threshold of Huber's loss, before the last step."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import gammainc, gammaincinv
+
+from geodp_release.contributions import LOSS_LATTICE, length_counts
+from geodp_release.stages.base import Stage
+
+# Prior standard deviation of the share of residuals within the threshold about that of normal ones,
+# and the least share.
+UNSURE, LEAST_WITHIN = 0.1, 0.2
+
+
+@dataclass(frozen=True)
+class BeyondStage(Stage):
+    """Release of the number of records whose residual is longer than the threshold.
+
+    Records of a subject count as parts of it, and those that cannot be used are beyond.  What
+    follows clips residuals at the threshold, and contributions no more than that does.
+    """
+
+    # It needs a length.
+    is_relative = True
+
+    def noise(self, assumptions=None):
+        """The `Noise` of a number of subjects, in steps of the lattice."""
+        return self._added(LOSS_LATTICE)
+
+    def run(self, before, assumptions, records, bits, shared=None):
+        limit = np.array([assumptions.threshold * before.lengths[-1]])
+        [near] = length_counts(assumptions, records, before.state, limit, lambda ratio: ratio > 1.0)
+        number = LOSS_LATTICE * len(records) - int(near)
+        tails = (int(self.noise().add([[number]], bits)[0, 0]) / LOSS_LATTICE,)
+        within, _ = self.within(assumptions, tails, before.number)
+        return replace(before, tails=tails, within=within, is_whole=True)
+
+    def simulate(self, releases, rng):
+        # Steps are simulated with the share of normal residuals.
+        return replace(releases, is_whole=True)
+
+    def within(self, assumptions, tails, number):
+        """Share of residuals within the threshold and its deviation, by what was released.
+
+        It is what mean gradients keep of a small error, in more than one dimension at least.
+        """
+        half = 0.5 * assumptions.manifold.dim
+        normal = float(gammainc(half, assumptions.threshold**2 * gammaincinv(half, 0.5)))
+        noise = float(self.noise().variances(1)[0]) / (LOSS_LATTICE * number) ** 2
+        trust = UNSURE**2 / (UNSURE**2 + noise)
+        found = normal + trust * (1.0 - tails[0] / number - normal)
+        return float(np.clip(found, LEAST_WITHIN, 1.0)), float(UNSURE * np.sqrt(1.0 - trust))
+
+    def describe(self):
+        return f"noisy number of records beyond the threshold of Huber's loss, {self.cost}"
