@@ -96,7 +96,7 @@ def grouped(assumptions, seed, spread=0.3):
 
 def take(records, chosen):
     """Records of some subjects."""
-    return SubjectRecords(*(part[chosen] for part in vars(records).values()))
+    return SubjectRecords(*(part[chosen] for part in [*vars(records).values()][:4]))
 
 
 def each_gradient(assumptions, records, state, clip=CLIP):
