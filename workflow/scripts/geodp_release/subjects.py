@@ -52,7 +52,7 @@ class SubjectRecords:
     points: np.ndarray
     valid: np.ndarray
     counts: np.ndarray
-    gradients: dict = field(default_factory=dict)
+    gradients: dict = field(default_factory=dict, init=False)
 
     def __len__(self):
         return len(self.counts)
