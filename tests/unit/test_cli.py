@@ -56,27 +56,41 @@ def spent():
     return str(Ledger.open("mine.ledger").spent)
 
 
-def refused(capsys, settings=None, status=2, command="release"):
-    """The one sentence that a command ends with."""
-    capsys.readouterr()
-    if settings is not None:
-        write(settings)
-    assert main([command, "mine.yaml"]) == status
-    shown = capsys.readouterr()
-    assert "Traceback" not in shown.out + shown.err
-    *_, last = shown.err.splitlines()
-    assert last.startswith("geodp: ")
-    return last.removeprefix("geodp: ")
+@pytest.fixture
+def run(capsys):
+    """A function that runs a command, by default on the settings that are there: what it shows."""
+
+    def running(command, settings=None, *options, status=0):
+        capsys.readouterr()
+        if settings is not None:
+            write(settings)
+        assert main([command, "mine.yaml", *options]) == status
+        shown = capsys.readouterr()
+        assert "Traceback" not in shown.out + shown.err
+        return shown
+
+    return running
+
+
+@pytest.fixture
+def refused(run):
+    """A function that returns the one sentence that a release ends with."""
+
+    def refusing(settings=None, *options, status=2):
+        *_, last = run("release", settings, *options, status=status).err.splitlines()
+        assert last.startswith("geodp: ")
+        return last.removeprefix("geodp: ")
+
+    return refusing
 
 
 # --- Plans ---
 
 
-def test_a_plan_needs_no_data_and_no_ledger(holder, capsys):
+def test_a_plan_needs_no_data_and_no_ledger(holder, run):
     Path("mine.csv").unlink()
     Path("mine.ledger").unlink()
-    assert main(["plan", "mine.yaml"]) == 0
-    shown = capsys.readouterr()
+    shown = run("plan")
     for words in ("The predicted error is", "The ledger mine.ledger is not there"):
         assert words in shown.out
     assert shown.out.endswith("No data were read and nothing was spent.\n")
@@ -84,9 +98,8 @@ def test_a_plan_needs_no_data_and_no_ledger(holder, capsys):
     assert os.listdir() == ["mine.yaml"]
 
 
-def test_plans_of_other_numbers_and_budgets_are_a_table(holder, capsys):
-    assert main(["plan", "mine.yaml", "--table"]) == 0
-    said, _, heads, *rows, _ = capsys.readouterr().out.splitlines()
+def test_plans_of_other_numbers_and_budgets_are_a_table(holder, run):
+    said, _, heads, *rows, _ = run("plan", None, "--table").out.splitlines()
     assert re.fullmatch(r"Plans in about \d+ s, without reading data\.", said)
     assert re.sub(" +", " ", heads) == "subjects epsilon 1 epsilon 2 epsilon 4"
     numbers, *errors = zip(*(row.replace(" (noise)", "").split() for row in rows), strict=True)
@@ -95,29 +108,27 @@ def test_plans_of_other_numbers_and_budgets_are_a_table(holder, capsys):
     assert np.all(np.diff(np.array(errors, dtype=float)) < 0.0)
 
 
-def test_rats_are_refused_with_the_number_of_subjects_that_would_do(holder, capsys):
+def test_rats_are_refused_with_the_number_of_subjects_that_would_do(holder, run, refused):
     settings = yaml.safe_load((ROOT / "config" / "release.rats.yaml").read_text())
     settings["data"]["path"] = str(ROOT / settings["data"]["path"])
     settings["ledger"] = "mine.ledger"
-    sentence = refused(capsys, settings)
+    sentence = refused(settings)
     assert sentence.startswith("The release would be noise, since its predicted error is")
     [needed] = re.findall(r"(\d+) subjects would do with this budget", sentence)
     assert 100 < int(needed) < 1000
     assert sentence.endswith("Nothing was spent")
     assert spent() == "0"
     # A plan says the same by its status.
-    assert main(["plan", "mine.yaml"]) == 1
-    write(settings | {"allow_noise": True})
-    assert main(["plan", "mine.yaml"]) == 0
+    run("plan", status=1)
+    run("plan", settings | {"allow_noise": True})
 
 
 # --- Releases ---
 
 
 @pytest.fixture
-def released(holder, capsys):
-    assert main(["release", "mine.yaml"]) == 0
-    return holder, capsys.readouterr()
+def released(holder, run):
+    return holder, run("release")
 
 
 @pytest.fixture
@@ -125,11 +136,10 @@ def drawn(monkeypatch):
     monkeypatch.setattr(folder_module, "picture", PICTURE)
 
 
-def test_a_release_is_a_folder_with_a_release_a_page_and_a_table(holder, drawn, capsys):
+def test_a_release_is_a_folder_with_a_release_a_page_and_a_table(holder, drawn, run):
     """Nothing of the data is in it: neither as written nor to as many digits as a page shows."""
-    write(SETTINGS | {"units": {"age": "years", "c0": "mm"}})
-    assert main(["release", "mine.yaml"]) == 0
-    shown, out = capsys.readouterr(), holder / "out" / "trial"
+    shown = run("release", SETTINGS | {"units": {"age": "years", "c0": "mm"}})
+    out = holder / "out" / "trial"
     assert sorted(os.listdir(out)) == ["index.html", "predictions.csv", "release.json"]
     assert os.listdir(out.parent) == ["trial"]
     assert "Released: out/trial/index.html (2 epsilon of mine.ledger)" in shown.out
@@ -182,47 +192,85 @@ def test_an_entry_of_the_registry_says_what_the_release_says(released, capsys):
     assert "a point (an earlier study)\n" in said
 
 
-def test_a_release_is_made_once(released, capsys):
+def test_a_release_is_made_once(released, run):
     """Again it is the same folder, which is never overwritten, and what is spent stays spent."""
     before = {path: path.read_bytes() for path in Path("out/trial").iterdir()}
     # Not even the data are needed.
     Path("mine.csv").rename("moved.csv")
-    assert main(["release", "mine.yaml"]) == 0
-    shown = capsys.readouterr().out
+    shown = run("release").out
     assert "Released before: out/trial/index.html (nothing was spent)" in shown
     assert "The release is of the data as they were when it was drawn" in shown
-    Path("moved.csv").rename("mine.csv")
-    for parts, sentence in (
-        ({"folder": "out/second"}, "allows 3 epsilon, of which 2 is spent"),
-        (
-            {"budget": {"epsilon": "1"}, "allow_noise": True},
-            "out/trial is there already and a release is never over",
-        ),
-    ):
-        assert sentence in refused(capsys, changed(parts, name="second"))
-        assert spent() == "2"
-        assert not Path("out/second").exists()
+    assert spent() == "2"
     assert {path: path.read_bytes() for path in Path("out/trial").iterdir()} == before
+
+
+MEAN = dict.fromkeys(
+    ("covariate", "data.covariate", "public.covariate_range", "public.shooting_vector_length")
+)
+SEVERAL = {
+    "covariate": ["age", "sex"],
+    "data.covariate": ["age", "sex"],
+    "public.covariate_range": [[50, 90], [0, 1]],
+    "public.covariate_spread": ["evenly", "two groups"],
+}
+
+
+@pytest.mark.parametrize("covariates", [0, 2])
+def test_the_command_releases_means_and_several_covariates(
+    covariates, holder, drawn, run, few_points
+):
+    Path("mine.ledger").unlink()
+    write_cohort(holder, "3", with_sex=True)
+    shown = run("check", changed(SEVERAL if covariates else MEAN, budget={"epsilon": "3"}))
+    assert f"All {NUMBER} records would be used as they are." in shown.out
+    run("release")
+    release = Release.load("out/trial/release.json")
+    table = pd.read_csv("out/trial/predictions.csv", float_precision="round_trip")
+    predicted = table[COLUMNS].to_numpy()
+    if covariates == 0:
+        # Without a covariate nothing is said of one.
+        assert "covariate" not in " ".join(table.columns)
+        assert "range of the covariate" not in Path("out/trial/index.html").read_text()
+        # The mean of ages and sexes: 0.2 + 0.1.
+        np.testing.assert_allclose(predicted, 0.3, atol=0.1)
+        np.testing.assert_array_equal(release.predict(), predicted)
+        return
+    at = table[["covariate_age", "covariate_sex"]].to_numpy()
+    # The first of the two groups and the noisy mean; then the ends of where there are subjects.
+    (mean, low, high, again), (usual, _) = at[:, 0], release.usual
+    assert at[:, 1].tolist() == [0, 0, 0, 1]
+    assert 50 <= low < mean == again == usual < high <= 90
+    there = release.has_subjects(at)[:, None]
+    np.testing.assert_array_equal(np.where(there, release.predict(at), np.nan), predicted)
+    # From one group to the other coordinates grow by 0.2.
+    assert np.mean(predicted[-1] - predicted[0]) == pytest.approx(0.2, abs=0.1)
 
 
 # --- What is refused before anything is spent ---
 
 
 MISTAKES = [
-    *REFUSALS["settings"],
-    ("budget", {"epsilon": f"0.{'1' * 99}"}, "budget.epsilon: it has more than 100 characters"),
-    ("budget", {"epsilon": 10**99}, "budget.epsilon: a budget of 1e+99 is not between"),
+    *(({}, *each) for each in REFUSALS["settings"]),
+    ({}, "budget", {"epsilon": f"0.{'1' * 99}"}, "budget.epsilon: it has more than 100 characters"),
+    ({}, "budget", {"epsilon": 10**99}, "budget.epsilon: a budget of 1e+99 is not between"),
     (
-        "public",
-        SETTINGS["public"] | {"subjects": 10**9, "records_per_subject": 100},
+        {"public.subjects": 10**9},
+        *("public.records_per_subject", 100),
         "1000000000 subjects of up to 100 records take 14616 GB of memory and this machine has",
+    ),
+    *((SEVERAL, *each) for each in REFUSALS["covariates"]),
+    *(
+        (MEAN, key, value, f"key {key}: a mean has no covariate: remove it")
+        for key, value in REFUSALS["means"]
     ),
 ]
 
 
-@pytest.mark.parametrize(("key", "value", "sentence"), MISTAKES)
-def test_mistakes_are_refused_in_a_sentence_and_spend_nothing(holder, capsys, key, value, sentence):
-    assert sentence in refused(capsys, changed({key: value}))
+@pytest.mark.parametrize(("given", "key", "value", "sentence"), MISTAKES)
+def test_mistakes_are_refused_in_a_sentence_and_spend_nothing(
+    holder, refused, given, key, value, sentence
+):
+    assert sentence in refused(changed(given | {key: value}))
     assert spent() == "0"
     assert not list(Path().rglob("release.json"))
 
@@ -264,28 +312,9 @@ def rewrite(change):
     Path("mine.csv").write_text("\n".join(change(lines)) + "\n")
 
 
-def test_another_header_is_refused_before_anything_is_spent(holder, capsys):
-    rewrite(lambda lines: [lines[0].replace("age", "years"), *lines[1:]])
-    assert "there is no column age" in refused(capsys)
-    assert spent() == "0"
-    assert not list(Path().rglob("*trial*"))
-
-
-ONE_EACH = {"data.subject": "one record each"}
-
-
-def test_another_number_of_records_is_refused_and_stays_spent(holder, capsys):
-    rewrite(lambda lines: lines[:-1])
-    said = refused(capsys, changed(ONE_EACH))
-    assert said.startswith("the data of trial cannot be used as its settings say, and nothing is")
-    assert said.endswith("mine.ledger stays spent")
-    assert (spent(), Path("out/trial").exists()) == ("2", False)
-
-
-def test_a_covariate_may_be_called_anything(holder, drawn):
+def test_a_covariate_may_be_called_anything(holder, drawn, run):
     """After the draw a figure that could not be drawn would have cost the budget."""
-    write(SETTINGS | {"covariate": r"dose $_$ in $\mug <b>", "description": "a & b"})
-    assert main(["release", "mine.yaml"]) == 0
+    run("release", SETTINGS | {"covariate": r"dose $_$ in $\mug <b>", "description": "a & b"})
     page = Path("out/trial/index.html").read_text()
     assert r"dose $_$ in $\mug &lt;b&gt;" in page
     assert "<b>" not in page
@@ -304,7 +333,7 @@ BAD_RECORDS = [
 ]
 
 
-def test_what_a_release_prints_does_not_depend_on_its_records(released, capsys):
+def test_what_a_release_prints_does_not_depend_on_its_records(released, run):
     """That it was not made, or a word of why, would tell of them."""
     _, sound = released
     whole = Path("mine.csv").read_bytes()
@@ -314,8 +343,7 @@ def test_what_a_release_prints_does_not_depend_on_its_records(released, capsys):
         Path("mine.ledger").unlink()
         Ledger.create("mine.ledger", "3", "epsilon")
         Path("out").rename(f"before {index}")
-        assert main(["release", "mine.yaml"]) == 0
-        assert capsys.readouterr() == sound
+        assert run("release") == sound
 
 
 def noisy_fault(problem):
@@ -336,15 +364,14 @@ def noisy_fault(problem):
 
 @pytest.mark.parametrize("place", ["read_data", "release_geodesic"])
 def test_a_fault_after_the_data_were_read_is_public_in_one_sentence(
-    holder, capsys, caplog, monkeypatch, place
+    holder, run, caplog, monkeypatch, place
 ):
     Path("mine.ledger").unlink()
     Ledger.create("mine.ledger", "100", "epsilon")
     for problem in (DataError, ValueError, RecursionError, OSError):
         monkeypatch.setattr(publish_module, place, noisy_fault(problem("record 0.123456789")))
         seen = f"{problem.__name__}.txt"
-        assert main(["release", "mine.yaml", "--for-holder", seen]) == 2
-        shown = capsys.readouterr()
+        shown = run("release", None, "--for-holder", seen, status=2)
         assert "123456789" not in shown.out + shown.err + caplog.text
         assert shown.err == (
             "geodp: the data of trial cannot be used as its settings say, and nothing is released; "
@@ -354,10 +381,10 @@ def test_a_fault_after_the_data_were_read_is_public_in_one_sentence(
         quotes = problem is DataError
         assert ("record 0.123456789; 2 epsilon of" in Path(seen).read_text()) == quotes
         assert (f"{problem.__name__} in test_cli.py" in Path(seen).read_text()) != quotes
-    assert spent() == "8"
+    assert (spent(), os.listdir("out")) == ("8", [])
 
 
-def test_data_that_do_not_fit_into_memory_spend_nothing(holder, capsys, monkeypatch):
+def test_data_that_do_not_fit_into_memory_spend_nothing(holder, refused, monkeypatch):
     """Of a file of several formats readers say that it cannot be read."""
 
     def fails(*arguments):
@@ -368,12 +395,12 @@ def test_data_that_do_not_fit_into_memory_spend_nothing(holder, capsys, monkeypa
 
     for reader in (fails, noisy_fault(MemoryError())):
         monkeypatch.setattr(publish_module, "read_data", reader)
-        assert "the data of trial do not fit into memory: end" in refused(capsys)
+        assert "the data of trial do not fit into memory: end" in refused()
     assert spent() == "0"
 
 
 def test_data_that_change_while_they_are_read_are_neither_released_nor_noted(
-    holder, capsys, monkeypatch
+    holder, run, refused, monkeypatch
 ):
     """The fingerprint would be of other bytes than were read."""
 
@@ -384,13 +411,12 @@ def test_data_that_change_while_they_are_read_are_neither_released_nor_noted(
 
     read, whole = publish_module.read_data, Path("mine.csv").read_bytes()
     monkeypatch.setattr(publish_module, "read_data", changing)
-    said = refused(capsys)
+    said = refused()
     assert said.startswith("mine.csv changed while it was read: run it again")
     assert (said.endswith("nothing was spent"), spent()) == (True, "0")
     Path("mine.csv").write_bytes(whole)
     monkeypatch.setattr(checking, "read_data", changing)
-    assert main(["check", "mine.yaml"]) == 0
-    assert "Nothing was noted, since the data changed during the check" in capsys.readouterr().out
+    assert "Nothing was noted, since the data changed during the check" in run("check").out
 
 
 @pytest.mark.parametrize(
@@ -437,16 +463,16 @@ def test_a_command_whose_output_nobody_reads_goes_on(holder):
 
 
 @pytest.mark.parametrize("taken", ["mine.csv", "link", "nowhere/seen.txt"])
-def test_the_holders_file_is_never_overwritten(holder, capsys, taken):
+def test_the_holders_file_is_never_overwritten(holder, refused, taken):
     Path("link").symlink_to("elsewhere")
     before = Path("mine.csv").read_bytes()
-    assert main(["release", "mine.yaml", "--for-holder", taken]) == 2
-    assert f"the file for the holder {taken} cannot be made" in capsys.readouterr().err
+    said = refused(None, "--for-holder", taken)
+    assert f"the file for the holder {taken} cannot be made" in said
     assert (spent(), Path("elsewhere").exists()) == ("0", False)
     assert Path("mine.csv").read_bytes() == before
 
 
-def test_the_holders_file_is_never_in_a_published_folder(released, capsys):
+def test_the_holders_file_is_never_in_a_published_folder(released, refused):
     """Neither in that of the settings nor in that of the release, by whatever path."""
     Path("link").symlink_to("out/trial")
     before = sorted(Path("out").rglob("*"))
@@ -458,65 +484,42 @@ def test_the_holders_file_is_never_in_a_published_folder(released, capsys):
         *((moved, each) for each in ("out/trial/seen.txt", "link/seen.txt", "link/../trial/a")),
         (second, os.path.abspath("out/second")),
     ):
-        write(settings)
-        assert main(["release", "mine.yaml", "--for-holder", path]) == 2
-        said = capsys.readouterr().err
+        said = refused(settings, "--for-holder", path)
         assert f"the file for the holder {path} is in " in said
-        assert said.endswith("which is published: give a path elsewhere; nothing was spent\n")
+        assert said.endswith("which is published: give a path elsewhere; nothing was spent")
     assert (sorted(Path("out").rglob("*")), spent()) == (before, "2")
 
 
 # --- Checks ---
 
 
-def text_as_sex(lines):
-    """Two groups by letters, which are no numbers."""
-    rows = [line.split(",") for line in lines[1:]]
-    return [
-        lines[0].replace("age", "sex"),
-        *(",".join([who, "MF"[k % 2], *rest]) for k, (who, _, *rest) in enumerate(rows)),
-    ]
-
-
-SEX = {
-    "covariate": "sex",
-    "data.covariate": "sex",
-    "public.covariate_range": [0, 1],
-    "public.covariate_spread": "two groups",
-}
-
-
 FEW = "no: the data have 399 subjects, and public.subjects says"
 NO = [
     (no_numbers, {}, "400 of 400 records are no records of the manifold and would not count"),
-    (text_as_sex, SEX, "no: no record is valid"),
-    (text_as_sex, SEX, "mine.csv, row 3, column sex: 'F' is not a number"),
+    (no_numbers, {}, "no: no record is valid"),
+    (no_numbers, {}, "mine.csv, row 2, column "),
     (lambda lines: [*lines[:9], '"' + lines[9], *lines[10:]], {}, "no: mine.csv: the quote in"),
     (lambda lines: [*lines, lines[1].replace("patient", "p")], {}, "no: the data have 401 sub"),
     (lambda lines: [*lines[:-1], lines[1]], {}, FEW),
-    (lambda lines: lines[:-1], ONE_EACH, FEW),
+    (lambda lines: lines[:-1], {"data.subject": "one record each"}, FEW),
     (lambda lines: [*lines[:-1], lines[-1][12:]], {}, FEW),
     (lambda lines: lines[:1], {}, "no: the data have 0 subjects"),
 ]
 
 
 @pytest.mark.parametrize(("change", "parts", "says"), NO)
-def test_a_check_that_says_no_has_a_status_that_says_no(holder, capsys, change, parts, says):
+def test_a_check_that_says_no_has_a_status_that_says_no(holder, run, change, parts, says):
     rewrite(change)
-    write(changed(parts))
-    assert main(["check", "mine.yaml"]) == 1
-    shown = capsys.readouterr()
+    shown = run("check", changed(parts), status=1)
     assert says in shown.out
     assert "The check says no: do not release before the data are mended." in shown.out
     assert shown.out.endswith("mine.ledger.\nNothing was spent.\n")
     assert (shown.err, spent()) == ("", "0")
 
 
-def test_a_check_tells_the_holder_and_spends_nothing(holder, capsys, monkeypatch):
+def test_a_check_tells_the_holder_and_spends_nothing(holder, run, monkeypatch):
     rewrite(lambda lines: [lines[0], "patient00000,x,0,0,0,0,0,0,0,0", *lines[2:]])
-    before = sorted(Path().rglob("*"))
-    assert main(["check", "mine.yaml"]) == 0
-    shown = capsys.readouterr().out
+    before, shown = sorted(Path().rglob("*")), run("check").out
     assert "1 of 400 records are no records of the manifold" in shown
     assert "The check says yes." in shown
     assert (spent(), sorted(Path().rglob("*"))) == ("0", before)
@@ -524,50 +527,38 @@ def test_a_check_tells_the_holder_and_spends_nothing(holder, capsys, monkeypatch
     # A fault of ours is told too.
     monkeypatch.setattr(checking, "inspect_inputs", noisy_fault(ValueError("x")))
     with pytest.warns(UserWarning, match="record"):
-        assert main(["check", "mine.yaml"]) == 1
-    shown = capsys.readouterr().out
+        shown = run("check", status=1).out
     assert "no: ValueError in test_cli.py, line " in shown
     assert "The ledger cannot note it: " in shown
     assert not Path("mine.ledger").exists()
 
 
-def test_a_file_of_which_the_check_said_no_is_not_released(holder, capsys):
-    write(changed(SEX))
-    rewrite(text_as_sex)
-    assert main(["check", "mine.yaml"]) == 1
+def test_a_file_of_which_the_check_said_no_is_not_released(holder, run, refused):
+    far, other = {"public.centre": [9.0] * DIM}, {"name": "other", "folder": "out/other"}
+    run("check", changed(far), status=1)
     refusal = "the last check of this file said no: run `geodp check`, mend the data, or give"
-    assert refused(capsys).startswith(refusal)
-    assert (spent(), Path("out/trial").exists()) == ("0", False)
-    # Neither another name of the release nor of the file helps.
     Path("copy.csv").write_bytes(Path("mine.csv").read_bytes())
-    other = SEX | {"name": "other", "folder": "out/other"}
-    assert refused(capsys, changed(other)).startswith(refusal)
-    assert refused(capsys, changed(other | {"data.path": "copy.csv"})).startswith(refusal)
-    assert main(["release", "mine.yaml", "--despite-check"]) == 0
-    assert spent() == "2"
+    # Neither another name of the release nor of the file helps, nor other public inputs.
+    for parts in (far, far | other, far | other | {"data.path": "copy.csv"}, {}):
+        assert refused(changed(parts)).startswith(refusal)
+    assert (spent(), Path("out/trial").exists()) == ("0", False)
+    # What failed its own check is not released since another passed.
+    run("check", SETTINGS)
+    assert refused(changed(far)).startswith(refusal)
+    run("release", SETTINGS)
+    cheap = changed(far | other | {"budget": {"epsilon": "1"}, "allow_noise": True})
+    assert refused(cheap).startswith(refusal)
+    run("release", cheap, "--despite-check")
+    assert spent() == "3"
     # Another file was not checked.
     rewrite(lambda lines: lines[:-1])
-    assert "said no" not in refused(capsys, changed(SEX))
+    assert "said no" not in refused(changed(far, name="third", folder="out/third"))
 
 
-def test_the_last_check_of_a_file_counts(holder, capsys):
-    settings = changed({"public.centre": [9.0] * DIM})
-    write(settings)
-    assert main(["check", "mine.yaml"]) == 1
-    assert "said no" in refused(capsys)
-    # By other public inputs the same file was not checked, and a check of it said no.
-    assert "said no" in refused(capsys, SETTINGS)
-    assert main(["check", "mine.yaml"]) == 0
-    # What failed its own check is not released since another passed.
-    assert "said no" in refused(capsys, settings)
-    write(SETTINGS)
-    assert main(["release", "mine.yaml"]) == 0
-
-
-def test_the_holder_is_told_whether_the_data_changed_since(released, capsys):
+def test_the_holder_is_told_whether_the_data_changed_since(released, run):
     def told(name):
-        assert main(["release", "mine.yaml", "--for-holder", name]) == 0
-        return capsys.readouterr().out.replace(name, ""), Path(name).read_text()
+        shown = run("release", None, "--for-holder", name).out
+        return shown.replace(name, ""), Path(name).read_text()
 
     before = Path("mine.csv").read_bytes()
     public, seen = told("same.txt")
@@ -576,15 +567,13 @@ def test_the_holder_is_told_whether_the_data_changed_since(released, capsys):
     shown, seen = told("other.txt")
     assert "The data changed since the release that " in seen
     assert shown == public
-    assert main(["check", "mine.yaml"]) == 0
-    assert "The data changed since the release that " in capsys.readouterr().out
+    assert "The data changed since the release that " in run("check").out
     Path("mine.csv").unlink()
     assert "cannot be said: key data.path: mine.csv" in told("none.txt")[1]
 
 
-def test_a_check_warns_of_covariates_that_cluster(holder, capsys):
-    assert main(["check", "mine.yaml"]) == 0
-    assert "spread as these are" not in capsys.readouterr().out
+def test_a_check_warns_of_covariates_that_cluster(holder, run):
+    assert "spread as these are" not in run("check").out
     ages = iter(50.0 + 40.0 * np.random.default_rng(2).beta(2.0, 8.0, NUMBER))
 
     def crowded(line):
@@ -592,13 +581,11 @@ def test_a_check_warns_of_covariates_that_cluster(holder, capsys):
         return ",".join([who, f"{next(ages):.3f}", *others])
 
     rewrite(lambda lines: [lines[0], *map(crowded, lines[1:])])
-    assert main(["check", "mine.yaml"]) == 0
-    shown = capsys.readouterr().out
-    found = re.search(r"error over their whole range is ([\d.]+), and ([\d.]+)", shown)
+    found = re.search(r"error over their whole range is ([\d.]+), and ([\d.]+)", run("check").out)
     assert float(found[1]) > 1.5 * float(found[2])
 
 
-def test_public_inputs_that_were_read_off_the_data_are_told_to_the_holder_alone(holder, capsys):
+def test_public_inputs_that_were_read_off_the_data_are_told_to_the_holder_alone(holder, run):
     table = pd.read_csv("mine.csv")
     ages, points = table["age"].to_numpy(), table[COLUMNS].to_numpy()
     x = np.stack([np.ones(NUMBER), ages], axis=-1)
@@ -613,9 +600,8 @@ def test_public_inputs_that_were_read_off_the_data_are_told_to_the_holder_alone(
         "centre is the Frechet mean of the data",
         "residual_scale is the residual of the least-squares fit of the data",
     ]
-    write(changed(read_off))
-    assert main(["release", "mine.yaml", "--for-holder", "seen.txt"]) == 0
-    shown, seen = "".join(capsys.readouterr()), Path("seen.txt").read_text()
+    shown = "".join(run("release", changed(read_off), "--for-holder", "seen.txt"))
+    seen = Path("seen.txt").read_text()
     assert shown.endswith("For the holder of the data alone: seen.txt\n")
     assert "All 400 records were used as they are." in seen
     assert stat.S_IMODE(Path("seen.txt").stat().st_mode) == 0o600
@@ -623,9 +609,8 @@ def test_public_inputs_that_were_read_off_the_data_are_told_to_the_holder_alone(
     for words in warnings_:
         assert f"warning: {words}" in seen
         assert words not in shown
-    write(changed({"public.centre": points[7].tolist()}))
-    assert main(["check", "mine.yaml"]) == 0
-    assert "centre is a record of the data" in capsys.readouterr().out
+    shown = run("check", changed({"public.centre": points[7].tolist()})).out
+    assert "centre is a record of the data" in shown
 
 
 # --- Interruptions ---
@@ -648,47 +633,43 @@ INTERRUPTED = {
 
 
 @pytest.mark.parametrize("place", INTERRUPTED)
-def test_ctrl_c_says_what_is_spent(holder, capsys, monkeypatch, place):
+def test_ctrl_c_says_what_is_spent(holder, run, refused, monkeypatch, place):
     words, amount = INTERRUPTED[place]
     with monkeypatch.context() as patch:
         patch.setattr(publish_module, place, interrupt)
-        assert main(["release", "mine.yaml", "--for-holder", "seen.txt"]) == 130
-    assert re.fullmatch(f"geodp: interrupted: {words}\n", capsys.readouterr().err)
+        shown = run("release", None, "--for-holder", "seen.txt", status=130)
+    assert re.fullmatch(f"geodp: interrupted: {words}\n", shown.err)
     assert (spent(), Path("out/trial/index.html").is_file()) == (amount, place == "check_data")
     if place == "write_folder":
         # A draw whose file is gone is paid for again.
         [kept] = Path().glob("mine.ledger-*.json")
         kept.unlink()
-        assert "while 1 is left" in refused(capsys)
+        assert "while 1 is left" in refused()
 
 
-@pytest.mark.parametrize("problem", [KeyboardInterrupt(), OSError(28, "No space left on device")])
-def test_a_folder_is_complete_or_absent(holder, capsys, monkeypatch, problem):
-    def page(*arguments):
+FULL = OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize("problem", [ValueError(), KeyboardInterrupt(), FULL])
+def test_a_draw_outlives_a_fault_in_its_picture(holder, run, refused, monkeypatch, problem):
+    """It was paid for: the same command makes the folder from it, without data or budget.
+
+    A folder is complete or absent.
+    """
+
+    def fails(*arguments):
         # Everything is for its owner alone as long as it is not complete.
         [partial] = Path("out").iterdir()
         assert partial.name.startswith(".trial.")
         assert stat.S_IMODE(partial.stat().st_mode) == 0o700
         raise problem
 
-    monkeypatch.setattr(folder_module, "page", page)
-    is_full = isinstance(problem, OSError)
-    said = refused(capsys, status=2 if is_full else 130)
-    assert is_full == ("key folder: out/trial cannot be written (No space left on device)" in said)
-    assert re.search(STAYS + KEPT, said)
-    assert list(Path("out").iterdir()) == []
-
-
-@pytest.mark.parametrize("problem", [ValueError, KeyboardInterrupt])
-def test_a_draw_outlives_a_fault_in_its_picture(holder, capsys, monkeypatch, problem):
-    """It was paid for: the same command makes the folder from it, without data or budget."""
-
-    def fails(*arguments):
-        raise problem
-
     with monkeypatch.context() as patch:
         patch.setattr(folder_module, "picture", fails)
-        said = refused(capsys, status=2 if problem is ValueError else 130)
+        said = refused(status=130 if isinstance(problem, KeyboardInterrupt) else 2)
+    assert problem is not FULL or said.startswith(
+        f"key folder: out/trial cannot be written ({FULL.strerror})"
+    )
     [kept] = re.search(STAYS + KEPT, said).groups()
     assert stat.S_IMODE(Path(kept).stat().st_mode) == 0o600
     drawn = json.loads(Path(kept).read_text())
@@ -696,13 +677,10 @@ def test_a_draw_outlives_a_fault_in_its_picture(holder, capsys, monkeypatch, pro
     Path("mine.csv").rename("moved.csv")
     # By whatever name of its ledger.
     Path("elsewhere").mkdir()
-    link = Path.symlink_to if problem is ValueError else Path.hardlink_to
+    link = Path.symlink_to if problem is FULL else Path.hardlink_to
     link(Path("elsewhere/link"), holder / "mine.ledger")
-    write(changed(ledger="elsewhere/link"))
-    assert main(["plan", "mine.yaml"]) == 0
-    assert "has paid for a draw of it" in capsys.readouterr().out
-    assert main(["release", "mine.yaml"]) == 0
-    assert "The release is of the data as they were when it was drawn" in capsys.readouterr().out
+    assert "has paid for a draw of it" in run("plan", changed(ledger="elsewhere/link")).out
+    assert "The release is of the data as they were when it was drawn" in run("release").out
     found = json.loads(Path("out/trial/release.json").read_text())
     assert found | {"key": drawn["key"]} == drawn
     assert sorted(os.listdir("out/trial")) == ["index.html", "predictions.csv", "release.json"]
@@ -741,28 +719,27 @@ def test_records_that_are_converted_in_threads_leave_warnings_as_they_were():
 # --- One release, by whatever path ---
 
 
-def test_the_same_data_by_another_path_are_not_paid_for_again(released, monkeypatch, capsys):
+def test_the_same_data_by_another_path_are_not_paid_for_again(released, monkeypatch, run, refused):
     holder, _ = released
     Path("elsewhere").mkdir()
     Path("elsewhere/link.csv").symlink_to(holder / "mine.csv")
     ledger = {"ledger": str(holder / "mine.ledger")}
     monkeypatch.chdir("elsewhere")
     for path in (str(holder / "mine.csv"), "link.csv", "../mine.csv"):
-        write(changed(ledger | {"data.path": path}))
-        assert main(["release", "mine.yaml"]) == 0
+        run("release", changed(ledger | {"data.path": path}))
     assert str(Ledger.open(holder / "mine.ledger").spent) == "2"
     # The same settings here are of other data.
     write_cohort(Path(), "3")
-    assert "from data at another path" in refused(capsys, changed(ledger))
+    assert "from data at another path" in refused(changed(ledger))
 
 
 @pytest.mark.parametrize("is_finished", [True, False])
-def test_a_name_is_of_one_release(holder, capsys, monkeypatch, is_finished):
+def test_a_name_is_of_one_release(holder, run, refused, monkeypatch, is_finished):
     """Else other data would get the release of the first, or a changed key pay again unseen."""
     with monkeypatch.context() as patch:
         if not is_finished:
             patch.setattr(folder_module, "picture", interrupt)
-        assert main(["release", "mine.yaml"]) == (0 if is_finished else 130)
+        run("release", status=0 if is_finished else 130)
     Path("other.csv").write_bytes(Path("mine.csv").read_bytes())
     start = "trial was released into" if is_finished else "trial was drawn, whi"
     end = "or another name for a release of its own, which spends; nothing was spent"
@@ -771,11 +748,10 @@ def test_a_name_is_of_one_release(holder, capsys, monkeypatch, is_finished):
         {"budget": {"epsilon": "1"}, "allow_noise": True},
         {"public.residual_scale": 0.2},
     ):
-        said = refused(capsys, changed({"folder": "out/next"} | parts))
+        said = refused(changed({"folder": "out/next"} | parts))
         assert (said.startswith(start), said.endswith(end)) == (True, True)
     assert spent() == "2"
-    assert main(["plan", "mine.yaml"]) == 0
-    assert "It would be refused: trial was" in capsys.readouterr().out
+    assert "It would be refused: trial was" in run("plan").out
 
 
 # --- Ledgers ---

@@ -158,7 +158,10 @@ def test_a_data_frame_is_released_into_the_same_folder_and_ledger(capsys):
     again = geodp.release(None, settings | {"data": SETTINGS["data"] | {"path": "the data frame"}})
     assert again.footpoint.tolist() == Release.load("out/trial/release.json").footpoint.tolist()
     with pytest.raises(DataError, match="folder: out/trial is there already"):
-        geodp.release(frame, settings | {"public": SETTINGS["public"] | {"subjects": 401}})
+        geodp.release(
+            frame, settings | {"name": "b", "budget": {"epsilon": "1"}, "allow_noise": True}
+        )
+    assert Ledger.open("mine.ledger").spent == 2
 
 
 def test_budgets_by_name_and_what_is_no_plan():

@@ -1,8 +1,14 @@
-"""Files that can be read: what comes out; `test_bad_tables` has the others."""
+"""Files that can be read, and what comes out; of others, one sentence that says what is wrong."""
+
+import math
+import re
+from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.io
+import yaml
 
 from geodp.data.checks import WILD_LANDMARK, check_landmarks
 from geodp.data.landmarks import resample
@@ -23,10 +29,10 @@ b,100,0,0,-4,0,-1,-7
 def read(tmp_path):
     """A function that reads a text as a table, by default of triangles."""
 
-    def reading(text, space=("kendall", 3), covariate="age", columns=None, **settings):
+    def reading(text, manifold=("kendall", 3), covariate="age", columns=None, **settings):
         path = tmp_path / "table.csv"
-        path.write_bytes(text.encode())
-        manifold = make_manifold(*space) if isinstance(space, tuple) else space
+        path.write_bytes(text.encode("utf-8", "surrogateescape"))
+        manifold = make_manifold(*manifold) if isinstance(manifold, tuple | list) else manifold
         return read_table(str(path), manifold, covariate, columns, **settings)
 
     return reading
@@ -114,7 +120,7 @@ def test_records_far_from_all_others_are_noted(read):
     points = rng.normal(size=(30, 2))
     points[[4, 17]] += [40.0, 0.0]
     lines = [f"{x},{a},{b}" for x, (a, b) in enumerate(points)]
-    settings = {"space": ("euclidean", 2), "covariate": "x", "columns": ["a", "b"]}
+    settings = {"manifold": ("euclidean", 2), "covariate": "x", "columns": ["a", "b"]}
     assert read("\n".join(["x,a,b", *lines]), **settings).notes == [
         "2 of 30 records are over 8 times farther from the middle than half of all (rows 6, 19): "
         "look for misread values"
@@ -297,11 +303,10 @@ def cells(*items):
     return found
 
 
-def read_mat(folder, outlines, layout, variables=(), **settings):
-    path, manifold = str(folder / "outlines.mat"), make_manifold("kendall", outlines.shape[1])
-    variables = {"Outlines": layout, "Years": np.array(AGES)[:, None], **dict(variables)}
+def read_mat(path, variables, landmarks, **settings):
     scipy.io.savemat(path, variables, do_compression=len(variables) < 3)
-    return read_table(path, manifold, "Years", ["Outlines"], **settings)
+    manifold = make_manifold("kendall", landmarks)
+    return read_table(str(path), manifold, "age", ["landmarks"], **settings)
 
 
 # Landmarks as different programs save them.  As many landmarks as records are no matter for pairs.
@@ -320,7 +325,9 @@ LAYOUTS = {
 
 @pytest.mark.parametrize(("outlines", "layout"), LAYOUTS.values(), ids=LAYOUTS)
 def test_layouts_of_landmarks(tmp_path, outlines, layout):
-    records = read_mat(tmp_path, outlines, layout, transformation="log")
+    variables = {"landmarks": layout, "age": np.array(AGES)[:, None]}
+    path, number = tmp_path / "outlines.mat", outlines.shape[1]
+    records = read_mat(path, variables, number, transformation="log")
     np.testing.assert_allclose(records.points, shapes(outlines), atol=1e-14)
     expected = np.log(np.array(AGES) / 50.0) / np.log(90.0 / 50.0)
     np.testing.assert_allclose(records.covariates, expected)
@@ -336,15 +343,188 @@ SUBJECTS = {
 
 @pytest.mark.parametrize("subjects", SUBJECTS.values(), ids=SUBJECTS)
 def test_kinds_of_subjects(tmp_path, subjects):
-    variables = {"id": subjects, "sex": np.array(FIELDS["sex"], dtype=np.uint8)}
+    variables = {"id": subjects, "sex": np.array(FIELDS["sex"], dtype=np.uint8), "age": AGES}
     # What is not kept need not be readable, and records have the numbers of the file.
     layout = cells("?", *PAIRS[1:3], reverse(ELLIPSES[3]), PAIRS[4])
     settings = {"subject": "id", "keep": {"sex": 2}, "outline": True}
-    records = read_mat(tmp_path, ELLIPSES, layout, variables, **settings)
+    path = tmp_path / "outlines.mat"
+    records = read_mat(path, variables | {"landmarks": layout}, 6, **settings)
     np.testing.assert_allclose(records.points, shapes(ELLIPSES[1:4]), atol=1e-14)
     assert records.notes[1].endswith("reversed from the first landmark on (record 4)")
-    records = read_mat(tmp_path, ELLIPSES, PAIRS, variables, subject="id")
+    records = read_mat(path, variables | {"landmarks": PAIRS}, 6, subject="id")
     first, *others = records.subjects
     assert first in ("s1", "11")
     assert others[1] == first
     assert len(set(others)) == len(others) == 4
+
+
+# --- Files that cannot be used ---
+
+# Squares of growing size; the header is row 1.
+SQUARES = [
+    "rat,age,x1,y1,x2,y2,x3,y3,x4,y4",
+    *(
+        f"{number},{age},0,0,{side},1,{side + 1},{side},0,{side + 2}"
+        for number, (age, side) in enumerate([(7, 10), (14, 12), (30, 15), (60, 21)])
+    ),
+]
+# Outlines of five landmarks, counter-clockwise.
+OUTLINES = [
+    "subject,age,diagnosis,sex," + ",".join(landmark_columns(5)),
+    *(
+        f"{number},{age},{diagnosis},{sex},0,0,{side},1,{side + 1},{side},{side / 2},{side + 3},0,"
+        f"{side + 2}"
+        for number, (age, side, diagnosis, sex) in enumerate(
+            [(55, 10, "AD", "F"), (64, 12, "CN", "M"), (71, 15, "AD", "F"), (88, 21, "MCI", "F")]
+        )
+    ),
+]
+MATRICES = ["x,a,b,c,d", *(f"{x},{1 + x},{x / 2},{x / 2},2" for x in (0.0, 0.25, 0.5, 1.0))]
+DIRECTIONS = ["x,a,b,c", *(f"{x},{math.cos(x)},{math.sin(x)},0" for x in (0.0, 0.25, 0.5, 1.0))]
+DEGREES = ["x,lat,lon", "1,80,10", "2,0,120", "3,-45,50"]
+# Rows of notes that say different things, and rows of which two say the same.
+NOTED = [f"{line},{end}" for line, end in zip([*OUTLINES, *OUTLINES[1:]], "n?bcdefgh", strict=True)]
+NOTED = [line.replace(",n", ",note").replace(",?", ",") for line in NOTED]
+NOTED_TWICE = [*NOTED[:-1], f"{NOTED[-1][:-1]}g"]
+
+SQUARE = {"covariate": "age", "columns": landmark_columns(4), "transformation": "log"}
+OUTLINE = {"covariate": "age", "columns": None, "subject": "subject", "outline": True}
+LATITUDES = {"covariate": "x", "columns": ["lat", "lon"], "coordinates": "latitude_longitude"}
+KINDS = {
+    "squares": (SQUARES, ("kendall", 4), SQUARE | {"subject": "rat"}),
+    "outlines": (OUTLINES, ("kendall", 5), OUTLINE),
+    "notes": (NOTED, ("kendall", 5), OUTLINE),
+    "notes twice": (NOTED_TWICE, ("kendall", 5), OUTLINE),
+    "matrices": (MATRICES, ("spd", 2), {"covariate": "x", "columns": list("abcd")}),
+    "points": (DIRECTIONS, ("sphere", 2), {"covariate": "x", "columns": list("abc")}),
+    "degrees": (DEGREES, ("sphere", 2), LATITUDES),
+}
+
+
+def edited(lines, edits):
+    """A table with other texts in cells, such as ``3 y2=7``; rows count from the header, 1."""
+    rows = [line.split(",") for line in lines]
+    for edit in filter(None, edits.split("; ")):
+        row, column, text = re.fullmatch(r"(\d) (\w+)=(.*)", edit, re.DOTALL).groups()
+        rows[int(row) - 1][rows[0].index(column)] = text
+    return [",".join(row) for row in rows]
+
+
+def read_kind(read, kind, lines, **changes):
+    _, space, settings = KINDS[kind]
+    return read("\n".join(lines), **{"manifold": space} | settings | changes)
+
+
+@contextmanager
+def refused(start, says):
+    """Expect a `DataError` of one sentence."""
+    with pytest.raises(DataError) as problem:
+        yield problem
+    message = str(problem.value)
+    assert message.startswith(str(start))
+    assert says in message
+    assert not re.search(r"\n|\. [A-Z]|\.$", message)
+
+
+REFUSED = yaml.safe_load(Path(__file__).with_name("bad_tables.yaml").read_text())
+
+
+@pytest.mark.parametrize(("kind", "edits", "says"), REFUSED["cells"])
+def test_a_bad_cell_is_named(tmp_path, read, kind, edits, says):
+    with refused(tmp_path / "table.csv", says):
+        read_kind(read, kind, edited(KINDS[kind][0], edits))
+
+
+CUT = [line.rsplit(",", 4)[0] for line in OUTLINES]
+EMPTY = [*OUTLINES[:1], OUTLINES[1].rsplit(",", 10)[0] + "," * 10, *OUTLINES[2:]]
+NO_LANDMARKS = [re.sub(r"([xy])(\d)", r"\2\1", OUTLINES[0]), *OUTLINES[1:]]
+TWICE = [f"{line},{end}" for line, end in zip(SQUARES, ["x2", *"1234"], strict=True)]
+MOVED = [*SQUARES[:2], "", "# a comment", *edited(SQUARES, "3 y1=?")[2:]]
+POINT = [*SQUARES[:3], "2,30" + ",5,5" * 4, SQUARES[4]]
+LINES = {
+    "short row": ("squares", [*SQUARES[:3], "2,30,1", *SQUARES[4:]], "row 4: it has another"),
+    "after an empty line": ("squares", MOVED, "row 5, column y1: '?' is not a number"),
+    # A text over two lines moves what follows.
+    "after two lines": ("squares", edited(SQUARES, '2 rat="a\nb"; 4 x1=?'), "row 5, column x1: "),
+    "open quote": ("squares", [*SQUARES[:4], f'"{SQUARES[4]}'], "row 5: it is not comma-separated"),
+    "long": ("squares", edited(SQUARES, f"4 x1={'1' * 140_000}"), "row 4: it is not comma-sep"),
+    "two records": ("squares", SQUARES[:3], "a fit needs at least 3 records and there are 2: add"),
+    "no column": ("squares", edited(SQUARES, "1 y4=z4"), "row 1: there is no column y4 (there are"),
+    "no subject": ("squares", edited(SQUARES, "1 rat=m"), "there is no column rat (there are: m"),
+    "a column twice": ("squares", TWICE, "row 1: 2 columns are called x2: rename or remove the"),
+    "coincident": ("squares", POINT, "row 4: all landmarks coincide, so there is no shape"),
+    "no landmarks": ("outlines", NO_LANDMARKS, "row 1: there are no columns x1, y1, x2, y2, ... ("),
+    "three landmarks": ("outlines", CUT, "an outline needs at least 4 landmarks and these have 3"),
+    "an empty outline": ("outlines", EMPTY, "row 2: it has 0 landmarks and row 3 has 5: give all"),
+    "the same point": ("points", [*DIRECTIONS[:2], "1,1,0,0", "2,1,0,0"], "every row has the same"),
+}
+
+
+@pytest.mark.parametrize(("kind", "lines", "says"), LINES.values(), ids=LINES)
+def test_bad_lines_are_named(tmp_path, read, kind, lines, says):
+    with refused(tmp_path / "table.csv", says):
+        read_kind(read, kind, lines)
+
+
+@pytest.mark.parametrize(("kind", "changes", "argument", "says"), REFUSED["settings"])
+def test_settings_that_a_table_does_not_go_with(tmp_path, read, kind, changes, argument, says):
+    with refused(tmp_path / "table.csv", says) as problem:
+        read_kind(read, kind, KINDS[kind][0], **changes)
+    assert problem.value.argument == argument
+
+
+# n x k x 2: four records of five landmarks.
+LANDMARKS = np.array([row.split(",")[4:] for row in OUTLINES[1:]], dtype=float).reshape(4, 5, 2)
+COMPLEX = LANDMARKS @ [1.0, 1.0j]
+
+
+VARIABLES = {"landmarks": LANDMARKS, "age": [55, 64, 71, 88.0], "who": cells("a", "", "c", "d")}
+OF_SUBJECTS = {"subject": "who"}
+TURNED = {"landmarks": cells(*LANDMARKS[:3], LANDMARKS[3].T)}
+FEWER = {"landmarks": cells(*LANDMARKS[:3], LANDMARKS[3, :4])}
+FAR = {"landmarks": np.where(np.arange(4)[:, None, None] == 2, np.inf, LANDMARKS)}
+# A changed variable, settings, and what is said.
+MAT = [
+    ({}, {"subject": "id"}, "there is no variable id (there are: landmarks, age, who): add it"),
+    ({"landmarks": np.ones((3, 5)) * 1j}, {}, "landmarks has 3 entries and age 4: give each an"),
+    (
+        {"landmarks": COMPLEX[:, :4]},
+        {},
+        "is 4 x 4: give landmarks as n x k x 2 or k x 2 x n, or, f",
+    ),
+    (TURNED, {}, "record 4, variable landmarks[1]: 'a cell of 2 x 5' is not a number: correct"),
+    (FEWER, {}, "record 4: it has 4 landmarks and record 1 has 5: give all records the same"),
+    (FAR, {}, "record 3, variable landmarks[1]: 'inf' is not a number: correct or remove the rec"),
+    ({"who": cells(*[np.ones(2)] * 4)}, OF_SUBJECTS, "variable who: the file states its type as"),
+    ({"age": np.array(VARIABLES["age"]) * 1j}, {}, "variable age: it holds more than one number"),
+    ({}, OF_SUBJECTS, "record 2, variable who: the value is missing"),
+]
+
+
+@pytest.mark.parametrize(("changes", "settings", "says"), MAT)
+def test_a_bad_mat_file_is_refused_in_one_sentence(tmp_path, changes, settings, says):
+    path = tmp_path / "outlines.mat"
+    with refused(path, says) as problem:
+        read_mat(path, VARIABLES | changes, 5, outline=True, **settings)
+    assert not re.search(r"\b(row|column)\b", str(problem.value))
+
+
+HDF5 = b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(124) + b"\x00\x02IM" + bytes(384)
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_other_files_and_those_that_are_cut_off_are_no_mat_file(tmp_path, compressed):
+    path = tmp_path / "outlines.mat"
+    variables = {name: VARIABLES[name] for name in [*VARIABLES][: 2 if compressed else 3]}
+    assert read_mat(path, variables, 5, outline=True).notes == []
+    whole = path.read_bytes()
+    cut_off = [whole[:length] for length in (50, 130, len(whole) // 3, len(whole) - 9)]
+    for content in (
+        *cut_off,
+        "\n".join(OUTLINES).encode(),
+        bytes(300),
+        HDF5 + b"\x89HDF\r\n\x1a\n",
+    ):
+        path.write_bytes(content)
+        with refused(path, "save it in MATLAB or Octave with the -v7 option"):
+            read_table(str(path), make_manifold("kendall", 5), "age", ["landmarks"])

@@ -1,25 +1,20 @@
 """Releases without a covariate and with several: means, and geodesics of several covariates."""
 
-import csv
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import yaml
-from cohort import COLUMNS, NUMBER, REFUSALS, changed, write_cohort
 from scipy.linalg import block_diag
 
 import geodp
-from geodp import KendallPlanarShapes, Ledger
+from geodp import KendallPlanarShapes
 from geodp.samplers.integer_choice import generator_bits
 from geodp_release import folder
 from geodp_release.accounting import PURE, UNITS
 from geodp_release.assumptions import ADD_OR_REMOVE
 from geodp_release.bands import agreeing_releases, band_radii, has_subjects, sampled_errors
-from geodp_release.cli import main
 from geodp_release.contributions import COVARIATE_LATTICE, covariate_sums
 from geodp_release.coordinates import ClippingCoordinates, noise_of
 from geodp_release.draw import Released, run_plan
@@ -598,73 +593,3 @@ def test_doubts_say_what_to_change_and_withhold_bands():
     weak = replace(plan, stages=(*(replace(each, budget=0.05) for each in stages[:-1]), stages[-1]))
     for parts in ({"reached": np.array([1.02, 1.02])}, {"lengths": (grid[0],)}):
         assert replace(made, plan=weak, **parts).doubts() == []
-
-
-# The command and the estimator
-
-
-MEAN = dict.fromkeys(
-    ("covariate", "data.covariate", "public.covariate_range", "public.shooting_vector_length")
-)
-SEVERAL = {
-    "covariate": ["age", "sex"],
-    "data.covariate": ["age", "sex"],
-    "public.covariate_range": [[50, 90], [0, 1]],
-    "public.covariate_spread": ["evenly", "two groups"],
-}
-
-
-@pytest.fixture
-def holder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    write_cohort(tmp_path, "3", with_sex=True)
-
-
-@pytest.mark.parametrize("covariates", [0, 2])
-def test_the_command_releases_means_and_several_covariates(covariates, holder, capsys, few_points):
-    settings = changed(SEVERAL if covariates else MEAN, budget={"epsilon": "3"})
-    Path("mine.yaml").write_text(yaml.safe_dump(settings))
-    assert main(["check", "mine.yaml"]) == 0
-    assert f"All {NUMBER} records would be used as they are." in capsys.readouterr().out
-    assert main(["release", "mine.yaml"]) == 0
-    release = geodp.Release.load("out/trial/release.json")
-    with open("out/trial/predictions.csv", newline="") as file:
-        rows = list(csv.DictReader(file))
-    predicted = np.array([[float(row[name]) for name in COLUMNS] for row in rows])
-    if covariates == 0:
-        assert len(rows) == 1
-        # Without a covariate nothing is said of one.
-        assert "covariate" not in " ".join(rows[0])
-        assert "range of the covariate" not in Path("out/trial/index.html").read_text()
-        # The mean of ages and sexes: 0.2 + 0.1.
-        np.testing.assert_allclose(predicted, 0.3, atol=0.1)
-        np.testing.assert_array_equal(release.predict(), predicted)
-        return
-    at = np.array([[float(row["covariate_age"]), float(row["covariate_sex"])] for row in rows])
-    # The first of the two groups and the noisy mean; then the ends of where there are subjects.
-    (mean, low, high, again), (usual, _) = at[:, 0], release.usual
-    assert at[:, 1].tolist() == [0, 0, 0, 1]
-    assert 50 <= low < mean == again == usual < high <= 90
-    there = release.has_subjects(at)[:, None]
-    np.testing.assert_array_equal(np.where(there, release.predict(at), np.nan), predicted)
-    # From one group to the other coordinates grow by 0.2.
-    assert np.mean(predicted[-1] - predicted[0]) == pytest.approx(0.2, abs=0.1)
-
-
-WITHOUT = [
-    (MEAN, key, value, f"key {key}: a mean has no covariate: remove it")
-    for key, value in REFUSALS["means"]
-]
-
-
-@pytest.mark.parametrize(
-    ("given", "key", "value", "says"),
-    [*((SEVERAL, *refusal) for refusal in REFUSALS["covariates"]), *WITHOUT],
-)
-def test_settings_of_means_and_of_several_covariates_are_checked(
-    given, key, value, says, holder, capsys
-):
-    Path("mine.yaml").write_text(yaml.safe_dump(changed(given | {key: value})))
-    assert main(["release", "mine.yaml"]) == 2
-    assert says in capsys.readouterr().err
-    assert str(Ledger.open("mine.ledger").spent) == "0"

@@ -32,12 +32,14 @@ from geodp_release.settings import ReleaseSettings
 NAMES = ["a", "b"]
 HEADER = ["who", "age", *NAMES, "comment"]
 TABLE = [[f"p{row}", row, row / 8, 1 - row / 8, ""] for row in range(8)]
+TEXT_ROWS = [[str(cell) for cell in row] for row in [HEADER, *TABLE]]
 
 
 def settings_of(path, space=("euclidean", 2), centre="origin", **data):
-    """Settings of a release from a file."""
-    settings = copy.deepcopy(SETTINGS)
-    settings["data"] |= {"path": str(path), "columns": NAMES} | data
+    """Settings of a release from a file, or from a data frame."""
+    settings, is_frame = copy.deepcopy(SETTINGS), isinstance(path, pd.DataFrame)
+    path, given = ("the data frame", path) if is_frame else (str(path), None)
+    settings["data"] |= {"path": path, "columns": NAMES} | data
     settings["public"] |= {
         "manifold": dict(zip(("name", "size"), space, strict=True)),
         "centre": centre,
@@ -46,7 +48,10 @@ def settings_of(path, space=("euclidean", 2), centre="origin", **data):
         "covariate_range": [0, 10],
         "subjects": 8,
     }
-    return ReleaseSettings.model_validate(settings)
+    settings = ReleaseSettings.model_validate(settings)
+    if is_frame:
+        settings.data.set_frame(given)
+    return settings
 
 
 @pytest.fixture
@@ -62,8 +67,29 @@ def written(rows=TABLE, header=HEADER, path="table.csv", **choices):
     return path
 
 
-def read(path="table.csv", **data):
-    return read_data(settings_of(path, **data))
+def read(path="table.csv", **choices):
+    """What is read of a file that is not refused before."""
+    settings = settings_of(path, **choices)
+    refuse_missing(settings)
+    return read_data(settings)
+
+
+def refused(says, path="table.csv", is_shown=False, **choices):
+    """What is said of a file that is refused before its records are read."""
+    with pytest.raises(DataError, match=says) as raised:
+        refuse_missing(settings_of(path, **choices), is_shown)
+    return str(raised.value)
+
+
+def checked(path):
+    settings = settings_of(path)
+    plan = ReleasePlan(settings.assumptions, PrivacyBudget("2"), (), 1.0, 1.0, 1.0)
+    return check_data(settings, plan)
+
+
+def without(found):
+    """Which of the records have no covariate, and which no point."""
+    return [np.flatnonzero(np.isnan(part).any(axis=1)).tolist() for part in found[:2]]
 
 
 def assert_same(found, expected):
@@ -137,15 +163,14 @@ def test_rows_are_those_that_programs_write(
 def test_what_a_row_holds_changes_no_other_record(tmp_path_factory, cells, at, end):
     """Neither in quotes nor without, with more cells or fewer."""
     path = str(tmp_path_factory.mktemp("table") / "table.csv")
-    texts = [[str(cell) for cell in row] for row in [HEADER, *TABLE]]
 
     def records(rows):
         Path(path).write_bytes(bare(rows, end).encode("utf-8", "surrogateescape"))
         return read(path)
 
-    before = records(texts)
+    before = records(TEXT_ROWS)
     assert before[2] == [f"p{row}" for row in range(8)]
-    after = records([*texts[: at + 1], cells, *texts[at + 2 :]])
+    after = records([*TEXT_ROWS[: at + 1], cells, *TEXT_ROWS[at + 2 :]])
     assert others(after, at) == others(before, at)
     assert after[2][at] == (cells[0] if cells[0].strip() else None)
 
@@ -165,13 +190,9 @@ SECRETS = {
 @pytest.mark.parametrize(("text", "changes"), SECRETS.values(), ids=SECRETS)
 def test_what_is_refused_before_a_release_quotes_no_record(folder, text, changes):
     Path("table.csv").write_text(text)
-    settings = settings_of("table.csv", **changes)
-    with pytest.raises(DataError, match="no column") as raised:
-        refuse_missing(settings)
-    assert not re.search("0.8|x17", str(raised.value))
+    assert not re.search("0.8|x17", refused("no column", **changes))
     # The holder is shown what is there.
-    with pytest.raises(DataError, match=r"there are: |x17"):
-        refuse_missing(settings, is_shown=True)
+    refused(r"there are: |x17", is_shown=True, **changes)
 
 
 def test_a_table_of_one_column_has_rows_without_a_value(folder):
@@ -205,13 +226,11 @@ REFUSED = {
 
 @pytest.mark.parametrize(("text", "sentence"), REFUSED.values(), ids=REFUSED)
 def test_files_that_are_no_tables_are_refused(folder, text, sentence):
+    """It needs no look at records, and is refused before anything is spent."""
     Path("table.csv").write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(DataError) as problem:
-        read()
-    assert sentence in str(problem.value)
-    # It needs no look at records, and is refused before anything is spent.
+    refused(re.escape(sentence))
     with pytest.raises(DataError, match=re.escape(sentence)):
-        refuse_missing(settings_of("table.csv"))
+        read_data(settings_of("table.csv"))
 
 
 # --- Formats ---
@@ -260,17 +279,13 @@ def test_formats_hold_the_same_records_for_releases_and_studies(folder, save, fi
     np.testing.assert_allclose(records.covariates, covariates[:, 0] / 7)
     assert records.subjects == subjects
     assert records.rows[:2] == [first, first + 1]
-    settings = settings_of(save(frame()))
-    plan = ReleasePlan(settings.assumptions, PrivacyBudget("2"), (), 1.0, 1.0, 1.0)
-    assert check_data(settings, plan).rows == tuple(range(first, first + 8))
+    assert checked(save(frame())).rows == tuple(range(first, first + 8))
 
 
 @pytest.mark.parametrize(("save", "first"), FORMATS)
 def test_missing_numbers_of_any_format(folder, save, first):
     path = save(frame(age=[0.5, np.nan, *range(2, 8)], b=[1.0, 2.0, np.nan, *range(5)]))
-    covariates, points, _ = read(path)
-    assert np.flatnonzero(np.isnan(covariates[:, 0])).tolist() == [1]
-    assert np.flatnonzero(np.isnan(points).any(axis=1)).tolist() == [2]
+    assert without(read(path)) == [[1], [2]]
     with pytest.raises(DataError, match=f"row {first + 1}, column age: the value is missing"):
         read_table(path, make_manifold("euclidean", 2), "age", NAMES)
     said = found_faults(path)
@@ -324,23 +339,18 @@ def test_covariates_of_a_second_table_are_joined_by_subject(folder):
     join = {"path": "ages.csv", "subject": "id"}
     assert_same(read(path, join=join), expected)
     ages.iloc[1:].to_csv("ages.csv", index=False)
-    covariates, _, _ = read(path, join=join)
-    assert np.flatnonzero(np.isnan(covariates[:, 0])).tolist() == [7]
+    assert without(read(path, join=join)) == [[7], []]
     said = found_faults(path, join=join)
     assert "row 8, column age (joined from ages.csv): the value is missing" in said[0]
     assert said[1] == "ages.csv has no row of 'p7': add it"
     # Labels are compared as those of subjects are.
     ages.replace("p3", "p3 ").to_csv("ages.csv", index=False)
-    covariates, _, _ = read(path, join=join)
-    assert np.flatnonzero(np.isnan(covariates[:, 0])).tolist() == [3]
+    assert without(read(path, join=join)) == [[3], []]
     ages.iloc[1:].replace("p3", "P-03").to_csv("ages.csv", index=False)
     assert "ages.csv has no row of 'p3': write 'P-03' there so" in found_faults(path, join=join)
-    for refused_join, says in (
-        (join | {"path": "none.csv"}, "key data.join.path: none.csv cannot be read"),
-        (join | {"subject": "name"}, "ages.csv, row 1: there is no column name"),
-    ):
-        with pytest.raises(DataError, match=says):
-            refuse_missing(settings_of(path, join=refused_join))
+    no_file, no_column = join | {"path": "none.csv"}, join | {"subject": "name"}
+    refused("key data.join.path: none.csv cannot be read", path, join=no_file)
+    refused("ages.csv, row 1: there is no column name", path, join=no_column)
 
 
 SHAPES = np.random.default_rng(3).normal(size=(4, 3, 2)).round(3) + 5.0
@@ -379,6 +389,7 @@ def as_morphologika(shapes):
 
 
 LANDMARKS = {"space": ("kendall", 3), "centre": "anywhere", "columns": None, "subject": "ID"}
+LANDMARKS |= {"covariate": "centroid_size"}
 
 
 @pytest.mark.parametrize(("save", "scale"), [(as_tps, 2), (as_nts, 1), (as_morphologika, 1)])
@@ -386,7 +397,7 @@ def test_files_of_landmarks(folder, save, scale):
     path = save(SHAPES)
     covariate = "age" if path == "s.txt" else "centroid_size"
     choices = LANDMARKS | {"covariate": covariate}
-    covariates, points, subjects = read_data(settings_of(path, **choices))
+    covariates, points, subjects = read(path, **choices)
     manifold = make_manifold("kendall", 3)
     expected = manifold.from_landmarks(SHAPES[..., 0] + 1j * SHAPES[..., 1])
     np.testing.assert_allclose(manifold.dist(points, expected), 0.0, atol=1e-7)
@@ -400,33 +411,28 @@ def test_files_of_landmarks(folder, save, scale):
     for code in (np.nan, -9.0 if save is as_nts else -999.0):
         missing = SHAPES.copy()
         missing[1, 2] = code
-        covariates, points, _ = read_data(settings_of(save(missing), **choices))
-        assert np.flatnonzero(np.isnan(points).any(axis=1)).tolist() == [1]
+        assert without(read(save(missing), **choices))[1] == [1]
         said = found_faults(path, **choices)
         assert "specimen 2, value x3: " in said[0]
         assert "(label b)" in said[0]
 
 
 def test_an_nts_file_of_another_header_is_refused(folder):
-    settings = settings_of(as_nts(SHAPES), **LANDMARKS | {"covariate": "centroid_size"})
     for header, says in (("1 4L 8 0", "have 8 numbers, and 3 landmarks 6"), ("1 4L", "like 1 20L")):
         Path("s.nts").write_text(header)
-        with pytest.raises(DataError, match=says):
-            refuse_missing(settings)
+        refused(says, "s.nts", **LANDMARKS)
 
 
 def test_landmarks_have_decimal_commas_and_may_be_below_zero(folder):
-    choices = LANDMARKS | {"covariate": "centroid_size"}
-    _, expected, _ = read_data(settings_of(as_tps(SHAPES), **choices))
+    _, expected, _ = read(as_tps(SHAPES), **LANDMARKS)
     Path("s.tps").write_text(Path("s.tps").read_text().replace(".png", "").replace(".", ","))
-    _, points, _ = read_data(settings_of("s.tps", decimal=",", **choices))
+    _, points, _ = read("s.tps", decimal=",", **LANDMARKS)
     np.testing.assert_array_equal(points, expected)
     # Two numbers below zero are how tpsDig writes a missing landmark.
     shapes = SHAPES.copy()
     shapes[0], shapes[1, 2] = [[-1.0, 1.0], [9.0, 0.0], [1.0, -5.0]], -1.0
-    _, points, _ = read_data(settings_of(as_tps(shapes), **choices))
-    assert np.flatnonzero(np.isnan(points).any(axis=1)).tolist() == [1]
-    said = found_faults("s.tps", **choices)[0]
+    assert without(read(as_tps(shapes), **LANDMARKS))[1] == [1]
+    said = found_faults("s.tps", **LANDMARKS)[0]
     assert "specimen 2, value x3: it has two numbers below zero, as tpsDig marks" in said
 
 
@@ -441,48 +447,45 @@ ODD = {
 }  # fmt: skip
 
 
-def read_frame(data=None, **changes):
-    settings = settings_of("the data frame", decimal=",", **(data or {}))
-    settings.data.set_frame(frame(**changes))
-    refuse_missing(settings)
-    return read_data(settings)
-
-
 @pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
 @pytest.mark.parametrize("kind", [float, np.float32, complex, object])
 def test_what_a_cell_of_a_frame_holds_changes_no_other(folder, kind, odd):
     """One complex number left all others without any, and a text rounded those of 32 bits anew."""
     ages = pd.Series([row / 7 for row in range(8)], dtype=kind)
-    expected, _, _ = read_frame(age=ages)
-    covariates, _, _ = read_frame(age=pd.Series([*ages[:7], odd]))
+    expected, _, _ = read(frame(age=ages), decimal=",")
+    covariates, _, _ = read(frame(age=pd.Series([*ages[:7], odd])), decimal=",")
     np.testing.assert_array_equal(covariates[:7], expected[:7])
     assert not np.isfinite(covariates[7, 0])
     who = [1, "1", 1.0, np.float32(1), 1 + 0j, "a", odd, "b"]
-    *_, subjects = read_frame(who=pd.Series(who, dtype=object))
+    *_, subjects = read(frame(who=pd.Series(who, dtype=object)), decimal=",")
     assert subjects[:6] == ["1"] * 5 + ["a"]
+
+
+def as_frame(frame):
+    return frame
 
 
 WHOLE = [10**16 + row for row in range(8)]
 LOST = {
-    "one missing": (as_parquet, [*WHOLE[:7], None]),
+    # From here on different whole numbers are the same one.
+    "one missing": (as_parquet, [*range(2**53, 2**53 + 7), None]),
     "one with decimals": (as_excel, [*WHOLE[:7], 1.5]),
     "an array": (as_arrays, np.array([*WHOLE[:7], 1.5])),
     "single precision": (as_parquet, np.arange(2**24, 2**24 + 8, dtype=np.float32)),
-    "a frame": (None, [*WHOLE[:7], None]),
-    "a frame with missing values": (None, pd.array([*WHOLE[:7], None], dtype="Float64")),
+    "a frame": (as_frame, [*WHOLE[:7], None]),
+    "a frame with missing values": (as_frame, pd.array([*WHOLE[:7], None], dtype="Float64")),
 }
 
 
 @pytest.mark.parametrize(("save", "labels"), LOST.values(), ids=LOST)
 def test_labels_that_lost_digits_are_refused_before_anything_is_spent(folder, save, labels):
     """Seven people were one where pandas made floating-point numbers of whole ones."""
-    who = pd.Series(labels)
-    with pytest.raises(DataError, match="who: labels are floating-point numbers so large"):
-        read_frame(who=who) if save is None else refuse_missing(settings_of(save(frame(who=who))))
+    path = save(frame(who=pd.Series(labels)))
+    refused("who: labels are floating-point numbers so large", path)
     # By themselves they are labels, and small ones are in any type.
-    *_, subjects = read_frame(who=pd.Series([*WHOLE[:7], None], dtype=object))
+    *_, subjects = read(frame(who=pd.Series([*WHOLE[:7], None], dtype=object)))
     assert subjects[:7] == list(map(str, WHOLE[:7]))
-    *_, subjects = read_frame(who=[*range(7), None])
+    *_, subjects = read(frame(who=[*range(7), None]))
     assert subjects[:7] == list("0123456")
 
 
@@ -514,17 +517,13 @@ def test_of_a_sheet_the_header_alone_is_read_before_the_records(folder, recwarn)
     assert not np.isfinite(covariates[:3, 0]).any()
     assert covariates[3:, 0].tolist() == [1, 2, 3, 4, 5]
     assert not recwarn.list
-    with pytest.raises(DataError, match=r"it has no sheet third \(there are: Sheet1, second\)"):
-        refuse_missing(settings_of(path, sheet="third"))
+    refused(r"it has no sheet third \(there are: Sheet1, second\)", path, sheet="third")
 
 
 def test_another_number_of_landmarks_is_named_and_refused_by_no_header(folder):
     shapes = [*SHAPES[:2], np.ones((4, 2)).cumsum(0), SHAPES[3]]
-    settings = settings_of(as_tps(shapes), **LANDMARKS | {"covariate": "centroid_size"})
-    refuse_missing(settings)
-    _, points, _ = read_data(settings)
-    assert np.flatnonzero(np.isnan(points).any(axis=1)).tolist() == [2]
-    said = found_faults("s.tps", **LANDMARKS | {"covariate": "centroid_size"})
+    assert without(read(as_tps(shapes), **LANDMARKS))[1] == [2]
+    said = found_faults("s.tps", **LANDMARKS)
     assert "s.tps, specimen 3, value x1: it has 4 landmarks in place of 3: correct" in said[0]
 
 
@@ -536,7 +535,7 @@ def test_a_lower_triangle_is_read_by_rows(folder):
     matrices += np.tril(matrices, -1).transpose(0, 2, 1)
     path = as_csv(frame(**dict(zip(names, lower.T, strict=True))))
     choices = {"space": ("spd", 3), "centre": "identity", "columns": names}
-    _, points, _ = read_data(settings_of(path, coordinates="lower_triangle", **choices))
+    _, points, _ = read(path, coordinates="lower_triangle", **choices)
     np.testing.assert_array_equal(points, matrices)
     with pytest.raises(DataError, match="a lower triangle is one of a matrix"):
         check_data_settings(settings_of(path, coordinates="lower_triangle"))
@@ -586,6 +585,8 @@ def saved(save):
 TIMES, TEXTS, OBJECTS = pd.date_range("2020", periods=8), list("MFMFMFMF"), np.array([{}, 1])
 DECLARED = {
     "text": (saved(as_parquet), "a", TEXTS, "a: the file states its type as large_string"),
+    "text in a frame": (saved(as_frame), "age", TEXTS, "age: the file states its type as"),
+    "dates in a frame": (saved(as_frame), "a", TIMES, "a: the file states its type as"),
     "dates": (saved(as_parquet), "age", TIMES, "age: the file states its type as timestamp"),
     "lists": (saved(as_parquet), "who", [[1]] * 8, "its type as list<"),
     "text in arrays": (saved(as_arrays), "a", TEXTS, "a: the file states its type as <U1"),
@@ -604,25 +605,18 @@ def test_what_a_file_states_of_columns_is_refused_before_records_are_read(
     folder, save, name, values, sentence
 ):
     path = save(name, values)
-    with pytest.raises(DataError, match=re.escape(sentence)) as problem:
-        refuse_missing(settings_of(path))
-    said = str(problem.value)
+    said, path = refused(re.escape(sentence), path), settings_of(path).data.path
     assert "its type" not in said or ("or name another column" in said and path in said)
 
 
 @pytest.mark.parametrize("path", ["table.csv", "table.parquet", "table.npz", "table.mat"])
 def test_other_files_are_refused(folder, path):
-    with pytest.raises(DataError, match=rf"key data.path: {path} cannot be read"):
-        refuse_missing(settings_of(path))
+    refused(rf"key data.path: {path} cannot be read", path)
     for content in (b"", b"PK\x03\x04", b"PAR1", b"who,age\n" * 99):
         Path(path).write_bytes(content)
-        says = (
-            "no column|is empty|not UTF-8|is no text"
-            if ".csv" in path
-            else f"{path}: it cannot be read as"
-        )
-        with pytest.raises(DataError, match=says):
-            refuse_missing(settings_of(path))
+        is_text = path == "table.csv"
+        text_says = "no column|is empty|not UTF-8|is no text"
+        refused(text_says if is_text else f"{path}: it cannot be read as", path)
 
 
 def test_a_label_that_is_no_character_is_one_like_others(folder):
@@ -643,8 +637,7 @@ def test_what_a_header_claims_is_not_believed(folder, shape):
         header = {"descr": "<f8", "fortran_order": False, "shape": shape}
         np.lib.format.write_array_header_1_0(array, header)
         array.write(numbers.tobytes())
-    with pytest.raises(DataError, match=r"cannot be read as a \.npz file"):
-        refuse_missing(settings_of("table.npz"))
+    refused(r"cannot be read as a \.npz file", "table.npz")
 
 
 def test_texts_and_cells_of_matlab_are_refused_before_records_are_read(folder):
@@ -652,10 +645,7 @@ def test_texts_and_cells_of_matlab_are_refused_before_records_are_read(folder):
     columns = {name: np.arange(8.0) for name in ("age", *NAMES)}
     for who in (list("abcdefgh"), np.array(list("abcdefgh"), dtype=object)):
         scipy.io.savemat("table.mat", columns | {"who": who})
-        with pytest.raises(
-            DataError, match=r"variable who: .* (char|cell) and not as numbers, and"
-        ):
-            refuse_missing(settings_of("table.mat"))
+        refused(r"variable who: .* (char|cell) and not as numbers, and", "table.mat")
 
 
 @pytest.mark.parametrize("path", ["table.npz", "table.mat"])
@@ -675,17 +665,15 @@ def test_arrays_of_more_axes_stand_for_their_numbers(folder, path):
     ):
         manifold = make_manifold(*space)
         points = layout if name == "matrices" else manifold.from_landmarks(layout)
-        settings = settings_of(path, space, centre, columns=[name])
-        refuse_missing(settings)
-        _, found, subjects = read_data(settings)
+        _, found, subjects = read(path, space=space, centre=centre, columns=[name])
         np.testing.assert_array_equal(found, points)
         assert subjects == list(range(8))
         records = read_table(path, manifold, "age", [name], subject="who")
         np.testing.assert_allclose(records.points, points, atol=1e-12)
     # Those are not landmarks in another order, nor of three coordinates.
     for name in ("pairs", "more"):
-        with pytest.raises(DataError, match="x 3: give landmarks as n x k x 2"):
-            refuse_missing(settings_of(path, ("kendall", 3), centre, columns=[name]))
+        choices = {"space": ("kendall", 3), "centre": centre, "columns": [name]}
+        refused("x 3: give landmarks as n x k x 2", path, **choices)
 
 
 def test_outlines_are_mended_one_by_one(folder):
@@ -697,7 +685,7 @@ def test_outlines_are_mended_one_by_one(folder):
     rows = [[60, *each, *[""] * (26 - len(each))] for each in pairs]
     written(rows, ["age", *(f"{axis}{k}" for k in range(1, 14) for axis in "xy")])
     table = {"columns": None, "subject": "one record each", "outline": True}
-    _, points, subjects = read_data(settings_of("table.csv", ("kendall", 12), pairs[0], **table))
+    _, points, subjects = read(space=("kendall", 12), centre=pairs[0], **table)
     assert subjects == "one record each"
     shape = make_manifold("kendall", 12).from_landmarks(outline)
     np.testing.assert_allclose(points[:3], [shape] * 3, atol=1e-12)
@@ -707,8 +695,87 @@ def test_outlines_are_mended_one_by_one(folder):
 def test_parquet_without_pyarrow_is_refused_in_a_sentence(folder, monkeypatch):
     path = as_parquet(frame())
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(DataError, match=r"need pyarrow: install geodp\[parquet\]"):
-        refuse_missing(settings_of(path))
+    refused(r"need pyarrow: install geodp\[parquet\]", path)
+
+
+# --- Hypotheses of docs/guarantee.md about files, violated ---
+
+
+def test_rows_that_end_otherwise_than_the_header_are_one(folder):
+    text = bare(TEXT_ROWS[:1], "\r\n") + bare(TEXT_ROWS[1:], "\n")
+    Path("table.csv").write_bytes(text.encode())
+    assert len(read()[2]) == 1
+    said = "table.csv, lines 2 to 9 are one row, since they end otherwise than the header"
+    assert any(said in reason for reason in checked("table.csv").reasons)
+
+
+def test_a_quote_that_is_not_doubled_is_refused_with_its_records(folder):
+    Path("table.csv").write_text(bare(TEXT_ROWS, "\n").replace("p3", '"p3'))
+    with pytest.raises(DataError, match="the quote in line 5, column who, is not closed"):
+        read()
+
+
+def test_a_last_row_without_its_return_changes_the_line_end(folder):
+    rows = [TEXT_ROWS[0], ["\n" + TEXT_ROWS[1][0], *TEXT_ROWS[1][1:]], *TEXT_ROWS[2:]]
+    Path("table.csv").write_bytes(bare(rows, "\r").encode())
+    assert read()[2][0] == "\np0"
+    Path("table.csv").write_bytes(bare(rows, "\r", last=False).encode())
+    assert len(read()[2]) == 1
+    assert any("are one row" in reason for reason in checked("table.csv").reasons)
+
+
+def test_a_row_of_a_sheet_without_a_value_is_none(folder):
+    path = as_excel(frame())
+    book = openpyxl.load_workbook(path)
+    for column in range(1, 6):
+        book.active.cell(5, column).value = None
+    book.save(path)
+    covariates, _, subjects = read(path)
+    assert subjects == [f"p{row}" for row in range(8) if row != 2]
+    assert covariates[2, 0] == 3.0
+
+
+def test_a_specimen_in_a_comment_is_one(folder):
+    path = Path(as_tps(SHAPES))
+    text = path.read_text()
+    path.write_text(text.replace("ID=b", "ID=b\nCOMMENT=two\nLM=3", 1))
+    assert len(read(path, **LANDMARKS)[2]) == 5
+    # But not after a line break that is none of the file's.
+    path.write_bytes(text.replace("ID=b", "ID=b\nCOMMENT=two\rLM=3", 1).encode())
+    assert read(path, **LANDMARKS)[2] == IDS
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "says"),
+    [
+        (r"\Z", "1 2\n", "it has 5 lines of numbers for 4 specimens"),
+        ("a b c d", "a b x c d", "4 labels do not end where .* have 5 words"),
+        ("a b c d", "a b c", "4 labels do not end where .* have 9 words"),
+    ],
+)
+def test_lines_and_labels_of_nts_files_agree_in_number(folder, before, after, says):
+    path = Path(as_nts(SHAPES))
+    path.write_text(re.sub(before, after, path.read_text(), count=1))
+    with pytest.raises(DataError, match=says):
+        read(path, **LANDMARKS)
+
+
+HYPOTHESES = {
+    "F1": test_rows_that_end_otherwise_than_the_header_are_one,
+    "F2": test_a_quote_that_is_not_doubled_is_refused_with_its_records,
+    "F3": test_a_last_row_without_its_return_changes_the_line_end,
+    "F4": test_what_a_file_states_of_columns_is_refused_before_records_are_read,
+    "F5": test_labels_that_lost_digits_are_refused_before_anything_is_spent,
+    "F6": test_a_row_of_a_sheet_without_a_value_is_none,
+    "F7": test_a_specimen_in_a_comment_is_one,
+    "F8": test_lines_and_labels_of_nts_files_agree_in_number,
+    "F9": test_covariates_of_a_second_table_are_joined_by_subject,
+}
+
+
+def test_every_hypothesis_of_the_guarantee_about_files_is_violated_here():
+    page = Path(__file__).parents[2] / "docs" / "guarantee.md"
+    assert re.findall(r"(?m)^\| (F\d+) \|", page.read_text()) == list(HYPOTHESES)
 
 
 # --- What the holder is told ---
