@@ -40,14 +40,13 @@ SPACES = {
 }
 
 
-def checked(space, points, ages=AGES, names=None, who=None, public=None, **data):
+def checked(space, points, ages=AGES, names=None, **data):
     """What a check of a table says, without the plan that its settings would have."""
     manifold, centre, radii = SPACES[space]
     names = names or [f"c{index}" for index in range(np.shape(points)[1])]
     table = pd.DataFrame(points, columns=names).astype(object)
-    who = [f"s{index}" for index in range(NUMBER)] if who is None else who
     table.insert(0, "age", list(ages))
-    table.insert(0, "who", who)
+    table.insert(0, "who", [f"s{index}" for index in range(NUMBER)])
     table.to_csv("table.csv", index=False)
     settings = SETTINGS | {
         "data": SETTINGS["data"] | {"path": "table.csv", "columns": names} | data,
@@ -57,8 +56,7 @@ def checked(space, points, ages=AGES, names=None, who=None, public=None, **data)
             "covariate_range": [30, 79],
             "subjects": NUMBER,
         }
-        | radii
-        | (public or {}),
+        | radii,
     }
     settings = ReleaseSettings.model_validate(settings)
     return checking.check_data(settings, SimpleNamespace(assumptions=settings.assumptions))
@@ -131,32 +129,6 @@ def test_single_shapes_that_are_mistaken_are_named():
         "table.csv, row 11 (label 's9'): it looks as if it were mirrored: correct it, or remove "
         "the record",
     }
-
-
-def test_cells_that_are_amiss_are_named():
-    ages, points = AGES.copy(), SBP.copy()
-    ages[[3, 7]] = 95.0, 999.0
-    points[5] = -9.0
-    who = [f"s{index}" for index in range(NUMBER)]
-    who[20], who[30], who[8] = "s1", "s1", "S-09"
-    found = checked("r1", points, ages, who=who)
-    assert "There are 200 records of 198 subjects." in found.words()
-    for line in (
-        "table.csv, row 5, column age: 95.0 is outside covariate_range, 30 to 79, and is clipped "
-        "to it (label s3)",
-        "table.csv, row 9, column age: 999 is far from other values, and what programs write for "
-        "a missing one: if it is, leave the cell empty",
-        "table.csv, row 7, column c0: -9 is far from other values, and what programs write for "
-        "a missing one: if it is, leave the cell empty",
-        "table.csv: s1 has 3 records, rows 3, 22, 32, and the first 1 of them count "
-        "(records_per_subject)",
-        "table.csv, column who: 'S-09' and 's9' differ in blanks, case, hyphens or leading zeros "
-        "alone and are two subjects: write each subject's label in one way",
-    ):
-        assert line in found.faults
-    words = ["F", *ages[1:]]
-    line, *_ = checked("r1", SBP, words, public={"covariate_range": [0, 1000]}).faults
-    assert "row 2, column age: 'F' is not a number: give the words of age numbers by" in line
 
 
 def test_names_tell_of_a_point():
