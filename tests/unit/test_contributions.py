@@ -40,13 +40,7 @@ from geodp_release.draw import run_plan
 from geodp_release.moments import matrix_moments
 from geodp_release.noise import Noise
 from geodp_release.simulation import Covariates
-from geodp_release.stages import MatrixStage, NoisyStep
-from geodp_release.stages.moments import (
-    FOR_ROUNDING,
-    GAUSSIAN_MOMENTS,
-    LAPLACE_MOMENTS,
-    MOMENT_RATIO,
-)
+from geodp_release.stages import MatrixStage, NoisyStep, moments
 from geodp_release.stages.step import moved
 from geodp_release.subjects import ONE_EACH, SubjectRecords, subject_records
 from geodp_release.timing import extreme_points
@@ -482,10 +476,11 @@ def test_far_centres_that_are_not_refused_keep_the_sensitivity(space, centre, mo
 # Sums of covariates
 
 
-def one_subject(steps):
-    """Records of one subject, with covariates in steps of their lattice."""
-    x = np.reshape(steps, (1, -1, 1)) / COVARIATE_LATTICE
-    return SubjectRecords(x, np.zeros(x.shape), np.ones(x.shape[:2], bool), np.array([x.size]))
+def one_subject(covariates, number=1):
+    """Records of one subject with a number of covariates each."""
+    x = np.reshape(covariates, (1, -1, number))
+    valid = np.ones(x.shape[:2], bool)
+    return SubjectRecords(x, np.zeros(x.shape), valid, np.array([valid.size]))
 
 
 def moments_of_subjects():
@@ -495,13 +490,14 @@ def moments_of_subjects():
     for number in rng.integers(1, LIMIT + 1, 100):
         subjects.append(rng.choice([-0.5, -0.125, 0.0, 0.1, 0.5], number))
         subjects.append(rng.uniform(-0.5, 0.5, number))
-    sums = [covariate_sums(one_subject(np.array(x) * COVARIATE_LATTICE)) for x in subjects]
+    sums = [covariate_sums(one_subject(x)) for x in subjects]
     return np.reshape(sums, (-1, 2)) / [COVARIATE_LATTICE, COVARIATE_LATTICE**2]
 
 
+RATIO = moments.MOMENT_RATIO
 BOUNDS = {
-    "Laplace": (LAPLACE_MOMENTS, lambda change: np.abs(change) @ [1.0, MOMENT_RATIO]),
-    "Gaussian": (GAUSSIAN_MOMENTS, lambda change: change**2 @ [1.0, MOMENT_RATIO**2]),
+    "Laplace": (moments.LAPLACE_MOMENTS, lambda change: np.abs(change) @ [1.0, RATIO]),
+    "Gaussian": (moments.GAUSSIAN_MOMENTS, lambda change: change**2 @ [1.0, RATIO**2]),
 }
 
 
@@ -512,8 +508,23 @@ def test_constants_of_the_moments_are_bounds(bounds, size, changes):
     found = moments_of_subjects()
     differences = found if changes == 1 else (found[:, None] - found[None]).reshape(-1, 2)
     largest = np.max(size(differences))
-    assert largest <= bounds[changes] * FOR_ROUNDING
+    assert largest <= bounds[changes] * moments.FOR_ROUNDING
     assert largest > 0.985 * bounds[changes]
+
+
+@pytest.mark.parametrize("number", [2, 3, 4])
+def test_sums_of_several_moments_change_by_their_bound_at_most(number):
+    rng, found = np.random.default_rng(1), []
+    subjects = [rng.choice([-0.5, 0.5], size=(rng.integers(1, 3), number)) for _ in range(150)]
+    for x in [*subjects, *rng.uniform(-0.5, 0.5, size=(50, number))]:
+        first, second = map(np.array, covariate_sums(one_subject(x, number)))
+        found.append([*first / COVARIATE_LATTICE, *second / COVARIATE_LATTICE**2])
+    found = moments.moment_weights(number) * np.array(found)
+    for changes, others in ((1, 0.0), (2, found[:, None])):
+        largest = np.max(np.linalg.norm(found - others, axis=-1))
+        assert largest <= moments.moments_change(number, changes)
+        # Corners that are orthogonal are the worst; there are none in three dimensions.
+        assert largest > (0.9 if number == 3 else 0.95) * moments.moments_change(number, changes)
 
 
 def test_covariate_sums_are_additive_sums_of_means():
@@ -549,7 +560,8 @@ HALF = COVARIATE_LATTICE // 2
     ],
 )
 def test_covariates_are_rounded_towards_zero(steps, first, second):
-    assert covariate_sums(one_subject(steps)) == ([first], [second])
+    x = np.array(steps) / COVARIATE_LATTICE
+    assert covariate_sums(one_subject(x)) == ([first], [second])
 
 
 # Bad records

@@ -139,12 +139,14 @@ def test_score_is_the_coefficient_of_determination_of_a_flat_space(fitted):
         fitted.score(X, y)
 
 
-def test_curved_space_and_subjects_with_many_records():
+def test_curved_space_several_columns_and_subjects_with_many_records():
     space, number = Sphere(DIM), 4000
-    pole, X = np.eye(DIM + 1)[0], np.linspace(0.0, 1.0, number)[:, None]
-    line = space.exp(pole, (X - 0.5) * np.eye(DIM + 1)[1])
+    pole, X = np.eye(DIM + 1)[0], np.random.default_rng(1).uniform(size=(number, 2))
+    line = space.exp(pole, (X - 0.5) @ np.eye(DIM + 1)[1:3])
+    X[0, 1] = np.nan
     found = estimator(
-        **{"manifold": space, "centre": pole, "residual_scale": 0.1, "covariate_range": (0, 1)},
+        **{"manifold": space, "centre": pole, "residual_scale": 0.1},
+        **{"covariate_range": ((0, 1),) * 2, "covariate_spread": "evenly"},
         **{"footpoint_radius": 1.0, "shooting_vector_length": 1.5},
         **{"epsilon": None, "rho": "5", "delta": "1e-6"},
         **{"unit": None, "subjects": number // 2, "records_per_subject": 2},
@@ -153,21 +155,11 @@ def test_curved_space_and_subjects_with_many_records():
     assert found.plan_.budget == PrivacyBudget("5", "rho", "1e-6")
     assert found.release_.number == number // 2
     assert "of which 2 count" in found.release_.guarantee.words()
-    assert found.score(X, line) > 0.9
-    assert found.predict(X).shape == (number, DIM + 1)
-
-
-def test_several_columns_are_several_covariates():
-    X = np.random.default_rng(1).uniform(50.0, 90.0, (NUMBER, 2))
-    X[0, 1] = np.nan
-    y = np.nan_to_num((X - 70.0) / 40.0) @ np.eye(2, DIM) + 0.1
-    ranges, radii = ((50.0, 90.0),) * 2, {"footpoint_radius": 1.0, "shooting_vector_length": 1.5}
-    found = estimator(epsilon="10", covariate_range=ranges, residual_scale=0.1, **radii).fit(X, y)
-    assert (found.n_features_in_, found.shooting_vectors_.shape) == (2, (2, DIM))
-    assert found.score(X[1:], y[1:]) > 0.8
+    assert (found.n_features_in_, found.shooting_vectors_.shape) == (2, (2, DIM + 1))
+    assert found.score(X[1:], line[1:]) > 0.9
     assert np.isnan(found.predict(X[:2])).all(axis=1).tolist() == [True, False]
     with pytest.raises(DataError, match="X has 3 columns"):
-        found.fit(np.ones((NUMBER, 3)), y)
+        found.fit(np.ones((number, 3)), line, subjects=np.arange(number) // 2)
 
 
 # What an estimator is made with
@@ -194,20 +186,28 @@ def test_public_inputs_but_radii_have_no_default():
         assert caught.value.argument == name
 
 
-BAD_INPUTS = [
-    ({"epsilon": None}, "one amount, of epsilon or rho"),
-    ({"manifold": "sphere"}, "manifold is 'str'"),
-    ({"centre": np.zeros(DIM - 1)}, "make no point"),
-    ({"unit": None}, "unit: it is not said"),
-    ({"unit": "patient"}, "unit: it is not"),
+X, Y = records()
+REFUSED = [
+    ({"epsilon": None}, X, Y, "one amount, of epsilon or rho"),
+    ({"manifold": "sphere"}, X, Y, "manifold is 'str'"),
+    ({"centre": np.zeros(DIM - 1)}, X, Y, "make no point"),
+    ({"unit": None}, X, Y, "unit: it is not said"),
+    ({"unit": "patient"}, X, Y, "unit: it is not"),
+    # Shapes that do not go together.
+    ({}, X[:, 0], Y, "Reshape your data"),
+    ({}, np.zeros((NUMBER, 2)), Y, "2 columns"),
+    ({}, X, np.zeros((NUMBER, DIM + 1)), r"records of shape \(8,\)"),
+    ({}, X, np.zeros(NUMBER), r"records of shape \(\)"),
+    ({}, X, None, "y is None"),
 ]
 
 
-@pytest.mark.parametrize(("changed", "message"), BAD_INPUTS)
-def test_inputs_that_cannot_be_used(changed, message, monkeypatch):
+@pytest.mark.parametrize(("changed", "X", "y", "message"), REFUSED)
+def test_inputs_and_records_that_cannot_be_used(changed, X, y, message, monkeypatch):
     monkeypatch.setattr(module, "planned", dummy_plan)
-    with pytest.raises(DataError, match=message):
-        estimator(**changed).fit(*records())
+    with pytest.raises(ValueError, match=message) as raised:
+        estimator(**changed).fit(X, y)
+    assert isinstance(raised.value, DataError) or not changed
 
 
 def test_no_seed():
@@ -266,22 +266,6 @@ def test_a_bad_record_changes_no_other(given, bad):
     assert covariates == rows
     np.testing.assert_array_equal(np.delete(found, 5, axis=0), np.delete(y, 5, axis=0))
     assert np.all(np.isnan(found[5]))
-
-
-RECORDS_X, RECORDS_Y = records()
-BAD_SHAPES = [
-    (RECORDS_X[:, 0], RECORDS_Y, "Reshape your data"),
-    (np.zeros((NUMBER, 2)), RECORDS_Y, "2 columns"),
-    (RECORDS_X, np.zeros((NUMBER, DIM + 1)), r"records of shape \(8,\)"),
-    (RECORDS_X, np.zeros(NUMBER), r"records of shape \(\)"),
-    (RECORDS_X, None, "y is None"),
-]
-
-
-@pytest.mark.parametrize(("X", "y", "message"), BAD_SHAPES)
-def test_shapes_that_do_not_go_together(X, y, message):
-    with pytest.raises(ValueError, match=message):
-        estimator().fit(X, y)
 
 
 # Noise

@@ -32,21 +32,8 @@ def holder(tmp_path, monkeypatch):
 CLINIC = "euclidean|sbp|age, sex||none|50, 90|a protocol|no|years|F=0, M=1|||400|a protocol|mmHg|"
 CLINIC = [*(CLINIC + "125|a textbook|60||||15|a trial|a trial|2").split("|")]
 PLACES = ["sphere", "day", "", "none", "0, 9", *[""] * 4, "1500", "", "anywhere", "", ""]
-TENSORS = [
-    "spd",
-    "none",
-    "id",
-    "",
-    "300",
-    "",
-    "1, 0, 0, 1, 0, 1",
-    "",
-    "0.00002",
-    "",
-    "none",
-    "",
-    "",
-]
+TENSORS = ["spd", "none", "id", "", "300", "", "1, 0, 0, 1, 0, 1", "", "0.00002", "", "none"]
+TENSORS = [*TENSORS, "", ""]
 SKULLS = ["3", "kendall", "age", "ID", "a.csv", "who", "none", "6, 18", *[""] * 4, "40", *[""] * 4]
 
 

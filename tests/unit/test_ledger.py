@@ -105,6 +105,8 @@ def test_a_release_spends_until_it_is_finished(ledger, path, tmp_path):
     assert [entry.status for entry in ledger.entries()] == ["started", "finished"]
     with refused("while 0.2 is left"):
         reserve(ledger, key="other", amount="0.4")
+    with refused("accounts in epsilon and the release in rho"):
+        reserve(ledger, amount="0.4", unit="rho")
 
 
 def test_only_a_started_release_of_this_ledger_is_finished(ledger, tmp_path):
@@ -173,6 +175,10 @@ def test_old_ledger_is_read_as_it_is(old):
     assert (str(ledger.spent), str(ledger.left)) == ("0.75", "0.25")
     assert ledger.last_check("columns", "file") is None
     assert old.read_bytes() == before
+    # An upgrade is whole or not there.
+    assert ended(crash_before_the_commit, old) == -signal.SIGKILL
+    assert len(Ledger.open(old).entries()) == 3
+    assert execute(old, "PRAGMA user_version") == [(1,)]
     assert reserve(ledger, "a").folder == Path("/out")
 
 
@@ -256,12 +262,6 @@ def test_bad_arguments_spend_nothing(ledger, path, name, value, pattern):
         with refused("^unit: .* is no unit of a budget"):
             Ledger.create(path.with_name("other"), "1", value)
     assert os.listdir(path.parent) == ["ledger"]
-
-
-def test_a_finished_release_is_not_taken_for_one_of_another_unit(ledger, tmp_path):
-    ledger.finish(reserve(ledger), tmp_path)
-    with refused("accounts in epsilon and the release in rho"):
-        reserve(ledger, unit="rho")
 
 
 # Words
@@ -576,13 +576,6 @@ def test_a_draw_that_is_kept_is_found_by_its_key(ledger, path):
     moved = entry.draw.rename(folder / entry.draw.name)
     assert Ledger.open(folder / "link").kept(entry) == moved
     assert ledger.kept(entry) is None
-
-
-def test_an_upgrade_is_whole_or_not_there(old):
-    before = Ledger.open(old).entries()
-    assert ended(crash_before_the_commit, old) == -signal.SIGKILL
-    assert Ledger.open(old).entries() == before
-    assert execute(old, "PRAGMA user_version") == [(1,)]
 
 
 def test_commits_reach_the_disk(ledger, path):

@@ -26,20 +26,8 @@ from geodp import (
 from geodp.manifolds.kendall import ReducedPlanarShapes
 from geodp.manifolds.landmark_maps import LandmarkMap
 from geodp.manifolds.registry import make_manifold
-from geodp_release import files
+from geodp_release import files, stages
 from geodp_release.assumptions import ADD_OR_REMOVE, REPLACE
-from geodp_release.stages import (
-    CountStage,
-    FarStage,
-    LastStep,
-    MatrixStage,
-    MomentsStage,
-    NoisyStep,
-    PointsStage,
-    ProductsStage,
-    ScaleStage,
-    TailStage,
-)
 from geodp_release.subjects import ONE_EACH
 
 NUMBER = 5
@@ -51,19 +39,23 @@ def stages_of(budget, neighbours):
     unit, total = budget.unit, budget.exact
     epsilon = Fraction(1, 5)
     found = (
-        PointsStage.of(epsilon, unit, 64, 0.31),
-        MomentsStage(total / 12, unit),
-        NoisyStep(total / 7, unit, 0.1, 0.9, (0.01, 1.0 / 7.0)),
+        stages.PointsStage.of(epsilon, unit, 64, 0.31),
+        stages.MomentsStage(total / 12, unit),
+        stages.NoisyStep(total / 7, unit, 0.1, 0.9, (0.01, 1.0 / 7.0)),
     )
     if neighbours == REPLACE:
         return found
     some = total / 40
-    looks = ScaleStage(some, unit, share=0.75), FarStage(some, unit)
-    first = CountStage(some, unit), MatrixStage(some, unit, clip=0.2, reach=5.0 / 3.0)
-    tail = TailStage(some / 4, unit), ProductsStage(some / 4, unit)
-    last = LastStep(some / 4, unit, 2.0, is_relative=True, share=Fraction(1, 4), unlike=0.2)
-    ways = ProductsStage(some / 4, unit, directions=True)
-    return *first, *found, looks[0], tail[0], last, tail[1], ways, *looks
+    scale, far = stages.ScaleStage(some, unit, share=0.75), stages.FarStage(some, unit)
+    return (
+        stages.CountStage(some, unit),
+        stages.MatrixStage(some, unit, clip=0.2, reach=5.0 / 3.0),
+        *(*found, scale, stages.TailStage(some / 4, unit)),
+        stages.LastStep(some / 4, unit, 2.0, is_relative=True, share=Fraction(1, 4), unlike=0.2),
+        stages.ProductsStage(some / 4, unit),
+        stages.ProductsStage(some / 4, unit, directions=True),
+        *(scale, far),
+    )
 
 
 def records(manifold, seed=1, number=NUMBER):
@@ -88,8 +80,8 @@ def released(manifold, number=NUMBER, seed=1, budget=EPSILON, neighbours=REPLACE
         neighbours=neighbours,
         sources={"centre": "a random point"},
     )
-    stages = stages_of(budget, neighbours)
-    plan = ReleasePlan(assumptions, budget, stages, 0.25, 0.1, np.float64(1.0 / 3.0))
+    found = stages_of(budget, neighbours)
+    plan = ReleasePlan(assumptions, budget, found, 0.25, 0.1, np.float64(1.0 / 3.0))
     return release_geodesic(plan, covariates, points, labels)
 
 

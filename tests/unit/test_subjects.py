@@ -422,11 +422,6 @@ def test_ends_of_a_range_of_logarithms_are_its_places():
     assert assumptions.middles == pytest.approx([middle])
 
 
-def test_another_transformation_is_refused():
-    with pytest.raises(DataError, match="give one of none, log"):
-        replace(SPHERE, transformation="sqrt")
-
-
 # --- Matrices near the edge of their space ---
 
 
