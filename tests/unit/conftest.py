@@ -85,6 +85,13 @@ def autoregression(chains, states, coefficient, seed=0):
 
 
 @pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty folder, as the working directory."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
 def few_points(monkeypatch):
     """Plans that are made, and releases that are drawn, in little time."""
     from geodp_release import planning

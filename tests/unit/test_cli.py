@@ -38,13 +38,12 @@ PICTURE = folder_module.picture
 
 
 @pytest.fixture
-def holder(tmp_path, monkeypatch):
+def holder(folder, monkeypatch):
     """A holder's folder with data and a ledger, as the working directory."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(folder_module, "picture", lambda *_: ("<svg/>", "Points."))
-    write_cohort(tmp_path, "3")
+    write_cohort(folder, "3")
     write(SETTINGS)
-    return tmp_path
+    return folder
 
 
 def write(settings, path="mine.yaml"):
@@ -773,24 +772,24 @@ def test_a_ledger_is_created_and_shown(holder, capsys):
 @pytest.mark.parametrize("harmonics", [None, 2])
 def test_landmarks_of_shapes_in_a_ball_are_in_their_discs(harmonics):
     manifold = make_manifold("kendall", 12, harmonics and fourier_harmonics(12, harmonics))
-    rng = np.random.default_rng(3)
-    point, radius = manifold.random_point(rng), 0.01
+    point, radius = manifold.random_point(np.random.default_rng(3)), 0.01
     [radii] = landmark_radii(manifold, point[None], [radius])
-    ends = ends_of_steps(manifold, point, radius, 20000, rng)
+    ends = ends_of_steps(manifold, point, radius, 20000)
     away = np.max(np.abs(manifold.to_landmarks(ends) - manifold.to_landmarks(point)), axis=0)
     # No larger than they have to be.
     assert np.all((away <= 1.01 * radii) & (away >= 0.7 * radii))
 
 
-def ends_of_steps(manifold, point, radius, number, rng):
+def ends_of_steps(manifold, point, radius, number):
     starts = np.broadcast_to(point, (number, *point.shape))
-    return manifold.exp(starts, radius * manifold.random_direction(rng, starts))
+    directions = manifold.random_direction(np.random.default_rng(3), starts)
+    return manifold.exp(starts, radius * directions)
 
 
 def test_entries_of_matrices_in_a_ball_are_within_their_limits():
     manifold = SPD(3)
     matrix = np.array([[2.0, 0.3, -0.9], [0.3, 0.5, 0.0], [-0.9, 0.0, 1.0]])
-    ends = manifold.entries(ends_of_steps(manifold, matrix, 0.4, 100000, np.random.default_rng(3)))
+    ends = manifold.entries(ends_of_steps(manifold, matrix, 0.4, 100000))
     [low], [high] = entry_limits(manifold, matrix[None], np.array([0.4]))
     within = (low <= ends) & (ends <= high)
     assert np.all(within)
@@ -800,7 +799,7 @@ def test_entries_of_matrices_in_a_ball_are_within_their_limits():
 
 def test_ellipses_of_matrices_in_a_ball_are_in_their_ring():
     matrix, direction, radius = np.array([[2.0, 0.3], [0.3, 0.5]]), np.array([[0.6], [0.8]]), 0.3
-    ends = ends_of_steps(SPD(2), matrix, radius, 5000, np.random.default_rng(3))
+    ends = ends_of_steps(SPD(2), matrix, radius, 5000)
     ratios = [ellipse_radii(end, direction) for end in ends] / ellipse_radii(matrix, direction)
     factor = ellipse_factors(radius)
     assert np.max(ratios) == pytest.approx(factor, rel=0.01)

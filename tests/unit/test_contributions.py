@@ -90,7 +90,8 @@ def grouped(assumptions, seed, spread=0.3):
 
 def take(records, chosen):
     """Records of some subjects."""
-    return SubjectRecords(*(part[chosen] for part in [*vars(records).values()][:4]))
+    parts = {name: part[chosen] for name, part in vars(records).items() if name != "gradients"}
+    return SubjectRecords(**parts)
 
 
 def each_gradient(assumptions, records, state, clip=CLIP):

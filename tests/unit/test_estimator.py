@@ -221,11 +221,10 @@ def test_no_seed():
 
 
 def test_labels_of_subjects(given):
-    X, y = records()
     labels = np.arange(NUMBER) // 2
     # Those of a fit come first.
-    assert given(X, y, labels, unit=None)[2] is given(X, y, labels)[2] is labels
-    assert given(X, y)[2] == given(X, y, ONE_EACH, unit=None)[2] == ONE_EACH
+    assert given(X, Y, labels, unit=None)[2] is given(X, Y, labels)[2] is labels
+    assert given(X, Y)[2] == given(X, Y, ONE_EACH, unit=None)[2] == ONE_EACH
 
 
 LINE, MATRICES, SHAPES = Euclidean(1), SPD(3), KendallPlanarShapes(4)
@@ -249,7 +248,7 @@ def layouts(space):
 
 @pytest.mark.parametrize("space", [LINE, MATRICES, SHAPES], ids=str)
 def test_layouts_of_points(given, space):
-    X, (points, found, centre) = records()[0], layouts(space)
+    points, found, centre = layouts(space)
     for y in found:
         covariates, taken, _ = given(X.tolist(), y, manifold=space, centre=centre, **SMALL)
         assert covariates == X.tolist()
@@ -259,12 +258,11 @@ def test_layouts_of_points(given, space):
 @pytest.mark.parametrize("bad", [None, "no number", [1.0], 1j, {}, np.nan, [[1.0] * DIM]])
 def test_a_bad_record_changes_no_other(given, bad):
     """Nor does it raise: an error would tell of it."""
-    X, y = records()
-    rows, points = X.tolist(), y.tolist()
+    rows, points = X.tolist(), Y.tolist()
     rows[0], points[5] = bad, bad
     covariates, found, _ = given(rows, points)
     assert covariates == rows
-    np.testing.assert_array_equal(np.delete(found, 5, axis=0), np.delete(y, 5, axis=0))
+    np.testing.assert_array_equal(np.delete(found, 5, axis=0), np.delete(Y, 5, axis=0))
     assert np.all(np.isnan(found[5]))
 
 
@@ -354,8 +352,7 @@ def test_plans_are_kept_by_their_inputs(monkeypatch):
 
 
 def test_no_record_is_kept(fitted):
-    X, y = records()
-    numbers = np.concatenate([X.ravel(), y.ravel()])
+    numbers = np.concatenate([X.ravel(), Y.ravel()])
     saved, shown = pickle.dumps(fitted), fitted._repr_html_() + repr(fitted) + str(vars(fitted))
     eights = {saved[start : start + 8] for start in range(len(saved))}
     assert fitted.footpoint_[0].tobytes() in eights
@@ -399,17 +396,16 @@ LINES = {"check_supervised_y_2d": NOISY}
 
 
 def test_fits_of_copies_need_a_ledger_that_counts_them(tmp_path):
-    ages, points = records()
     with pytest.raises(DataError, match="each would spend the budget again: give the path of a"):
-        cross_val_score(estimator(), ages, points, error_score="raise")
+        cross_val_score(estimator(), X, Y, error_score="raise")
     path = str(tmp_path / "a.ledger")
     ledger = Ledger.create(path, "6", "epsilon")
     whole = estimator(ledger=path)
-    clone(whole).fit(ages, points)
-    whole.fit(ages, points)
+    clone(whole).fit(X, Y)
+    whole.fit(X, Y)
     assert ledger.left == 0
     with pytest.raises(DataError, match="of which 6 is spent, and the release asks for 3"):
-        clone(whole).fit(ages, points)
+        clone(whole).fit(X, Y)
 
 
 @pytest.mark.parametrize(

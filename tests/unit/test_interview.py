@@ -24,8 +24,7 @@ SCRIPTS = Path(__file__).parents[2] / "workflow" / "scripts"
 
 
 @pytest.fixture(autouse=True)
-def holder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def holder(folder, monkeypatch):
     monkeypatch.setattr(folder_module, "picture", lambda *_: ("<svg/>", "Points."))
 
 

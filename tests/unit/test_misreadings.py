@@ -63,8 +63,7 @@ def checked(space, points, ages=AGES, names=None, **data):
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def check_of_a_table(folder, monkeypatch):
     # What follows from the plan has tests of its own.
     monkeypatch.setattr(checking, "spread_otherwise", lambda *_: [])
     monkeypatch.setattr(checking, "off_least_squares", lambda *_: "Near.")

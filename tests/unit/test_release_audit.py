@@ -181,7 +181,8 @@ def neighbours_about(assumptions, anchors, rng, products=False):
     first = assembled(assumptions, subjects)
     if assumptions.neighbours == REPLACE:
         return Neighbours(assumptions, first, assembled(assumptions, [*subjects[:-1], other]))
-    second = SubjectRecords(*(part[:-1] for part in [*vars(first).values()][:4]))
+    parts = vars(first).items()
+    second = SubjectRecords(**{name: part[:-1] for name, part in parts if name != "gradients"})
     pair = (first, second) if rng.random() < 0.5 else (second, first)
     return Neighbours(assumptions, *pair)
 

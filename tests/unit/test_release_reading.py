@@ -54,12 +54,6 @@ def settings_of(path, space=("euclidean", 2), centre="origin", **data):
     return settings
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def written(rows=TABLE, header=HEADER, path="table.csv", **choices):
     """A file of rows as the csv module writes them."""
     with open(path, "w", newline="", encoding="utf-8", errors="surrogateescape") as file:
