@@ -311,6 +311,13 @@ def rewrite(change):
     Path("mine.csv").write_text("\n".join(change(lines)) + "\n")
 
 
+def test_another_number_of_records_is_refused_and_stays_spent(holder, refused):
+    rewrite(lambda lines: lines[:-1])
+    said = refused(changed({"data.subject": "one record each"}))
+    assert said.startswith("the data of trial cannot be used as its settings say, and nothing is")
+    assert (said.endswith("mine.ledger stays spent"), spent()) == (True, "2")
+
+
 def test_a_covariate_may_be_called_anything(holder, drawn, run):
     """After the draw a figure that could not be drawn would have cost the budget."""
     run("release", SETTINGS | {"covariate": r"dose $_$ in $\mug <b>", "description": "a & b"})
