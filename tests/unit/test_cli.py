@@ -224,8 +224,8 @@ def test_the_command_releases_means_and_several_covariates(
     assert f"All {NUMBER} records would be used as they are." in shown.out
     run("release")
     release = Release.load("out/trial/release.json")
-    table = pd.read_csv("out/trial/predictions.csv", float_precision="round_trip")
-    predicted = table[COLUMNS].to_numpy()
+    table = pd.read_csv("out/trial/predictions.csv", dtype=str)
+    predicted = table[COLUMNS].to_numpy(dtype=float)
     if covariates == 0:
         # Without a covariate nothing is said of one.
         assert "covariate" not in " ".join(table.columns)
@@ -234,7 +234,7 @@ def test_the_command_releases_means_and_several_covariates(
         np.testing.assert_allclose(predicted, 0.3, atol=0.1)
         np.testing.assert_array_equal(release.predict(), predicted)
         return
-    at = table[["covariate_age", "covariate_sex"]].to_numpy()
+    at = table[["covariate_age", "covariate_sex"]].to_numpy(dtype=float)
     # The first of the two groups and the noisy mean; then the ends of where there are subjects.
     (mean, low, high, again), (usual, _) = at[:, 0], release.usual
     assert at[:, 1].tolist() == [0, 0, 0, 1]
