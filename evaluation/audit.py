@@ -14,6 +14,7 @@ import pandas as pd
 import script
 from geodp import Assumptions, PrivacyBudget, ReleasePlan
 from geodp.audit import published
+from geodp.audit.disc import Disc
 from geodp.audit.search import Pair
 from geodp.manifolds.registry import make_manifold
 from geodp.randomness import random_stream
@@ -41,11 +42,43 @@ def losses(seed, n, budget, two_points, **chosen):
 
 def worst_two(seed, budget, angle, tau):
     """Rows of the losses of the worst case of two records."""
-    pair = published.two_points(angle)
+    pair = two_points(angle)
     for factor, name in TWO_POINTS.items():
         rng = random_stream(seed, "audit", name, f"{budget:g}")
-        densities = published.two_point_densities(pair, tau, budget, factor)
+        densities = two_point_densities(pair, tau, budget, factor)
         yield loss_row(name, 2, budget, published.realised_loss(rng, densities))
+
+
+def two_points(angle):
+    """`Pair` of two records for which the factor of two is needed and attained.
+
+    Records ``q`` and ``q'`` lie ``angle`` apart, on both sides of a pole.  With ``v = 0`` and a
+    small tau the gradients of ``q`` and ``-q'`` cancel nearly everywhere and agree between ``q``
+    and ``q'``; those of ``q`` and ``q'`` the other way round.
+    """
+    sphere, centre = SPACES["sphere"]
+    side = 0.5 * angle * sphere.frame(centre)[0]
+    q, other = sphere.exp(centre, side), sphere.exp(centre, -side)
+    covariates = np.full((2, 2), 0.5)
+    return Pair(covariates, np.stack([np.stack([q, -other]), np.stack([q, other])]), 1)
+
+
+def two_point_densities(pair, tau, budget, factor):
+    """Densities of a footpoint for `two_points`: ``v = 0``, residuals clipped, any footpoint."""
+    sphere, _ = SPACES["sphere"]
+    start = sphere.project(np.sum(pair.points[1], axis=0))
+    pole = np.broadcast_to(start, (1, 2, 3))
+    return published.Densities(
+        disc=Disc(sphere, start, np.pi),
+        covariates=pair.covariates[None],
+        points=pair.points[None],
+        scale=np.full((1, 2), factor * 2.0 * tau / (2.0 * budget)),
+        footpoint=pole,
+        shooting_vector=np.zeros((1, 2, 3)),
+        pole=pole,
+        block="footpoint",
+        clip=tau,
+    )
 
 
 def loss_row(name, n, budget, found):

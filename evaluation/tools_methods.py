@@ -18,8 +18,8 @@ from functools import cache
 import numpy as np
 from scipy.optimize import brentq
 
-from geodp.linear.moment_matrix import private_slopes
 from geodp.mechanisms.gaussian import gaussian_deviation
+from tools_matrix import private_slopes
 
 # Steps of IHM, as its authors run it.
 STEPS = 3

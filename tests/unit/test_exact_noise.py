@@ -8,10 +8,10 @@ import pytest
 from quadrature import matrix_laplace_log_density
 from scipy.stats import chi2, chisquare, gamma, kstest
 
-from geodp.linear.moment_matrix import LaplaceNoise
 from geodp.samplers import exact_noise, integer_choice
 from geodp.samplers.exact_noise import discrete_gaussian, discrete_laplace, rounded_laplace
 from geodp_release.noise import GaussianNoise, MatrixGaussianNoise, MatrixLaplaceNoise
+from tools_matrix import LaplaceNoise
 
 
 def bits(seed):

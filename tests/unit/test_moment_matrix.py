@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from geodp.linear import moment_matrix
-from geodp.linear.moment_matrix import (
+import tools_matrix
+from geodp.linear.moment_matrix import shrunk
+from geodp.mechanisms.gaussian import gaussian_delta
+from geodp.randomness import random_stream
+from tools_matrix import (
     WEIGHT,
     GaussianNoise,
     LaplaceNoise,
@@ -14,10 +17,7 @@ from geodp.linear.moment_matrix import (
     noise_of,
     part_kept,
     private_slopes,
-    shrunk,
 )
-from geodp.mechanisms.gaussian import gaussian_delta
-from geodp.randomness import random_stream
 
 DELTA = 1e-6
 TRACE = 1.0 + WEIGHT**2
@@ -71,8 +71,8 @@ def test_records_add_no_more_than_their_trace(rng):
 def test_a_release_sees_a_record_by_its_contribution_alone(rng, monkeypatch, delta, records):
     """What all else is worked out from, for neighbours, with the same random numbers."""
     seen, beyond = [], []
-    monkeypatch.setattr(moment_matrix, "slopes_from", lambda *given: seen.append(given))
-    monkeypatch.setattr(moment_matrix, "part_kept", lambda *of: beyond.append(of) or 0.9)
+    monkeypatch.setattr(tools_matrix, "slopes_from", lambda *given: seen.append(given))
+    monkeypatch.setattr(tools_matrix, "part_kept", lambda *of: beyond.append(of) or 0.9)
     x, y = rng.standard_normal((40, 3)), rng.uniform(-3.0, 3.0, (40, 1))
     y[39] = 2.0
     for n in (40, 39):
@@ -88,7 +88,7 @@ def test_a_release_sees_a_record_by_its_contribution_alone(rng, monkeypatch, del
         assert not beyond
         return
     # The record has a response beyond its bound.
-    limit = moment_matrix.planned_clipping(records, 3, 0.3)
+    limit = tools_matrix.planned_clipping(records, 3, 0.3)
     assert others[1:] == [noise_of(TRACE, 0.3, delta, 0.95), limit / WEIGHT / 0.9]
     (squares, of_squares, one, of_one, *_), (fewer, _, other, *_) = beyond
     assert [one - other, squares - fewer] == pytest.approx([1.0 - limit**2, limit**2])
@@ -164,13 +164,13 @@ def test_the_part_that_clipping_keeps(rng, limit):
 
 @pytest.mark.parametrize("delta", [None, DELTA])
 def test_slopes_are_not_shortened_by_clipping(rng, monkeypatch, delta):
-    monkeypatch.setattr(moment_matrix, "planned_clipping", lambda *of: 0.15)
+    monkeypatch.setattr(tools_matrix, "planned_clipping", lambda *of: 0.15)
     x = rng.standard_normal((20_000, 3))
     x /= np.linalg.norm(x, axis=1, keepdims=True)
     y = x @ [[0.2], [-0.2], [0.3]] + 0.15 * rng.standard_normal((20_000, 1))
     found = private_slopes(rng, x, y, 20_000, 50.0, delta)
     np.testing.assert_allclose(found, [[0.2], [-0.2], [0.3]], rtol=0.1)
-    monkeypatch.setattr(moment_matrix, "excess_noise", lambda *of: None)
+    monkeypatch.setattr(tools_matrix, "excess_noise", lambda *of: None)
     assert np.abs(private_slopes(rng, x, y, 20_000, 50.0, delta)).max() < 0.65 * 0.3
 
 

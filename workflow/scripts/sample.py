@@ -10,7 +10,7 @@ with job() as snakemake:
     from geodp.randomness import random_stream
     from geodp.samplers.base import SamplerPlan
     from geodp.samplers.choice import plan
-    from geodp.samplers.random_walk import fixed_or_tuned
+    from geodp.samplers.random_walk import RandomWalk
     from reproduction.mechanism import load_mechanism
     from reproduction.models import study_model
 
@@ -36,9 +36,7 @@ with job() as snakemake:
         lengths |= {"warm_up": settings["steps"], "thin": 1}
 
         def plan_sampler(rng, target, draws):
-            kernel = fixed_or_tuned(
-                rng, target, settings["chains"], settings["step_scale"], settings["warm_up"]
-            )
+            kernel = RandomWalk(settings["step_scale"])
             return SamplerPlan(kernel, settings["steps"], proposals=settings["steps"])
 
     block = {}

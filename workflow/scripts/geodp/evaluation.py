@@ -62,27 +62,6 @@ def mean_shooting_vector_distances(model, parameters, fitted):
     return np.mean(away, axis=(1, 2))
 
 
-def geodesic_errors(manifold, geodesics, truths):
-    """Squared errors of geodesics for covariates from -1/2 to 1/2, by name (*batch).
-
-    Geodesics and truths are footpoints, in the middle of the range, and shooting vectors.
-    ``curve`` is the mean over the range of the squared distance at a covariate, ``footpoint`` that
-    of footpoints, and ``shooting_vector`` that of vectors, after transport to one footpoint.
-    """
-    (p, v), (q, w) = geodesics, truths
-    nodes, weights = np.polynomial.legendre.leggauss(8)
-    curve = 0
-    for x, weight in zip(nodes, weights, strict=True):
-        ends = manifold.exp(p, 0.5 * x * v), manifold.exp(q, 0.5 * x * w)
-        curve = curve + 0.5 * weight * manifold.dist(*ends) ** 2
-    apart = manifold.transport_to(p, q, v) - w
-    return {
-        "curve": curve,
-        "footpoint": manifold.dist(p, q) ** 2,
-        "shooting_vector": manifold.inner(q, apart, apart),
-    }
-
-
 def from_the_middle(manifold, footpoint, shooting_vector):
     """Footpoint and shooting vector in the middle of a geodesic, from those at its start."""
     half = 0.5 * shooting_vector

@@ -241,7 +241,7 @@ class Study:
         traces = {key: default.pop(key) for key in ("chains", "states")}
         if sampler == DEFAULT or sampler in self.also:
             return traces | {"plan": default}
-        return traces | {key: walk[key] for key in ("steps", "step_scale", "warm_up", "data_sets")}
+        return traces | {key: walk[key] for key in ("steps", "step_scale", "data_sets")}
 
     def shown_group(self, figure):
         """Group shown by a figure of cells: the one it names, else the study's first.

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from geodp.audit.disc import Disc
-from geodp.audit.search import Pair, RecordDomain, climb, log_ratio, worst_neighbour
+from geodp.audit.search import RecordDomain, climb, log_ratio, worst_neighbour
 from geodp.data.simulate import simulate_geodesic_data
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.sphere import Sphere
@@ -213,37 +213,6 @@ def pair_loss(rng, variant, setting, budget, pair):
     """Realised loss of a variant for one `Pair`; see `densities` and `realised_loss`."""
     compared = densities(variant, setting, budget, pair.covariates[None], pair.points[None])
     return realised_loss(rng, compared)
-
-
-def two_points(angle=0.02):
-    """`Pair` of two records for which the factor of two is needed and attained.
-
-    Records ``q`` and ``q'`` lie ``angle`` apart, on both sides of a pole.  With ``v = 0`` and a
-    small tau the gradients of ``q`` and ``-q'`` cancel nearly everywhere and agree between ``q``
-    and ``q'``; those of ``q`` and ``q'`` the other way round.
-    """
-    centre = np.array([0.0, 0.0, 1.0])
-    side = 0.5 * angle * SPHERE.frame(centre)[0]
-    q, other = SPHERE.exp(centre, side), SPHERE.exp(centre, -side)
-    covariates = np.full((2, 2), 0.5)
-    return Pair(covariates, np.stack([np.stack([q, -other]), np.stack([q, other])]), 1)
-
-
-def two_point_densities(pair, tau, budget, factor=1.0):
-    """Densities of a footpoint for `two_points`: ``v = 0``, residuals clipped, any footpoint."""
-    start = SPHERE.project(np.sum(pair.points[1], axis=0))
-    pole = np.broadcast_to(start, (1, 2, 3))
-    return Densities(
-        disc=Disc(SPHERE, start, np.pi),
-        covariates=pair.covariates[None],
-        points=pair.points[None],
-        scale=np.full((1, 2), factor * 2.0 * tau / (2.0 * budget)),
-        footpoint=pole,
-        shooting_vector=np.zeros((1, 2, 3)),
-        pole=pole,
-        block="footpoint",
-        clip=tau,
-    )
 
 
 def records_in_ball(seed, n, ball_radius, geodesic_length, noise_variance, tau):

@@ -34,11 +34,6 @@ class Ball:
     def bounded(self):
         return bool(np.all(np.isfinite(self.radius)))
 
-    @property
-    def widest(self):
-        """Upper bound of the length of a step from one of its states to another, (*batch)."""
-        return 2.0 * np.asarray(self.radius)
-
     def contains(self, states):
         """Whether it contains states (*batch, chains, *point_shape); shape (*batch, chains)."""
         if not np.any(np.isfinite(self.radius)):

@@ -199,16 +199,6 @@ def metropolis(rng, space, current, proposed, before, after):
     return choose(space, accepted, proposed, current), Info(accepted)
 
 
-def redrawn(space, state, draw, rounds=30):
-    """The state, with chains at density zero drawn again, as long as there are any and rounds."""
-    for _ in range(rounds):
-        nowhere = ~np.isfinite(state.log_density)
-        if not np.any(nowhere):
-            break
-        state = choose(space, nowhere, draw(), state)
-    return state
-
-
 def visited(log_weight, proposed, thresholds):
     """Places of independence Metropolis chains, whose proposals do not depend on their states.
 

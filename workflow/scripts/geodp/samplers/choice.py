@@ -13,13 +13,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from geodp.errors import DataError
 from geodp.samplers import exact, matched
 from geodp.samplers.base import Info, Kernel, choose
-
-
-class NoCertificateError(DataError):
-    """An exact sampler was requested, and there is no certified envelope."""
 
 
 @dataclass(frozen=True)
@@ -70,21 +65,14 @@ def plan(
 ):
     """`SamplerPlan` for a batch of densities; few draws do not repay a tight envelope.
 
-    For the kinds see the module: ``exact`` refuses with a `NoCertificateError` where no envelope is
-    certified, and ``matched`` looks for none.  The others are as for `matched.plan` and
-    `exact.plan`.
+    The kind ``automatic`` is the rule of the module, and ``matched`` looks for no envelope.  The
+    others are as for `matched.plan` and `exact.plan`.
     """
     reason, planned, certified = "not looked for", None, np.zeros(target.batch, dtype=bool)
     if kind != "matched":
-        planned, certified, reason = exact.plan(target, draws, work, insist=kind == "exact")
+        planned, certified, reason = exact.plan(target, draws, work)
         if reason is None:
             return planned
-        if kind == "exact":
-            raise NoCertificateError(
-                f"{target.space.name}: there is no certified envelope for "
-                f"{np.sum(~certified)} of {certified.size} densities: {reason}: choose the sampler "
-                "automatic or matched"
-            )
     chains = matched.plan(
         rng, target, pilot_proposals, total_variation, fewest_steps, most_steps, counted=~certified
     )

@@ -143,13 +143,11 @@ class Exact(Kernel):
         return position, log_density, found
 
 
-def plan(target, draws, work=MOST_WORK, insist=False):
+def plan(target, draws, work=MOST_WORK):
     """Certify an envelope for each member of a batch, of so many draws.
 
     A `SamplerPlan`, or ``None`` without any certificate; which members have one (*batch); and why
     the others have none, or ``None``.  ``work`` is the most cells times records, over the batch.
-    ``insist`` takes an envelope at the mode of an acceptance rate as low as `MOST_PROPOSALS` allow
-    in any dimension, and not only where cells can be tried.
     """
     density = target.density
     reason = "its density gives no bounds" if density is None else density.refusal()
@@ -183,7 +181,7 @@ def plan(target, draws, work=MOST_WORK, insist=False):
         if cells is not None:
             choose(cells, least)
         # An envelope at the mode with a low acceptance rate is better than none.
-        if insist or target.space.dim in CELLS:
+        if target.space.dim in CELLS:
             choose(at_mode, least)
     if not np.any(chosen >= 0):
         return None, nowhere, reason

@@ -10,7 +10,9 @@ import math
 import secrets
 from bisect import bisect_right
 from fractions import Fraction
-from itertools import accumulate
+from functools import lru_cache
+from itertools import accumulate, repeat
+from operator import mul
 
 # Bits of the first enclosures, which do not decide with a probability of about 2^-200.
 PRECISION = 256
@@ -98,45 +100,25 @@ class ExactChoice:
         return self._enclosures[precision]
 
 
+@lru_cache(maxsize=8)
 def power_tables(rate, largest, precision, size=TABLE):
     """Enclosures of ``exp(-rate * k)``: for k below a size, and for its multiples up to a largest.
 
-    Two lists of pairs of integers, in units of 2^-precision.
+    Two lists of pairs of integers, in units of 2^-precision; kept for choices at the same rate.
     """
-    one = (1 << precision, 1 << precision)
-    small = _powers(one, _exponential(rate, precision), size, precision)
-    step = _product(small[-1], small[1], precision)
-    return small, _powers(one, step, largest // size + 1, precision)
+    from flint import arb, ctx
 
-
-def _powers(one, base, number, precision):
-    found = [one]
-    for _ in range(max(number, 2) - 1):
-        found.append(_product(found[-1], base, precision))
+    found = []
+    with ctx.workprec(precision + GUARD):
+        base = (-arb(rate.numerator) / arb(rate.denominator)).exp()
+        for number in (size, largest // size + 1):
+            powers = list(accumulate(repeat(base, max(number, 2) - 1), mul, initial=arb(1)))
+            found.append([_enclosure(each * arb(2) ** precision) for each in powers])
+            base = powers[-1] * base
     return found
 
 
-def _product(first, second, precision):
-    return (first[0] * second[0]) >> precision, -((-first[1] * second[1]) >> precision)
-
-
-def _exponential(rate, precision):
-    """Enclosure of ``exp(-rate)``: partial sums of an alternating series lie on either side."""
-    halvings = 0
-    while rate > 1:
-        rate, halvings = rate / 2, halvings + 1
-    total, term, index = Fraction(1), Fraction(1), 0
-    bounds = [total]
-    while term.numerator << precision > term.denominator or index % 2 == 0:
-        index += 1
-        term = term * rate / index
-        total = total - term if index % 2 else total + term
-        bounds.append(total)
-    low, high = bounds[-1], bounds[-2]
-    enclosure = (
-        (low.numerator << precision) // low.denominator,
-        -((-high.numerator << precision) // high.denominator),
-    )
-    for _ in range(halvings):
-        enclosure = _product(enclosure, enclosure, precision)
-    return enclosure
+def _enclosure(number):
+    """The integers next to both ends of an interval."""
+    ends = number.lower().floor(), number.upper().ceil()
+    return tuple(int(end.unique_fmpz()) for end in ends)

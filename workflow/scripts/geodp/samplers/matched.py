@@ -34,12 +34,14 @@ from geodp.samplers.base import (
     choose,
     log_sphere_area,
     metropolis,
-    redrawn,
     visited,
 )
 
 # Proposals evaluated at once.
 PROPOSALS_AT_ONCE = 1 << 15
+
+# Most times that chains which start at density zero are drawn again.
+REDRAWS = 30
 
 # Shares of the elliptical, the axial and the uniform component that a plan chooses from, and those
 # of its pilots.  The axial component takes hundreds of evaluations to tabulate, so it is tried only
@@ -89,7 +91,12 @@ class Matched(Kernel):
         """One proposal for each chain, within the support where that is possible."""
         proposal = _Proposal.of(target, self.shares)
         state = proposal.draw(rng, target, chains)
-        return redrawn(target.space, state, lambda: proposal.draw(rng, target, chains))
+        for _ in range(REDRAWS):
+            nowhere = ~np.isfinite(state.log_density)
+            if not np.any(nowhere):
+                break
+            state = choose(target.space, nowhere, proposal.draw(rng, target, chains), state)
+        return state
 
     def step(self, rng, target, state):
         """See `Kernel.step`."""

@@ -92,11 +92,10 @@ class SupportSettings(Section):
 class SamplerSettings(Section):
     """Sampler of densities."""
 
-    kind: Literal["automatic", "exact", "matched"] = Field(
+    kind: Literal["automatic", "matched"] = Field(
         default="automatic",
         description="`automatic`: independent draws by rejection where an envelope is certified, "
-        "else `matched`; `exact`: refuse where no envelope is certified; `matched`: a chain of "
-        "matched proposals.",
+        "else `matched`; `matched`: a chain of matched proposals.",
     )
     work: Positive = 5.0e7
     """Most cells of envelopes, times records, over the densities of a batch."""
@@ -140,9 +139,6 @@ class RandomWalkSettings(Section):
     """Steps of a chain; its end is the draw."""
     step_scale: Positive = 2.0
     """Radius of a step, in units of sigma."""
-    warm_up: integer(ge=0) = 0
-    """Steps that tune the step to a good acceptance rate, none of them kept; 0 for the papers'
-    walk."""
     cells: list[ComparedCell] = Field(default=[])
     """Cells that it samples."""
     data_sets: Count = 1

@@ -23,7 +23,6 @@ def needs(study, figure, studies):
             "sampler": study.sampler_settings("default"),
             "steps_of_draws": walk["steps"],
             "step_scale": walk["step_scale"],
-            "warm_up": walk["warm_up"],
         },
     )
 
@@ -40,7 +39,7 @@ def tabulate(job):
     from geodp.randomness import random_stream
     from geodp.samplers.base import SamplerPlan, run
     from geodp.samplers.choice import plan
-    from geodp.samplers.random_walk import fixed_or_tuned
+    from geodp.samplers.random_walk import RandomWalk
     from reproduction.jobs import load_arrays
     from reproduction.mechanism import load_mechanism
     from reproduction.models import study_model
@@ -98,7 +97,7 @@ def tabulate(job):
         """Distances along random walks that start at the estimate."""
         target = mechanism.footpoint_target(budget)
         rng = random_stream(params.seed, params.study, name, "walks")
-        kernel = fixed_or_tuned(rng, target, chains, params.step_scale, params.warm_up)
+        kernel = RandomWalk(params.step_scale)
         state = kernel.init(rng, target, chains)
         walked = kernel.walk(rng, target, state, steps, 1)
         for step, (reached, _) in enumerate(walked, start=1):
