@@ -1,16 +1,21 @@
 """Models on every space: `check_model`, closed forms, robust fits, refusals and invariance."""
 
 import re
+from dataclasses import replace
+from unittest import mock
 
 import numpy as np
 import pytest
 from conftest import SPACES
 from scipy.optimize import least_squares
 
-from geodp import DataError, GeodesicModel, Hyperbolic, KendallPlanarShapes, Sphere
+from geodp import DataError, GeodesicModel, Hyperbolic, KendallPlanarShapes, Sphere, testing
 from geodp.manifolds.registry import make_manifold
+from geodp.models import chunks
+from geodp.models.blocks import FOOTPOINT
 from geodp.models.fitting import CUT_LOCUS_FRACTION, FitError
 from geodp.models.losses import Distance, Huber, SquaredDistance
+from geodp.models.residuals import record_size
 from geodp.testing import check_model
 
 
@@ -49,6 +54,63 @@ CHECKED = [
 @pytest.mark.parametrize(("space", "kind"), CHECKED)
 def test_energy_derivatives_and_fit_agree(space, kind):
     check_model(GeodesicModel(make_manifold(*SPACES[space]), *MODELS[kind]))
+
+
+def _chunks(at):
+    """Records and chains in small chunks, and one chain at a time."""
+    model, manifold = at.model, at.manifold
+    places, step = testing._directions(at, model.blocks)
+    states = testing._moved(at, places, step, 0.1)
+    whole = model.energy_gradient(states, *at.data)
+    # Chunks of one chain and five records, so that a remainder is left.
+    size = 5 * testing.DATA_SETS * record_size(manifold, model.number_of_covariates)
+    with mock.patch.object(chunks, "CHUNK", size):
+        parts = model.energy_gradient(states, *at.data)
+    yield "chunks do not change the energy", parts.energy, whole.energy, at.rounding
+    for block, expected in whole.gradient.items():
+        what = f"chunks do not change the gradient in {block}"
+        yield what, parts.gradient[block], expected, at.rounding, states[FOOTPOINT]
+    one = {block: value[1, 2] for block, value in states.items()}
+    single = model.energy_gradient(one, *(each[1] for each in at.data))
+    error = np.array([0.0, abs(single.energy - whole.energy[1, 2])])
+    yield "the energy of a batch is that of its members", error, 0.0, at.rounding
+
+
+def _gauss_newton(at):
+    model, footpoint = at.model, at.parameters[FOOTPOINT]
+
+    def flat(vectors):
+        parts = [at.manifold.coordinates(footpoint, vectors[block]) for block in model.blocks]
+        return np.concatenate(parts, axis=-1)
+
+    gradient, weights = flat(at.gradient), model.loss.weights(np.zeros(1))
+    # Others have no second derivative without residuals.
+    is_smooth = weights is None or weights[0] == 1.0
+    what = "Gauss-Newton steps without residuals are Newton's"
+    for points, slow in ((at.data[1], True), (at.predictions, False), (at.predictions, True)):
+        data = at.data[0], points
+        found = model.energy_gradient(at.parameters, *data, normal=True)
+        found = replace(found, gradient=at.gradient)
+        steps = flat(model.newton_steps(at.parameters, found, np.zeros(testing.DATA_SETS), slow))
+        product = np.einsum("dij,dj->di", model.hessian(at.parameters, *data), steps)
+        error, size = (np.linalg.norm(each, axis=-1) for each in (product + gradient, steps))
+        allowed = (1e-5 if slow else 1e-7) * size
+        if points is not at.predictions:
+            # Below zero by far more than rounding.
+            slope = np.sum((steps + 1e-6 * gradient) * gradient, axis=-1)
+            yield "a Gauss-Newton step descends", np.maximum(0.0, slope), 0.0, 0.0
+            if found.residuals is not None and model.number_of_covariates == 0:
+                said = "steps with Hessians of distances are Newton's for a mean"
+                yield said, error, 0.0, allowed
+        elif is_smooth:
+            yield what, error, 0.0, allowed
+
+
+@pytest.mark.parametrize(("space", "kind"), CHECKED)
+def test_chunks_change_nothing_and_steps_are_newtons(space, kind):
+    model = GeodesicModel(make_manifold(*SPACES[space]), *MODELS[kind])
+    at = testing._study(model, np.random.default_rng(0), 0.6)
+    testing._run([_chunks, _gauss_newton], at)
 
 
 class WrongLoss(Huber):

@@ -5,17 +5,13 @@
 ``AssertionError`` with a sentence that names the property, the place and the size of the violation.
 """
 
-from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
-from unittest import mock
 
 import numpy as np
 
-from geodp.manifolds.symmetric import SymmetricSpace, jacobi_factors
-from geodp.models import chunks
+from geodp.manifolds.symmetric import SymmetricSpace
 from geodp.models.blocks import FOOTPOINT
-from geodp.models.residuals import record_size
 
 # Rounding to allow in units of length one: 100 units in the last place.
 ROUNDING = 100 * np.finfo(float).eps
@@ -65,7 +61,7 @@ def check_manifold(manifold, seed=0, reach=None, rounding=ROUNDING):
         reach = LONGEST * manifold.injectivity_radius if bounded else 3.0
     checks = [_points, _tangent_spaces, _geodesics, _transport, _batches, _derivatives]
     if isinstance(manifold, SymmetricSpace):
-        checks += [_symmetry, _logs_along]
+        checks.append(_symmetry)
     _run(checks, _scene(manifold, np.random.default_rng(seed), reach, rounding))
 
 
@@ -405,46 +401,6 @@ def _symmetry(at):
     yield "transport is a rung of the pole ladder", carried, rung, allowed, end
 
 
-def _logs_along(at):
-    """The fast `logs_along` of a space against the one that every symmetric space has."""
-    manifold, rng = at.manifold, at.rng
-    number, chains, data = 5, (2, 2), len(at.point) // 2
-    used = np.array(manifold.multiplicities) > 0
-    for length in (0.6, 1e-9, 0.0):
-        at.places = _words(np.full(data, length))
-        near = np.expand_dims(at.point[:data], (1, 2))
-        near = np.broadcast_to(near, (data, *chains, *manifold.point_shape))
-        start = manifold.exp(near, 0.1 * manifold.random_direction(rng, near))
-        velocity = length * manifold.random_direction(rng, start)
-        # One that is at rest beside others.
-        velocity[:, 0, 0] = 0.0
-        times = rng.uniform(-0.5, 1.0, (data, number))
-        times[:, 0] = 0.0
-        middle = np.repeat(np.expand_dims(at.point[:data], 1), number, axis=1)
-        points = manifold.exp(middle, 0.4 * manifold.random_direction(rng, middle))
-        given = (start, velocity, times, points)
-        fast, generic = manifold.logs_along(*given), SymmetricSpace.logs_along(manifold, *given)
-        allowed = at.rounding * np.max(_magnification(manifold, start), axis=(1, 2))
-        allowed = allowed * np.max(_magnification(manifold, points), axis=1)
-        for key in ("squared_distances", "frequencies"):
-            found, expected = getattr(fast, key), getattr(generic, key)
-            _require_shape(at, f"{key} of logs_along", found, expected.shape)
-            yield f"{key} of logs_along are those of exp and log", found, expected, allowed
-        whole = jacobi_factors(manifold, generic.frequencies, generic.times)
-        for argument, factors in whole.items():
-            # Those of empty eigenspaces are of no use.
-            found, expected = (
-                np.stack(np.broadcast_arrays(*each, fast.squared_distances)[:-1], axis=1)[:, used]
-                for each in (fast.factors()[argument], factors)
-            )
-            what = f"factors of logs_along are Jacobi's in the {argument}"
-            yield what, found, expected, at.rounding
-        weights = list(rng.standard_normal((len(used), data, *chains, number)))
-        for given_weights in (weights, [2.0, *weights[1:]], [*weights[:-1], 2.0]):
-            found, expected = (each.combine(given_weights) for each in (fast, generic))
-            yield "combine of logs_along is the sum of split", found, expected, 7.0 * allowed, start
-
-
 def check_model(model, seed=0, reach=0.6):
     """Test whether a model's energy, derivatives and fit are consistent with one another.
 
@@ -468,7 +424,7 @@ def check_model(model, seed=0, reach=0.6):
     >>> from geodp.models.geodesic import GeodesicModel
     >>> check_model(GeodesicModel(Sphere(2), number_of_covariates=2))
     """
-    checks = _energies, _gradients, _hessians, _chunks, _gauss_newton, _fits
+    checks = _energies, _gradients, _hessians, _fits
     _run(checks, _study(model, np.random.default_rng(seed), reach))
 
 
@@ -584,56 +540,6 @@ def _hessians(at):
     found = np.einsum("dci,dij,dcj->dc", flat, matrix, flat)
     size = np.maximum(1.0, np.max(abs(matrix), axis=(-1, -2)))
     yield "the Hessian is the derivative of the gradient", found, _derivative(slope), 1e-8 * size
-
-
-def _chunks(at):
-    """Records and chains in small chunks, and one chain at a time."""
-    model, manifold = at.model, at.manifold
-    places, step = _directions(at, model.blocks)
-    states = _moved(at, places, step, 0.1)
-    whole = model.energy_gradient(states, *at.data)
-    # Chunks of one chain and five records, so that a remainder is left.
-    size = 5 * DATA_SETS * record_size(manifold, model.number_of_covariates)
-    with mock.patch.object(chunks, "CHUNK", size):
-        parts = model.energy_gradient(states, *at.data)
-    yield "chunks do not change the energy", parts.energy, whole.energy, at.rounding
-    for block, expected in whole.gradient.items():
-        what = f"chunks do not change the gradient in {block}"
-        yield what, parts.gradient[block], expected, at.rounding, states[FOOTPOINT]
-    one = {block: value[1, 2] for block, value in states.items()}
-    single = model.energy_gradient(one, *(each[1] for each in at.data))
-    error = np.array([0.0, abs(single.energy - whole.energy[1, 2])])
-    yield "the energy of a batch is that of its members", error, 0.0, at.rounding
-
-
-def _gauss_newton(at):
-    model, footpoint = at.model, at.parameters[FOOTPOINT]
-
-    def flat(vectors):
-        parts = [at.manifold.coordinates(footpoint, vectors[block]) for block in model.blocks]
-        return np.concatenate(parts, axis=-1)
-
-    gradient, weights = flat(at.gradient), model.loss.weights(np.zeros(1))
-    # Others have no second derivative without residuals.
-    is_smooth = weights is None or weights[0] == 1.0
-    what = "Gauss-Newton steps without residuals are Newton's"
-    for points, slow in ((at.data[1], True), (at.predictions, False), (at.predictions, True)):
-        data = at.data[0], points
-        found = model.energy_gradient(at.parameters, *data, normal=True)
-        found = replace(found, gradient=at.gradient)
-        steps = flat(model.newton_steps(at.parameters, found, np.zeros(DATA_SETS), slow))
-        product = np.einsum("dij,dj->di", model.hessian(at.parameters, *data), steps)
-        error, size = (np.linalg.norm(each, axis=-1) for each in (product + gradient, steps))
-        allowed = (1e-5 if slow else 1e-7) * size
-        if points is not at.predictions:
-            # Below zero by far more than rounding.
-            slope = np.sum((steps + 1e-6 * gradient) * gradient, axis=-1)
-            yield "a Gauss-Newton step descends", np.maximum(0.0, slope), 0.0, 0.0
-            if found.residuals is not None and model.number_of_covariates == 0:
-                said = "steps with Hessians of distances are Newton's for a mean"
-                yield said, error, 0.0, allowed
-        elif is_smooth:
-            yield what, error, 0.0, allowed
 
 
 def _fits(at):
