@@ -1,6 +1,5 @@
 """A whole configuration of studies."""
 
-from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field, model_validator
@@ -21,6 +20,7 @@ from geodp.settings.section import (
 from geodp.settings.sections import ManifoldSettings
 from reproduction.configuration.spaces import BallSettings
 from reproduction.configuration.study import StudySettings
+from reproduction.papers import paper_key
 
 
 class PaperSettings(Section):
@@ -36,7 +36,7 @@ class PaperSettings(Section):
     @property
     def key(self):
         """What files of its verdicts, and the key `paper` of studies, call it."""
-        return Path(self.claims).stem.removesuffix("_claims")
+        return paper_key(self.claims)
 
 
 class PlanSettings(Section):
