@@ -321,11 +321,16 @@ class PerRecordGeodesicResiduals(Residuals):
             for argument, factor in factors.items()
         }
 
-    def adjoint_sums(self, block, weights=None):
+    def contributions(self, block):
+        """Contribution of each record to a block; (*data_sets, *chains, n, *point_shape)."""
         index = self.blocks.index(block)
-        each = self._carried[_argument(index)]
-        if index:
-            each = self.manifold.expand(self.covariates[..., index - 1]) * each
+        carried = self._carried[_argument(index)]
+        if not index:
+            return carried
+        return self.manifold.expand(self.covariates[..., index - 1]) * carried
+
+    def adjoint_sums(self, block, weights=None):
+        each = self.contributions(block)
         if weights is not None:
             each = self.manifold.expand(weights) * each
         return np.sum(each, axis=-self.manifold.point_ndim - 1)
