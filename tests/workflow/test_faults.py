@@ -93,24 +93,17 @@ def test_a_run_names_every_mistake_and_leaves_nothing(checkout):
     studies = {
         "code": study(shapes, "code.csv", "age_days"),
         "cut_locus": study(sphere, "cut_locus.csv", "x", columns=["a", "b", "c"]),
-        "sampler": study(shapes, "resources/vilmann_rats.csv", "age_days")
-        | {"sampler": {"kind": "exact"}},
     }
     checkout.configure({"name": "bad", "seed": 1, "studies": studies})
     checkout.environment["PYTHONPATH"] = str(checkout.root / "workflow" / "scripts")
     targets = [f"results/bad/{name}/groups/observed/fit.json" for name in studies]
-    targets[-1] = "results/bad/sampler/cells/observed/default_0.npz"
     printed = checkout.refused("--logger=geodp", "--keep-going", *targets)
 
     lines = printed.splitlines()
     logs = {name: path.read_text() for name, path in checkout.files("*.log").items()}
-    for name, rule, start, remedy in (
-        ("code", "fit", "code.csv, row 2, column x1: 'oops' is not a ", ""),
-        ("cut_locus", "fit", "cut_locus.csv, row 11: it lies ", "correct or remove it"),
-        (
-            *("sampler", "sample", "cell p0.5_v0.5 of the group observed: "),
-            "choose the sampler automatic or matched",
-        ),
+    for name, start, remedy in (
+        ("code", "code.csv, row 2, column x1: 'oops' is not a ", ""),
+        ("cut_locus", "cut_locus.csv, row 11: it lies ", "correct or remove it"),
     ):
         # Said once, in the end, with the place of its log.
         [found] = [k for k, line in enumerate(lines) if line.startswith(f"Error in study {name}: ")]
@@ -119,11 +112,7 @@ def test_a_run_names_every_mistake_and_leaves_nothing(checkout):
         assert lines[found + 1].startswith(f"    (while: {name}, observed")
         [log] = [text for file, text in logs.items() if file.startswith(f"{name}/") and text]
         assert log == f"{lines[found]}\n"
-        assert f"/{rule}" in lines[found + 1].partition("log: ")[2]
+        assert "/fit" in lines[found + 1].partition("log: ")[2]
     assert "near the cut locus at 3.142" in printed
-    assert "12 dimensions are too many for cells" in printed
-
-    files = ("data.npz", "fit.json", "sensitivity.npz")
-    made = set(checkout.files()) - set(logs)
-    assert made == {f"sampler/groups/observed/{file}" for file in files}
+    assert set(checkout.files()) == set(logs)
     assert checkout.temporaries() == []
