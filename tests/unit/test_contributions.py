@@ -210,6 +210,18 @@ def test_vectors_that_are_too_long_count_for_nothing(length, count):
     assert found == [MANY * count * whole**2 if length == 1.0 else 0, 0, 0, 0, 0, 0]
 
 
+def test_gradients_that_are_kept_are_those_of_state_and_coordinates():
+    """Sums after those at another state, or in other coordinates, are those of fresh records."""
+    assumptions, rng = assumed(Sphere(2), 20), np.random.default_rng(1)
+    first = np.array(assumptions.support.origin)
+    turn = 0.1 * assumptions.manifold.random_tangent(rng, first[0])
+    states, records = (first, np.stack([first[0], turn])), grouped(assumptions, 2)
+    for state in (states[0], states[1], states[0]):
+        for window in (WINDOW, ClippingCoordinates.whole(1), WINDOW):
+            kept = gradient_sums(assumptions, records, state, CLIP, window)
+            assert kept == gradient_sums(assumptions, grouped(assumptions, 2), state, CLIP, window)
+
+
 def test_contributions_are_means_of_clipped_gradients(manifold):
     assumptions = assumed(manifold, 6, records_per_subject=LIMIT)
     records = grouped(assumptions, 3)

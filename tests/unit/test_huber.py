@@ -175,4 +175,20 @@ def test_settings_release_it_and_all_that_is_shown_says_so(tmp_path, monkeypatch
     assert "R^2" not in page
     assert "A line by Huber's loss" in str(release)
     assert "Release by Huber's loss" in repr(release)
-    assert "It minimises Huber's loss, not squares" in str(release)
+    assert "The line minimises Huber's loss, not squares" in str(release)
+
+
+def test_what_is_kept_counts_directions_across_long_residuals():
+    """In eight dimensions, of residuals a third of which are six times as wide."""
+    rng, dim, n = np.random.default_rng(3), 8, 200_000
+    residuals = rng.normal(size=(n, dim)) * np.where(rng.random((n, 1)) < 0.3, 6.0, 1.0)
+    lengths = np.linalg.norm(residuals, axis=1)
+    limit = 2.0 * np.median(lengths)
+    # The mean derivative of shortened residuals, averaged over directions.
+    ratios = np.minimum(limit / lengths, 1.0)
+    true = np.mean(np.where(ratios < 1.0, (1.0 - 1.0 / dim) * ratios, 1.0))
+    assumptions = replace(assumed(Euclidean(dim), 0), subjects=n)
+    counted = (float(np.sum(lengths > limit)),)
+    kept, deviation = BeyondStage(1).within(assumptions, counted, n)
+    assert np.mean(lengths <= limit) < true - deviation
+    assert abs(kept - true) < deviation < 0.1

@@ -383,7 +383,7 @@ class Assumptions:
             **(self._described_covariates() if self.number_of_covariates else {}),
             "residual_scale": (
                 "standard deviation of a residual in each direction",
-                "not assumed: measured, with noise"
+                f"not assumed{'' if self.is_robust else ': measured, with noise'}"
                 if self.residual_scale is None
                 else f"{self.residual_scale:g} {unit}",
             ),
@@ -404,8 +404,8 @@ class Assumptions:
             del found["tails"]
             found["loss"] = (
                 "what is minimised",
-                f"Huber's loss, linear from {self.threshold:g} times the released length on that "
-                "half of the residuals are shorter than",
+                f"Huber's loss, linear for residuals longer than {self.threshold:g} times the "
+                "released median length",
             )
         if self.wider > 1.0:
             found["smallest_radius"] = (

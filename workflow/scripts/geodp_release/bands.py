@@ -345,7 +345,7 @@ class Scatter:
         number, dim = len(found.truth), found.dim
         inverse = inverses(np.broadcast_to(found.covariates.matrix, (number, *self.blocks.shape)))
         root = products(inverse, self.drawn(rng, number)) / np.sqrt(found.number)
-        if self.kept[1]:
+        if self.kept != (1.0, 0.0):
             kept = self.kept[0] + self.kept[1] * rng.normal(size=(number, 1, 1))
             root = root / np.clip(kept, LEAST_WITHIN, 1.0)
         normal = rng.normal(size=(number, len(self.blocks), dim))

@@ -35,8 +35,8 @@ LEAST_CHUNK, CHUNK = 32, 256
 # Records at once where the public number of subjects is large, and from which number on.
 LARGE_CHUNK, MANY = 1 << 12, 1 << 14
 
-# Subjects up to which gradients at a state are kept for more stages that need them.
-KEPT = 1 << 17
+# Numbers up to which gradients at a state are kept for more stages that need them.
+KEPT = 1 << 22
 
 # Lengths of a residual, as fractions of the injectivity radius, from which contributions fall, and
 # at which they are zero: from there rounding leaves its direction undetermined.
@@ -138,14 +138,16 @@ def _gradients_at(assumptions, records, state, coordinates):
     if key in records.gradients:
         yield from records.gradients[key]
         return
+    records.gradients.clear()
+    size = len(state) * assumptions.manifold.dim
+    is_small = assumptions.subjects * assumptions.records_per_subject * size <= KEPT
     for x, y, valid, counts in _chunks(assumptions, records):
         places = zip(np.moveaxis(x, 1, 0), np.moveaxis(y, 1, 0), strict=True)
         found = [gradients(assumptions.manifold, *each, state, coordinates) for each in places]
-        if len(records) <= KEPT:
+        if is_small:
             kept.append((found, valid, counts))
         yield found, valid, counts
     if kept:
-        records.gradients.clear()
         records.gradients[key] = kept
 
 

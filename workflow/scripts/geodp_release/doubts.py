@@ -29,8 +29,9 @@ CERTAIN = 0.95
 # A last length is off that range as well if it is so many times the longest root mean square.
 LONG = 2.0
 
-# Share of records far away above which there is a doubt, unless simulated ones exceed it as often.
-FAR = 0.1
+# Share of records far away above which there is a doubt, unless simulated ones exceed it as often;
+# and by Huber's loss, which is for data with some.
+FAR, FAR_ROBUST = 0.1, 0.4
 
 
 def doubts(release, simulated, typical, far):
@@ -93,7 +94,8 @@ def doubts(release, simulated, typical, far):
             )
     # A last length that is far too short, which is rare, leaves most records far from it.
     if far is not None and release.far > max(
-        FAR * release.number, np.quantile(far, 1.0 - RARELY_FAR)
+        (FAR_ROBUST if assumptions.is_robust else FAR) * release.number,
+        np.quantile(far, 1.0 - RARELY_FAR),
     ):
         found.append(
             "Many records lie far from the geodesic, where most do not: look for groups of "

@@ -204,9 +204,13 @@ class Release:
 
     @property
     def error_without_privacy(self) -> float:
-        """That of the least-squares geodesic, for residuals as they were measured if they were."""
+        """That of the fit, for residuals as they were measured if they were."""
         if not self.lengths:
             return self.plan.error_without_privacy
+        if self.plan.assumptions.is_robust:
+            errors = self._scatter.errors(self.agreeing[0], np.random.default_rng(bands.SEED))
+            squares = np.sum(errors * (self._simulated[-1] @ errors), axis=(-2, -1))
+            return float(np.sqrt(np.mean(squares)))
         squares = np.median(self._simulated[0] ** 2) * (1 + len(self.shooting_vectors))
         return float(np.sqrt(squares / self.number))
 
@@ -269,11 +273,10 @@ class Release:
         lines = [f"{together[0].upper()}{together[1:]}."] if clauses else []
         if self.threshold is not None:
             lines.append(
-                "It minimises Huber's loss, not squares: residuals longer than "
-                f"{f'{self.threshold:.3g} {unit.strip()}'.strip()}, "
+                f"The {assumptions.what.split()[-1]} minimises Huber's loss, not squares: "
+                f"residuals longer than {f'{self.threshold:.3g} {unit.strip()}'.strip()}, "
                 f"{assumptions.threshold:g} times what about half of them are shorter than, pull "
-                "no more than one of that length, so that it is where most records are and not "
-                "their mean."
+                "no more than one of that length, so that it is where most records are."
             )
         if self.far is not None:
             noise = share_of_noise(self.plan, self.number, 0.05)

@@ -50,8 +50,8 @@ class Stage:
     def _added(self, change, times=1, matrix=False):
         """`Noise` of sums that differ by so many vectors, each of a norm ``change`` at most.
 
-        No two of these have an entry in common; or a positive semidefinite ``matrix`` is added and
-        another taken, whose norms are their traces.
+        None has an entry below zero, and one of two is taken away; of a positive semidefinite
+        ``matrix`` the norm is the trace.
         """
         laplace, gaussian = (
             (MatrixLaplaceNoise, MatrixGaussianNoise) if matrix else (LaplaceNoise, GaussianNoise)

@@ -9,8 +9,8 @@ from geodp_release.contributions import LOSS_LATTICE, length_counts
 from geodp_release.stages.base import Stage
 
 # Prior standard deviation of the share of residuals within the threshold about that of normal ones,
-# and the least share.
-UNSURE, LEAST_WITHIN = 0.1, 0.2
+# and the least share; and the mean ratio of the threshold to longer residuals, with its deviation.
+UNSURE, LEAST_WITHIN, RATIO, RATIO_UNSURE = 0.1, 0.2, 0.5, 0.25
 
 
 @dataclass(frozen=True)
@@ -41,16 +41,20 @@ class BeyondStage(Stage):
         return replace(releases, is_whole=True)
 
     def within(self, assumptions, tails, number):
-        """Share of residuals within the threshold and its deviation, by what was released.
+        """What mean gradients keep of a small error, and its deviation, by what was released.
 
-        It is what mean gradients keep of a small error, in more than one dimension at least.
+        That is the share of residuals within the threshold, and of others in directions across
+        theirs the ratio of the threshold to their length.
         """
-        half = 0.5 * assumptions.manifold.dim
+        dim = assumptions.manifold.dim
+        half = 0.5 * dim
         normal = float(gammainc(half, assumptions.threshold**2 * gammaincinv(half, 0.5)))
         noise = float(self.noise().variances(1)[0]) / (LOSS_LATTICE * number) ** 2
         trust = UNSURE**2 / (UNSURE**2 + noise)
         found = normal + trust * (1.0 - tails[0] / number - normal)
-        return float(np.clip(found, LEAST_WITHIN, 1.0)), float(UNSURE * np.sqrt(1.0 - trust))
+        across = (1.0 - 1.0 / dim) * (1.0 - np.clip(found, LEAST_WITHIN, 1.0))
+        found = np.clip(found, LEAST_WITHIN, 1.0) + RATIO * across
+        return float(found), float(np.hypot(UNSURE * np.sqrt(1.0 - trust), RATIO_UNSURE * across))
 
     def describe(self):
         return f"noisy number of records beyond the threshold of Huber's loss, {self.cost}"
