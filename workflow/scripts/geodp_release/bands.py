@@ -305,9 +305,10 @@ class Scatter:
         # are of contributions, whose typical norm is this.
         ratio = max(clip / np.mean(stretch(found)), 1.0)
         lost, kept = part * length**2 * squares_beyond(share, ratio, dim), (1.0, 0.0)
-        for beyond in (each for each in release.plan.stages if isinstance(each, BeyondStage)):
+        beyond = next(with_looks(release.plan, BeyondStage), None)
+        if beyond is not None:
             # Clipped as Huber's loss has it, so that nothing is lost.
-            lost, kept = 0.0, beyond.within(assumptions, release.tails, release.number)
+            lost, kept = 0.0, beyond[0].within(assumptions, release.tails, release.number)
         blocks = expected + part * (matrix - expected) + lost * expected / square
         directions, known = np.eye(dim) / dim, 0.0
         if True in parts:

@@ -33,7 +33,8 @@ class Released:
         Numbers of subjects, by the parts of their records, with long contributions, in doublings;
         see `geodp_release.stages.TailStage`; or one, with residuals beyond the threshold.
     within : float, optional
-        Share of residuals within the threshold of Huber's loss, as it was measured.
+        What mean gradients of Huber's loss keep of a small error; see
+        `geodp_release.stages.BeyondStage`.
     is_whole : bool
         Whether coordinates of contributions are about the whole ranges of covariates.
     products : tuple of tuple of float

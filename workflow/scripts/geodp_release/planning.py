@@ -61,8 +61,8 @@ CHOICES, WIDE_STEPS = (0.1, 0.16, 0.24, 0.4, 0.65), (0.1, 0.2, 0.35)
 MATRICES, BEFORE_WAYS = (0.6, 0.35, 0.2), 0.06
 
 # Limits: of losses, in radii of the support; of residuals in a matrix, in typical lengths of them
-# about the centre, and of contributions, in such lengths or in released ones, the longest first.  A
-# step with a shorter clip in these stays within the larger of two clumps.
+# about the centre, and of contributions, in such lengths or in released ones, the longest first.
+# With clips of shorter released lengths a step may stay in the larger of two clumps.
 LOSS_LIMITS = (0.12, 0.2, 0.35, 0.6, 1.2)
 RESIDUALS, CLIPS = (3.0, 2.0, 1.4, 1.0), (2.4, 1.3, 0.8, 0.5, 0.3)
 RELATIVE_CLIPS = (3.4, 2.4, 1.7)

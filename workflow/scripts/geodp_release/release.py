@@ -57,8 +57,8 @@ class Release:
     reached : ndarray, shape (1 + k,)
         See `geodp_release.draw.Released`: what `doubts` go by.
     tails, products : tuple
-        See `geodp_release.draw.Released`: what the last step clipped, and second
-        moments, of which bands are made.
+        See `geodp_release.draw.Released`: counts of what the last step clipped, and second moments,
+        of which bands are made.
     """
 
     footpoint: np.ndarray
@@ -215,9 +215,9 @@ class Release:
         return float(np.sqrt(squares / self.number))
 
     def residual_scale(self, level: float = bands.LEVELS[0]) -> bands.Estimate | None:
-        """Root mean square of a residual in each direction; ``None`` if no stage measures it.
+        """Root mean square of a residual in each direction; ``None`` if it is not measured.
 
-        As by Huber's loss, where squares are of shortened residuals.
+        By Huber's loss it is not, as released squares are those of shortened residuals.
         """
         if (squares := self._residual_squares) is None:
             return None

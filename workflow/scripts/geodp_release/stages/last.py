@@ -21,7 +21,7 @@ class LastStep(NoisyStep):
 
     It expects errors before it to be ``unlike`` the simulated ones, or if it is not relative as
     large as the support, and clipping to leave means as they are: ``kept`` is one.  By Huber's loss
-    its clip is the threshold of residuals, and ``kept`` the share of those within.
+    its clip is the threshold of residuals, and ``kept`` goes by a count of those beyond it.
 
     Attributes
     ----------
