@@ -146,12 +146,7 @@ class ProductSupport:
 
     def even_points(self, number):
         """States at `even_coordinates`, and volume densities there: their weights."""
-        return self._ends(self.even_coordinates(number))
-
-    def even_coordinates(self, number):
-        """Low-discrepancy points (number, 1 + k, dim) of its balls, a power of two of them."""
-        dim, blocks = self.manifold.dim, len(self.radii)
-        return self.radii[:, None] * even_balls((dim,) * blocks, number).reshape((-1, blocks, dim))
+        return self._ends(even_coordinates(self.radii, self.manifold.dim, number))
 
     def _ends(self, coordinates):
         """States at the ends of steps (*batch, 1 + k, dim) from the origin, and their volumes."""
@@ -160,6 +155,12 @@ class ProductSupport:
         vectors = [manifold.transport(centre, step, turn) for turn in turns]
         ends = np.stack([manifold.exp(centre, step), *vectors], axis=-manifold.point_ndim - 1)
         return ends, manifold.exp_volume(centre, step)
+
+
+def even_coordinates(radii, dim, number):
+    """Low-discrepancy points (number, 1 + k, dim) of balls of these radii, a power of two."""
+    balls = even_balls((dim,) * len(radii), number).reshape((-1, len(radii), dim))
+    return np.asarray(radii)[:, None] * balls
 
 
 @lru_cache(maxsize=8)

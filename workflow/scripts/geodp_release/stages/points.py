@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import lru_cache
 from itertools import combinations_with_replacement
 
 import numpy as np
 
 from geodp.errors import DataError
+from geodp.manifolds.supports import even_coordinates
 from geodp.samplers.integer_choice import ExactChoice
 from geodp_release.accounting import choice_cost
 from geodp_release.contributions import LOSS_LATTICE, loss_sums
@@ -162,7 +164,10 @@ def _column(numbers):
 def support_points(releases, number):
     """Even points of the support beside simulated truths, as `_Points`; found once."""
     if number not in releases.kept:
-        releases.kept[number] = _Points.of(releases, number)
+        truth = releases.truth
+        key = truth.tobytes(), truth.shape, tuple(releases.radii), tuple(releases.weights)
+        # Losses differ between residual scales, and are not kept beyond these releases.
+        releases.kept[number] = replace(_Points.near(number, *key), known={})
     return releases.kept[number]
 
 
@@ -182,13 +187,21 @@ class _Points:
     known: dict = field(default_factory=dict)
 
     @classmethod
-    def of(cls, releases, number):
-        truth, states = releases.truth, releases.assumptions.support.even_coordinates(number)
+    @lru_cache(maxsize=4)
+    def near(cls, number, truth, shape, radii, weights):
+        """Those about truths, as bytes: all releases by a plan are compared with the same truths.
+
+        The support has ``radii``; ``weights`` are of squared errors of the parts of a state.
+        """
+        truth, states = (
+            np.frombuffer(truth).reshape(shape),
+            even_coordinates(radii, shape[-1], number),
+        )
         if number <= FEW:
             index = np.broadcast_to(np.arange(number), (len(truth), number))
             log_weight = np.zeros(index.shape, dtype=np.float32)
         else:
-            scaled = np.sqrt(releases.weights)[:, None]
+            scaled = np.sqrt(weights)[:, None]
             index, log_weight = _some_points(
                 np.random.default_rng([len(truth), number]),
                 (truth * scaled).reshape(len(truth), -1),
