@@ -18,6 +18,7 @@ from geodp_release.cli import main
 from geodp_release.draw import run_plan
 from geodp_release.holder import off_least_squares
 from geodp_release.release import release_geodesic
+from geodp_release.simulation import FlatReleases
 from geodp_release.stages import BeyondStage, LastStep, NoisyStep, ProductsStage, ScaleStage
 from geodp_release.subjects import ONE_EACH, subject_records
 
@@ -192,3 +193,21 @@ def test_what_is_kept_counts_directions_across_long_residuals():
     kept, deviation = BeyondStage(1).within(assumptions, counted, n)
     assert np.mean(lengths <= limit) < true - deviation
     assert abs(kept - true) < deviation < 0.1
+
+
+def test_noise_is_simulated_with_what_was_counted():
+    assumptions = replace(assumed(Euclidean(1)), residual_scale=0.05)
+    start = FlatReleases.start(assumptions, 512, np.random.default_rng(7), size=0.02)
+    start = replace(start, length=np.full(512, 0.035), is_whole=True)
+    [*_, last, _] = plan_of(assumptions, 10).stages
+    last = last.fitted(start)
+    errors, alike = [], replace(start, truth=np.zeros_like(start.truth))
+    for within in (None, 0.5 * last.kept):
+        found = (replace(each, within=within) for each in (start, alike))
+        # What steps leave of errors is the same, as they go by what means keep.
+        errors.append(
+            [np.std(last.simulate(each, np.random.default_rng(8)).errors) for each in found]
+        )
+    (one, noise), (other, twice) = errors
+    assert twice == pytest.approx(2.0 * noise, rel=0.02)
+    assert other**2 - twice**2 == pytest.approx(one**2 - noise**2, rel=0.05)

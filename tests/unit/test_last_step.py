@@ -11,6 +11,7 @@ from scipy.stats import chi
 
 from geodp import Assumptions, Euclidean, PrivacyBudget, Release, ReleasePlan
 from geodp.samplers.integer_choice import generator_bits
+from geodp_release.bands import Scatter
 from geodp_release.contributions import (
     LATTICE,
     LOSS_LATTICE,
@@ -240,3 +241,19 @@ def test_the_holder_is_told_how_far_clipping_leads_from_least_squares():
         off.append(float(re.search("at most ([^ ]+) radii", said)[1]))
     assert off[0] < 0.3
     assert off[1] > 1.0
+
+
+def test_mean_squares_of_residuals_count_what_clipping_took_and_what_is_guessed():
+    coordinates = ClippingCoordinates.about([0.0, 1.0 / 12.0])
+    # Of residuals whose mean square is 4, whatever the covariate is.
+    back = np.linalg.inv(coordinates.gradients)
+    blocks = 4.0 * back @ np.diag([1.0, 1.0 / 12.0]) @ back.T
+    measured = Scatter(blocks, 0.0, coordinates, np.eye(1), 0.0, 1e-9, 0.0, 0.0, (1.0, 0.0))
+    typical = np.linspace(1.0, 3.0, 2001)
+    np.testing.assert_allclose(measured.residual_squares(typical), 4.0)
+    # Clipping took from nothing to what is in blocks for it.
+    clipped = replace(measured, lost=1.0).residual_squares(typical)
+    assert np.quantile(clipped, [0.0, 0.5, 1.0]) == pytest.approx([3.0, 3.5, 4.0], abs=0.05)
+    # A part that simulated residuals stand for is as unsure as they are.
+    guessed = replace(measured, guessed=0.25).residual_squares(typical)
+    np.testing.assert_allclose(guessed, 4.0 + 0.25 * (typical**2 - 4.0))

@@ -259,6 +259,8 @@ class Assumptions:
     @property
     def what(self):
         """What is released: a mean, a geodesic, or one for each covariate."""
+        if self.is_robust and not self.number_of_covariates:
+            return "a Huber mean"
         return (FLAT if self.is_flat else WHAT)[min(self.number_of_covariates, 2)]
 
     @property

@@ -20,7 +20,7 @@ import numpy as np
 
 from geodp_release.moments import LEAST, inverses, moment_matrix, possible_moments, products
 from geodp_release.simulation import TWO_GROUPS, Covariates, FlatReleases, length_grid
-from geodp_release.stages import BeyondStage, CountStage, MomentsStage, ProductsStage
+from geodp_release.stages import CountStage, MomentsStage, ProductsStage
 from geodp_release.stages.beyond import LEAST_WITHIN
 from geodp_release.stages.last import limits_at
 from geodp_release.stages.products import triangle_matrix
@@ -148,7 +148,7 @@ def has_subjects(plan, moments, places):
     return there & (np.mean(near, axis=0) >= POSSIBLE)
 
 
-def agreeing_releases(plan, moments=None, lengths=(), without=None, scales=None):
+def agreeing_releases(plan, moments=None, lengths=(), without=None, scales=None, within=None):
     """Simulated releases that agree with what one has of moments and residual lengths.
 
     Parameters
@@ -164,6 +164,8 @@ def agreeing_releases(plan, moments=None, lengths=(), without=None, scales=None)
         Number of a covariate, from 1 on, on which true predictions do not depend.
     scales : ndarray, shape (2,), optional
         The `agreeing_scales` of others, where they are known.
+    within : float, optional
+        See `geodp_release.draw.Released`.
 
     Returns
     -------
@@ -178,6 +180,7 @@ def agreeing_releases(plan, moments=None, lengths=(), without=None, scales=None)
     number = repeats * DISTRIBUTIONS
     sizes = _agreeing_sizes(plan, lengths, number)
     start = FlatReleases.start(plan.assumptions, number, rng, size=sizes, doublings=DOUBLINGS)
+    start = replace(start, within=within)
     if without is not None:
         start.truth[:, without] = 0.0
     if moments is not None:
@@ -305,10 +308,9 @@ class Scatter:
         # are of contributions, whose typical norm is this.
         ratio = max(clip / np.mean(stretch(found)), 1.0)
         lost, kept = part * length**2 * squares_beyond(share, ratio, dim), (1.0, 0.0)
-        beyond = next(with_looks(release.plan, BeyondStage), None)
-        if beyond is not None:
+        if release.within is not None:
             # Clipped as Huber's loss has it, so that nothing is lost.
-            lost, kept = 0.0, beyond[0].within(assumptions, release.tails, release.number)
+            lost, kept = 0.0, release.within
         blocks = expected + part * (matrix - expected) + lost * expected / square
         directions, known = np.eye(dim) / dim, 0.0
         if True in parts:

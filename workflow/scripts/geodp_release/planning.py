@@ -427,6 +427,10 @@ class _Search:
         if self.assumptions.is_robust:
             clip = self.assumptions.threshold
             lengths *= clip**2
+            if several:
+                # They are clipped as those at the ends of all ranges are; most are shorter.
+                number = self.assumptions.number_of_covariates
+                lengths *= (1.0 + number) / (1.0 + number / 3.0)
         yield ProductsStage(self.total * BLOCKS, self.unit, clip=clip)
         stage = ProductsStage(self.total * DIRECTIONS, self.unit, clip=clip, directions=True)
         if dim > 1 and 2.0 * np.sqrt(dim) * stage.deviation(self.assumptions) * lengths <= DIRECTED:

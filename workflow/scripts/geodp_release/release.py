@@ -168,6 +168,13 @@ class Release:
         _, looks, _ = next(bands.with_looks(self.plan, BeyondStage))
         return assumptions.threshold * self.lengths[looks - 1]
 
+    @property
+    def within(self) -> tuple[float, float] | None:
+        """What mean gradients of Huber's loss keep of a small error, and its deviation."""
+        for stage, *_ in bands.with_looks(self.plan, BeyondStage):
+            return stage.within(self.plan.assumptions, self.tails, self.number)
+        return None
+
     def doubts(self) -> list[str]:
         """Sentences that say which public input to change next time; bands are withheld then."""
         typical, _, away, far, _ = self._simulated
@@ -303,9 +310,7 @@ class Release:
     def _p_values(self):
         found, scales = [], bands.agreeing_scales(self._simulated[0])
         for number, vector in enumerate(self._coordinates[1:], start=1):
-            simulated, rng = bands.agreeing_releases(
-                self.plan, self.moments, self.lengths, number, scales
-            )
+            simulated, rng = self._agreeing(number, scales)
             errors = bands.sampled_errors(simulated, rng, scatter=self._scatter)
             # What clipping takes makes no trend where residuals do not depend on the covariate.
             lengths = np.linalg.norm(errors[:, number], axis=-1)
@@ -323,7 +328,12 @@ class Release:
     @cached_property
     def agreeing(self):
         """Simulated releases that agree with this one; see `bands.agreeing_releases`."""
-        return bands.agreeing_releases(self.plan, self.moments, self.lengths)
+        return self._agreeing()
+
+    def _agreeing(self, without=None, scales=None):
+        within = self.within and self.within[0]
+        given = self.plan, self.moments, self.lengths
+        return bands.agreeing_releases(*given, without, scales, within)
 
     @cached_property
     def _scatter(self):
@@ -417,7 +427,7 @@ class Release:
             )
         ]
         middles = " and ".join(f"{each:g}" for each in assumptions.middles)
-        what = assumptions.what.capitalize()
+        what = assumptions.what[0].upper() + assumptions.what[1:]
         where = " where subjects are" if assumptions.spreads else ""
         assumed = [
             _wrapped(f"  {each.name}: {each.by_holder}")

@@ -348,6 +348,8 @@ class FlatReleases:
         that residuals unlike normal ones have made.
     is_whole : bool
         See `geodp_release.draw.Released`; residuals are clipped then, and not contributions.
+    within : float, optional
+        See `geodp_release.draw.Released`, where it was released.
     kept : dict
         Points of the support that were found, by their number.
     """
@@ -373,6 +375,7 @@ class FlatReleases:
     excess: Any = 0.0
     left: np.ndarray | None = None
     is_whole: bool = False
+    within: float | None = None
     kept: dict = field(default_factory=dict)
 
     def __post_init__(self):

@@ -56,6 +56,15 @@ class LastStep(NoisyStep):
         step = self if before.within is None else replace(self, kept=before.within)
         return super(LastStep, step).run(before, assumptions, records, bits, shared)
 
+    def simulate(self, releases, rng, prepared=None):
+        if releases.within is None:
+            return super().simulate(releases, rng, prepared)
+        # Of normal residuals as much is left as was planned: others leave what was counted.
+        clean = self.prepare(releases) if prepared is None else prepared
+        clean = clean * (releases.within / self.kept)
+        step = replace(self, kept=releases.within)
+        return super(LastStep, step).simulate(releases, rng, clean)
+
     def _model(self, before, assumptions, unit):
         noise = self._covariance_of_means(before, assumptions)
         if not self.is_relative:
