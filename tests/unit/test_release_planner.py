@@ -9,7 +9,7 @@ import pytest
 from geodp import Assumptions, PrivacyBudget, plan_release, release_geodesic
 from geodp.manifolds.registry import make_manifold
 from geodp.samplers.integer_choice import generator_bits
-from geodp_release import bands, planning, simulation
+from geodp_release import bands, measurements, planning, simulation
 from geodp_release.accounting import CONCENTRATED
 from geodp_release.assumptions import ADD_OR_REMOVE
 from geodp_release.draw import Released, run_plan
@@ -395,7 +395,7 @@ def test_a_last_length_is_seldom_far_too_long(times, rarely):
     start = FlatReleases.start(assumptions, 4000, np.random.default_rng(9))
     right = 0.05 * np.sqrt(2.0)
     start = replace(start, truth=start.state, typical=right, length=np.full(4000, right))
-    cost = Fraction(int(planning.LAST_LOOK), 400)
+    cost = Fraction(int(measurements.LAST_LOOK), 400)
     stage = ScaleStage(cost, share=LAST_SHARE).fitted(start, SOON_OUTWEIGHED)
     found = stage.simulate(replace(start, length=times * start.length), np.random.default_rng(1))
     assert np.mean(found.length > 2.0 * right) < rarely

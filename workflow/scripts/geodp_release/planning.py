@@ -13,26 +13,23 @@ import numpy as np
 from scipy.special import gammaincinv
 
 from geodp.errors import DataError
-from geodp_release.accounting import PrivacyBudget, choice_cost, choice_epsilon
+from geodp_release.accounting import PrivacyBudget, choice_epsilon
 from geodp_release.assumptions import ANY, REPLACE, Assumptions
 from geodp_release.bands import clipped_errors, half_widths, sampled_errors
-from geodp_release.contributions import LOSS_LATTICE
+from geodp_release.measurements import Measurements
 from geodp_release.simulation import EVENLY, UNKNOWN, Covariates, FlatReleases, length_grid
 from geodp_release.stages import (
     BeyondStage,
     CountStage,
-    FarStage,
     LastStep,
     MatrixStage,
     MomentsStage,
     NoisyStep,
     PointsStage,
-    ProductsStage,
     ScaleStage,
-    TailStage,
 )
 from geodp_release.stages.moments import MOST_TO_CONTRADICT, TO_CONTRADICT
-from geodp_release.stages.scale import LAST_SHARE, SHARE, SOON_OUTWEIGHED
+from geodp_release.stages.scale import SOON_OUTWEIGHED
 from geodp_release.stages.step import stretch
 
 SEED = 20261122
@@ -71,34 +68,13 @@ RELATIVE_CLIPS = (3.4, 2.4, 1.7)
 # there can be is tried besides.
 LAST_CLIPS = (9.0, 6.0, 4.4, 3.4, 2.7, 2.2, 1.8, 1.5, 1.25)
 
-# Shares of the budget of a look at the tail, least and most, and of what follows it: the count of
-# contributions that are clipped, and second moments by blocks and by directions.
-LEAST_TAIL_LOOK, MOST_TAIL_LOOK = Fraction(1, 20), Fraction(1, 10)
-TAIL, BLOCKS, DIRECTIONS = Fraction(1, 32), Fraction(1, 16), Fraction(1, 24)
-
-# Number of subjects times epsilon of that look times the share of residuals that are longer.  It is
-# no less than the first share below, as tables of simulations are not fine enough for less, and no
-# more than the second, or the third where so few subjects would be too few.
-TAIL_RANKS, LEAST_BEYOND = 36.0, Fraction(1, 64)
-MOST_BEYOND, FEW_BEYOND = Fraction(1, 4), Fraction(1, 2)
-
 # Standard deviation of where clipped steps lead, from least squares, if residuals are skewed, in
 # standard deviations of a residual in a direction; and from the least of Huber's loss.
 UNLIKE, UNLIKE_ROBUST = 0.4, 0.2
 
-# Noise of second moments by directions is at most such a part of what is expected of them, and that
-# of counts of the tail, with such a probability, at most so large a share of subjects.
-DIRECTED, RARELY, COUNTED = 0.5, 0.01, 0.1
-
 # Most noisy steps that follow, and the ratio of the budgets of one and the one before, which are
 # multiples of 1 / GRAIN of the whole.
 STEPS, GROWTHS, GRAIN = 4, (6.0, 3.2, 1.8, 1.0), 1 << 12
-
-# Number of subjects times epsilon of a look, and of the last one, which looks for a length that
-# fewer residuals are longer than; where a support is planned for many radii the probability that
-# the first length is far off; and the least and the largest share of the budget of a look.
-LOOK, LAST_LOOK, MISTAKEN = 40.0, 60.0, 1e-4
-LEAST_LOOK, MOST_LOOK = Fraction(1, 64), Fraction(1, 10)
 
 # Beginnings with and without a matrix are both followed, and predicted with many releases, if their
 # objectives differ by so little.
@@ -388,58 +364,8 @@ class _Search:
             self.work //= SEVERAL_SLOWER
         clustered = UNKNOWN in assumptions.spreads
         self.weight = CLUSTERED_UNKNOWN if clustered else CLUSTERED_KNOWN
-        self.look_cost = self._cost_of_look(LOOK)
-        self.tail_look = self._tail_look()
-        # All residuals are told by shorter ones.
-        last = ScaleStage(self._cost_of_look(LAST_LOOK), unit, share=LAST_SHARE)
-        self.last_looks: tuple = (last,) if self.tail_look.share > LAST_SHARE else ()
-        self.far = FarStage.planned(assumptions, unit, total, min(self.tail_look.share, LAST_SHARE))
-        self.ends = (self.far, *contradicts)
-        self.products = tuple(self._products())
-        tail = TailStage(self.total * TAIL, unit)
-        is_seen = tail.limits(assumptions, RARELY) <= COUNTED * assumptions.subjects
-        self.tail: tuple = (tail,) if is_seen else ()
-        if assumptions.is_robust:
-            self.tail = (BeyondStage(self.total * TAIL, unit),)
-        # Of any of many lengths the wrong ones together are this improbable.
-        sure = 4.0 * np.log(len(length_grid(assumptions)) / MISTAKEN)
-        self.first_look = ScaleStage(self._cost_of_look(sure), unit)
-
-    def _tail_look(self):
-        """The look for a length beyond which so few residuals lie as noise lets see."""
-        cost = choice_cost(Fraction(64, self.assumptions.subjects), self.unit)
-        cost = min(max(cost, self.total * LEAST_TAIL_LOOK), self.total * MOST_TAIL_LOOK)
-        if self.assumptions.is_robust:
-            return ScaleStage(cost, self.unit, share=SHARE)
-        seen = float(choice_epsilon(cost, self.unit)) * self.assumptions.subjects
-        share = Fraction(int(np.ceil(LOSS_LATTICE * TAIL_RANKS / seen)), LOSS_LATTICE)
-        share = max(share, LEAST_BEYOND)
-        if share > MOST_BEYOND:
-            share = MOST_BEYOND if share < 3 * MOST_BEYOND else FEW_BEYOND
-        return ScaleStage(cost, self.unit, share=1 - share)
-
-    def _products(self):
-        """Stages of second moments, of directions where these are not lost in noise."""
-        dim, several = self.assumptions.manifold.dim, self.assumptions.number_of_covariates > 1
-        # Typical norm of the contribution of a residual of length one.
-        clip = float(np.sqrt(1.0 + self.assumptions.number_of_covariates)) if several else 1.0
-        lengths = 2.0 * gammaincinv(0.5 * dim, float(self.tail_look.share))
-        if self.assumptions.is_robust:
-            clip = self.assumptions.threshold
-            lengths *= clip**2
-            if several:
-                # They are clipped as those at the ends of all ranges are; most are shorter.
-                number = self.assumptions.number_of_covariates
-                lengths *= (1.0 + number) / (1.0 + number / 3.0)
-        yield ProductsStage(self.total * BLOCKS, self.unit, clip=clip)
-        stage = ProductsStage(self.total * DIRECTIONS, self.unit, clip=clip, directions=True)
-        if dim > 1 and 2.0 * np.sqrt(dim) * stage.deviation(self.assumptions) * lengths <= DIRECTED:
-            yield stage
-
-    def _cost_of_look(self, records):
-        """The cost of a look of a number of subjects times epsilon, within its shares."""
-        cost = choice_cost(Fraction(float(records)) / self.assumptions.subjects, self.unit)
-        return min(max(cost, self.total * LEAST_LOOK), self.total * MOST_LOOK)
+        self.measures = Measurements.planned(assumptions, unit, self.total, total)
+        self.ends = (self.measures.far, *contradicts)
 
     def found(self):
         """Stages and ways of the best beginnings: with a matrix, without one, or both if near."""
@@ -517,9 +443,9 @@ class _Search:
 
     def _looked(self, begun):
         """With one more look."""
-        (stages, cases), look = begun, self.first_look
+        (stages, cases), look = begun, self.measures.first_look
         if not self._finds_any(cases):
-            look = ScaleStage(self.look_cost, self.unit).fitted(cases[0])
+            look = ScaleStage(self.measures.look_cost, self.unit).fitted(cases[0])
         return (*stages, look), self._after((look,), cases, 1, 2)
 
     def _finds_any(self, cases):
@@ -585,23 +511,22 @@ class _Search:
         if three[0] < found[1][0]:
             found += [self._steps(cases, left, each, growth, True) for each in range(4, 1 + most)]
         score, more, after = min(found, key=_score_of)
-        last = self.last_looks
+        last = self.measures.last_looks
         if not quick:
             # It is to find what nobody expects.
             last = tuple(each.fitted(after[0], SOON_OUTWEIGHED) for each in last)
-        return score, (*more, *self.products, *last, *self.ends)
+        return score, (*more, *self.measures.products, *last, *self.ends)
 
     def _left(self, stages, whole=None):
         """The budget of steps after these stages, without looks and what else follows them."""
         whole = whole or (self.whole if _has_matrix(stages) else self.total)
-        others = self.tail_look, *self.tail, *self.products, *self.last_looks, self.far
-        return whole - sum(each.budget for each in (*stages, *others))
+        return whole - self.measures.cost - sum(each.budget for each in stages)
 
     def _steps(self, cases, left, count, growth=1.0, looks=False):
         """Score, stages of steps with looks between them or not, and releases after them."""
         unseen, begun = self._finds_any(cases), ((), cases)
-        left -= self.first_look.budget if unseen else 0
-        left -= max(count - 2 - unseen, 0) * self.look_cost if looks else 0
+        left -= self.measures.first_look.budget if unseen else 0
+        left -= max(count - 2 - unseen, 0) * self.measures.look_cost if looks else 0
         if left <= 0:
             return np.inf, (), cases
         shares = growth ** np.arange(count)
@@ -618,7 +543,7 @@ class _Search:
         """With a look at the tail, a count of what is beyond the clip, and the last step."""
         if self._finds_any(begun[1]):
             begun = self._looked(begun)
-        look = self.tail_look.fitted(begun[1][0], SOON_OUTWEIGHED)
+        look = self.measures.tail_look.fitted(begun[1][0], SOON_OUTWEIGHED)
         stages, cases = (*begun[0], look), self._after((look,), begun[1], 1, 3)
         # Of a contribution of the longest residual there can be.
         each = [np.max(case.covariates.lengths(case.coordinates)) for case in cases]
@@ -628,18 +553,18 @@ class _Search:
         if self.assumptions.is_robust:
             step = LastStep(cost, self.unit, self.assumptions.threshold, is_relative=True)
             step = replace(step, unlike=UNLIKE_ROBUST * unlike)
-            cases = self._after(self.tail, cases, 1, 4)
-            return self._tried((*stages, *self.tail), step, cases)[1:]
+            cases = self._after(self.measures.tail, cases, 1, 4)
+            return self._tried((*stages, *self.measures.tail), step, cases)[1:]
         unlike *= UNLIKE
 
         def tried(factor):
             if factor is None:
                 # Nothing is clipped, and so nothing is counted.
-                whole = cost + sum(each.budget for each in self.tail)
+                whole = cost + sum(each.budget for each in self.measures.tail)
                 more, step = none, LastStep(whole, self.unit, most)
             else:
                 clip = factor * float(np.max(stretch(cases[0])))
-                more = tuple(replace(each, limit=clip) for each in self.tail)
+                more = tuple(replace(each, limit=clip) for each in self.measures.tail)
                 how: Any = {"is_relative": True, "unlike": unlike, "share": 1 - look.share}
                 step = LastStep(cost, self.unit, clip, **how)
             return self._tried((*stages, *more), step, cases)
