@@ -5,12 +5,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from model_checks import check_model
 
 from geodp import DataError, GeodesicModel, GeomstatsManifold
 from geodp.manifolds.registry import make_manifold
 from geodp.models.blocks import block_names
 from geodp.models.losses import Huber, SquaredDistance
-from geodp.testing import check_manifold, check_model
+from geodp.testing import check_manifold
 
 pytestmark = pytest.mark.geomstats
 

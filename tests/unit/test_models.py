@@ -7,6 +7,7 @@ from unittest import mock
 import numpy as np
 import pytest
 from conftest import SPACES
+from model_checks import DATA_SETS, check_model, directions, moved, study
 from scipy.optimize import least_squares
 
 from geodp import DataError, GeodesicModel, Hyperbolic, KendallPlanarShapes, Sphere, testing
@@ -16,7 +17,6 @@ from geodp.models.blocks import FOOTPOINT
 from geodp.models.fitting import CUT_LOCUS_FRACTION, FitError
 from geodp.models.losses import Distance, Huber, SquaredDistance
 from geodp.models.residuals import record_size
-from geodp.testing import check_model
 
 
 def model_of(manifold, huber=None):
@@ -59,11 +59,11 @@ def test_energy_derivatives_and_fit_agree(space, kind):
 def _chunks(at):
     """Records and chains in small chunks, and one chain at a time."""
     model, manifold = at.model, at.manifold
-    places, step = testing._directions(at, model.blocks)
-    states = testing._moved(at, places, step, 0.1)
+    places, step = directions(at, model.blocks)
+    states = moved(at, places, step, 0.1)
     whole = model.energy_gradient(states, *at.data)
     # Chunks of one chain and five records, so that a remainder is left.
-    size = 5 * testing.DATA_SETS * record_size(manifold, model.number_of_covariates)
+    size = 5 * DATA_SETS * record_size(manifold, model.number_of_covariates)
     with mock.patch.object(chunks, "CHUNK", size):
         parts = model.energy_gradient(states, *at.data)
     yield "chunks do not change the energy", parts.energy, whole.energy, at.rounding
@@ -91,7 +91,7 @@ def _gauss_newton(at):
         data = at.data[0], points
         found = model.energy_gradient(at.parameters, *data, normal=True)
         found = replace(found, gradient=at.gradient)
-        steps = flat(model.newton_steps(at.parameters, found, np.zeros(testing.DATA_SETS), slow))
+        steps = flat(model.newton_steps(at.parameters, found, np.zeros(DATA_SETS), slow))
         product = np.einsum("dij,dj->di", model.hessian(at.parameters, *data), steps)
         error, size = (np.linalg.norm(each, axis=-1) for each in (product + gradient, steps))
         allowed = (1e-5 if slow else 1e-7) * size
@@ -109,7 +109,7 @@ def _gauss_newton(at):
 @pytest.mark.parametrize(("space", "kind"), CHECKED)
 def test_chunks_change_nothing_and_steps_are_newtons(space, kind):
     model = GeodesicModel(make_manifold(*SPACES[space]), *MODELS[kind])
-    at = testing._study(model, np.random.default_rng(0), 0.6)
+    at = study(model, np.random.default_rng(0), 0.6)
     testing._run([_chunks, _gauss_newton], at)
 
 
@@ -334,20 +334,3 @@ def test_what_is_not_finite_is_refused_by_record(make_records, name, what, wrong
         with pytest.raises(DataError, match=f"^{where}{what} is not a finite number") as error:
             fit(space, data.covariates, data.points)
         assert_one_sentence(error)
-
-
-class Bent(SquaredDistance):
-    """A loss whose second derivative jumps within the residuals of `check_model`."""
-
-    name = "bent"
-
-    def values(self, squared_distances):
-        return 0.5 * squared_distances + np.maximum(np.sqrt(squared_distances) - 0.26, 0.0) ** 2
-
-    def weights(self, squared_distances):
-        distances = np.sqrt(squared_distances)
-        return 1.0 + 2.0 * np.maximum(distances - 0.26, 0.0) / np.maximum(distances, 0.26)
-
-
-def test_a_loss_that_bends_is_no_mistake():
-    check_model(GeodesicModel(Sphere(2), 1, Bent()))

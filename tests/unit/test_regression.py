@@ -9,7 +9,7 @@ import geodp
 from geodp.errors import DataError
 from geodp.manifolds.spd import symmetric_eigenvalues
 from geodp.manifolds.symmetric import SymmetricSpace, jacobi_factors
-from geodp.models import fitting
+from geodp.models import fitting, start
 from geodp.models.geodesic import GeodesicModel
 
 
@@ -55,7 +55,8 @@ def test_fit_that_starts_on_some_records_is_that_on_all(
     data = make_records(space, seed=8, number=300, speed=0.3, noise=0.3)
     model, x = GeodesicModel(space, covariates), data.covariates if covariates else None
     expected = model.fit(x, data.points, tolerance=1e-12)
-    monkeypatch.setattr(fitting, "STARTING_RECORDS", 50)
+    for module in (fitting, start):
+        monkeypatch.setattr(module, "STARTING_RECORDS", 50)
     found = model.fit(x, data.points, tolerance=1e-12)
     assert found.converged
     assert found.iterations <= expected.iterations + 1

@@ -12,7 +12,7 @@ from geodp.manifolds.sphere import Sphere as Sphere
 from geodp.mechanisms.base import Guarantee as Guarantee
 from geodp.mechanisms.base import Mechanism as Mechanism
 from geodp.mechanisms.base import PublicSettings as PublicSettings
-from geodp.models.fitting import Fit as Fit
+from geodp.models.geodesic import Fit as Fit
 from geodp.models.geodesic import GeodesicModel as GeodesicModel
 from geodp.models.losses import Distance as Distance
 from geodp.models.losses import Huber as Huber

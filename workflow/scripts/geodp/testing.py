@@ -1,9 +1,4 @@
-"""Generic tests of a new manifold or model.
-
-`check_manifold` tests whether the functions of a manifold are consistent with one another.
-`check_model` tests whether the energy, derivatives and fit of a model are.  Both raise
-``AssertionError`` with a sentence that names the property, the place and the size of the violation.
-"""
+"""`check_manifold`: tests of a new manifold."""
 
 from functools import partial
 from types import SimpleNamespace
@@ -11,7 +6,6 @@ from types import SimpleNamespace
 import numpy as np
 
 from geodp.manifolds.symmetric import SymmetricSpace
-from geodp.models.blocks import FOOTPOINT
 
 # Rounding to allow in units of length one: 100 units in the last place.
 ROUNDING = 100 * np.finfo(float).eps
@@ -27,9 +21,6 @@ LONGEST = 0.9
 # At this step truncation and rounding of functions of scale one are both about 1e-13.
 STENCIL = ((1, 45.0 / 60.0), (2, -9.0 / 60.0), (3, 1.0 / 60.0))
 STEP = 2e-3
-
-# Records, data sets, and directions in which derivatives of a model are tested.
-RECORDS, DATA_SETS, DIRECTIONS = 12, 2, 6
 
 
 def check_manifold(manifold, seed=0, reach=None, rounding=ROUNDING):
@@ -49,7 +40,7 @@ def check_manifold(manifold, seed=0, reach=None, rounding=ROUNDING):
     Raises
     ------
     AssertionError
-        A property does not hold.
+        A property does not hold: a sentence with its name, the place and the size of the violation.
 
     Examples
     --------
@@ -69,7 +60,7 @@ def _run(checks, at):
     """Raise at the first row of a check that does not hold.
 
     A row says what holds, what is found and expected, the error that is allowed and, of tangent
-    vectors, where they are tangent.  The first axis is that of points or data sets.
+    vectors, where they are tangent.  The first axis is that of points.
     """
     for check in checks:
         own = _changed(at)
@@ -399,175 +390,3 @@ def _symmetry(at):
     rung = -manifold.log(end, mirrored)
     allowed = 10.0 * at.there * _magnification(manifold, middle)
     yield "transport is a rung of the pole ladder", carried, rung, allowed, end
-
-
-def check_model(model, seed=0, reach=0.6):
-    """Test whether a model's energy, derivatives and fit are consistent with one another.
-
-    Parameters
-    ----------
-    model : GeodesicModel
-        On a manifold that passes `check_manifold`.
-    seed : int
-        Seed of the data.
-    reach : float
-        Length of the geodesics; residuals are from a third to two thirds of it.
-
-    Raises
-    ------
-    AssertionError
-        A property does not hold.
-
-    Examples
-    --------
-    >>> from geodp.manifolds.sphere import Sphere
-    >>> from geodp.models.geodesic import GeodesicModel
-    >>> check_model(GeodesicModel(Sphere(2), number_of_covariates=2))
-    """
-    checks = _energies, _gradients, _hessians, _fits
-    _run(checks, _study(model, np.random.default_rng(seed), reach))
-
-
-def _study(model, rng, reach):
-    """Data sets about random parameters, with residuals whose lengths are known there."""
-    manifold, k = model.manifold, model.number_of_covariates
-    footpoint = manifold.random_point(rng, (DATA_SETS,))
-    vectors = [reach / k * manifold.random_direction(rng, footpoint) for _ in range(k)]
-    parameters = model.parameters(footpoint, *vectors)
-    x = rng.uniform(-0.5, 1.0, (DATA_SETS, RECORDS, k))
-    predictions = model.predict(parameters, x)
-    direction = manifold.random_direction(rng, predictions)
-    lengths = manifold.expand(_smooth_lengths(model.loss, rng, (DATA_SETS, RECORDS), reach))
-    data = x, manifold.exp(predictions, lengths * direction)
-    return SimpleNamespace(
-        model=model,
-        manifold=manifold,
-        name=f"{k} covariates and the loss {model.loss.name} on {manifold.name}",
-        places=[f"data set {index + 1}" for index in range(DATA_SETS)],
-        rng=rng,
-        parameters=parameters,
-        data=data,
-        predictions=predictions,
-        gradient=model.energy_gradient(parameters, *data).gradient,
-        rounding=ROUNDING * np.max(_magnification(manifold, predictions), axis=1) ** 2,
-    )
-
-
-def _smooth_lengths(loss, rng, shape, reach):
-    """Lengths from a third to two thirds of ``reach``, away from where the loss bends abruptly.
-
-    Across such a place differences converge slowly, and prove nothing.
-    """
-    lengths = np.linspace(reach / 3.0, 2.0 * reach / 3.0, 4 * shape[-1])
-    offsets = 0.01 * np.array([[-3.0], [-1.0], [1.0], [3.0]])
-    [third] = np.diff(loss.values((lengths + offsets) ** 2), 3, axis=0)
-    kept = np.sort(np.argsort(np.abs(third), kind="stable")[: 2 * shape[-1]])
-    lengths = np.broadcast_to(lengths[kept], (*shape[:-1], len(kept)))
-    return rng.permuted(lengths, axis=-1)[..., : shape[-1]]
-
-
-def _energy(at, parameters):
-    return at.model.energy_gradient(parameters, *at.data, blocks=()).energy
-
-
-def _energies(at):
-    manifold, model = at.manifold, at.model
-    x, points = at.data
-    distances = manifold.dist(at.predictions, points)
-    expected = np.mean(model.loss.values(distances**2), axis=-1)
-    yield "the energy is the mean loss", _energy(at, at.parameters), expected, at.rounding
-    found = model.residual_distances(at.parameters, *at.data)
-    # A distance comes from its square where that is faster.
-    yield "residual_distances are the distances to predict", found**2, distances**2, at.rounding
-    at_zero = model.predict(at.parameters, np.zeros_like(x))
-    error = manifold.dist(np.expand_dims(at.parameters[FOOTPOINT], 1), at_zero)
-    yield "predict at covariates zero is the footpoint", error, 0.0, at.rounding
-
-
-def _directions(at, blocks):
-    """Places, and directions there: (data_sets, DIRECTIONS, *point_shape) by block."""
-    manifold = at.manifold
-    places = {
-        block: np.repeat(np.expand_dims(value, 1), DIRECTIONS, axis=1)
-        for block, value in at.parameters.items()
-    }
-    steps = {block: manifold.random_tangent(at.rng, places[FOOTPOINT]) for block in blocks}
-    size = np.sqrt(sum(manifold.inner(places[FOOTPOINT], s, s) for s in steps.values()))
-    return places, {block: step / manifold.expand(size) for block, step in steps.items()}
-
-
-def _moved(at, places, step, size):
-    return at.model.retract(places, {block: size * value for block, value in step.items()})
-
-
-def _gradients(at):
-    for block in at.model.blocks:
-        places, step = _directions(at, (block,))
-        expected = _derivative(
-            lambda size, places=places, step=step: _energy(at, _moved(at, places, step, size))
-        )
-        gradient = np.expand_dims(at.gradient[block], 1)
-        found = at.manifold.inner(places[FOOTPOINT], gradient, step[block])
-        # Gradients are about 0.1 long.
-        what = f"the gradient in {block} is the derivative of the energy"
-        yield what, found, expected, 2e-12 + 50.0 * at.rounding
-
-
-def _hessians(at):
-    manifold, model = at.manifold, at.model
-    matrix = model.hessian(at.parameters, *at.data)
-    yield "the Hessian is symmetric", matrix, np.swapaxes(matrix, -1, -2), 0.0
-    # Directions across all blocks see the mixed derivatives too.
-    places, step = _directions(at, model.blocks)
-    start = places[FOOTPOINT]
-
-    def slope(size):
-        end = _moved(at, places, step, size)
-        found = model.energy_gradient(end, *at.data).gradient
-        return sum(
-            manifold.inner(
-                end[FOOTPOINT],
-                found[block],
-                manifold.transport(start, size * step[FOOTPOINT], value),
-            )
-            for block, value in step.items()
-        )
-
-    frame = np.expand_dims(manifold.frame(at.parameters[FOOTPOINT]), 1)
-    flat = np.concatenate(
-        [manifold.coordinates(start, value, frame) for value in step.values()], axis=-1
-    )
-    found = np.einsum("dci,dij,dcj->dc", flat, matrix, flat)
-    size = np.maximum(1.0, np.max(abs(matrix), axis=(-1, -2)))
-    yield "the Hessian is the derivative of the gradient", found, _derivative(slope), 1e-8 * size
-
-
-def _fits(at):
-    manifold, model = at.manifold, at.model
-    found = model.fit(*at.data)
-    yield "the fit converges", found.converged, 1.0, 0.0
-    yield "the gradient at the fit is small", found.gradient_norm, 0.0, 1e-10
-    truth = _energy(at, at.parameters)
-    excess = np.maximum(0.0, found.energy - truth)
-    yield "the fit has no more energy than the truth", excess, 0.0, at.rounding
-    places, step = _directions(_changed(at, parameters=found.parameters), model.blocks)
-    for size in (1e-3, 1e-2, 0.1):
-        excess = found.energy[:, None] - _energy(at, _moved(at, places, step, size))
-        yield "the fit is a minimum", np.maximum(0.0, excess + 1e-4 * size**2), 0.0, 0.0
-    distances = model.residual_distances(found.parameters, *at.data)
-    largest = np.max(distances, axis=-1)
-    # One may come from the square of the other.
-    error = found.largest_residual**2 - largest**2
-    yield "largest_residual is that of the fit", error, 0.0, at.rounding
-    singles = [model.fit(*data) for data in zip(*at.data, strict=True)]
-    for block, value in found.parameters.items():
-        each = np.stack([single.parameters[block] for single in singles])
-        if block == FOOTPOINT:
-            error = manifold.dist(value, each)
-        else:
-            error = manifold.norm(found.footpoint, value - each)
-        yield f"a batch of fits has the {block} of single ones", error, 0.0, 1e-8
-    exact = model.fit(at.data[0], at.predictions)
-    yield "a fit without noise converges", exact.converged, 1.0, 0.0
-    error = manifold.dist(model.predict(exact.parameters, at.data[0]), at.predictions)
-    yield "a fit without noise finds the truth", error, 0.0, 1e-8

@@ -1,6 +1,6 @@
 """Fits in files, with parameters by block."""
 
-from geodp.models.fitting import Fit
+from geodp.models.geodesic import Fit
 from reproduction.jobs import load_json
 
 

@@ -21,8 +21,7 @@ from geodp.mechanisms.base import FALSE, Draws, Guarantee, Mechanism, SamplingRe
 from geodp.mechanisms.density import FootpointDensity, ShootingVectorDensity
 from geodp.mechanisms.modes import find_modes
 from geodp.models.blocks import FOOTPOINT
-from geodp.models.fitting import Fit
-from geodp.models.geodesic import GeodesicModel
+from geodp.models.geodesic import Fit, GeodesicModel
 from geodp.models.sensitivity import Sensitivity, check_data_radius, gradient_sensitivity
 from geodp.samplers.base import Target, run, trace
 

@@ -1,22 +1,17 @@
 """The fit of a model: damped second-order minimisation of its energy from an automatic start."""
 
-from __future__ import annotations
-
 import math
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from geodp.errors import DataError
+from geodp.models.base import steps_in_frame
 from geodp.models.blocks import FOOTPOINT
 from geodp.models.chunks import CHUNK
 from geodp.models.losses import Distance, SquaredDistance
-from geodp.models.residuals import record_size, residuals_of, steps_in_frame
-
-if TYPE_CHECKING:
-    from geodp.models.geodesic import GeodesicModel
+from geodp.models.residuals import record_size
+from geodp.models.start import STARTING_RECORDS, some_records, starting_parameters
 
 # Steps with an approximate Hessian before those with the exact one, which take many gradients each:
 # Gauss-Newton converges at a rate of about the squared residuals.
@@ -28,10 +23,6 @@ SLOW = 0.01
 # Distance of a record from its prediction, as a fraction of the injectivity radius, beyond which a
 # small change of the fit could reverse the direction of its residual.
 CUT_LOCUS_FRACTION = 0.9
-
-# Most records that the start is computed from, that are tried as its centre.
-STARTING_RECORDS = 4096
-CANDIDATES = 10
 
 # With so many times `STARTING_RECORDS` records these are fitted first.
 MANY = 4
@@ -85,44 +76,6 @@ class Minimum:
     converged: np.ndarray
     iterations: int
     largest_residual: np.ndarray
-
-
-@dataclass(frozen=True)
-class Fit(Minimum):
-    """A model fitted to each data set: a `Minimum` without axes of chains.
-
-    Of one data set that was given without a leading axis no result has one.
-
-    Attributes
-    ----------
-    model : GeodesicModel
-        That was fitted.
-    """
-
-    model: GeodesicModel = field(repr=False)
-
-    @property
-    def footpoint(self) -> np.ndarray:
-        """The footpoint, shape (*data_sets, *point_shape)."""
-        return self.parameters[FOOTPOINT]
-
-    @property
-    def shooting_vector(self) -> np.ndarray:
-        """The shooting vector of a model with one covariate."""
-        return self.parameters["shooting_vector"]
-
-    def predict(self, covariates: ArrayLike) -> np.ndarray:
-        """Points (*data_sets, m, *point_shape) of the fitted model; see `GeodesicModel.predict`."""
-        return self.model.predict(self.parameters, covariates)
-
-    def take(self, data_sets) -> Fit:
-        """The same for some of the data sets, given as a slice, or for one, given by its index."""
-        arrays = ("energy", "gradient_norm", "converged", "largest_residual")
-        return replace(
-            self,
-            parameters={block: value[data_sets] for block, value in self.parameters.items()},
-            **{name: getattr(self, name)[data_sets] for name in arrays},
-        )
 
 
 def minimise(
@@ -286,49 +239,15 @@ class HessianNearby:
         return {block: manifold.transport_to(there, here, each) for block, each in steps.items()}
 
 
-def fit(
-    model: GeodesicModel,
-    covariates: ArrayLike | None,
-    points: ArrayLike,
-    tolerance: float = 1e-10,
-    max_iterations: int = 100,
-) -> Fit:
-    """Parameters of least energy (Kulkarni and Soto, eq. 4), from an automatic start.
-
-    Data sets of one size may be fitted together, with leading axes; one alone needs none.
-
-    Parameters
-    ----------
-    model : GeodesicModel
-    covariates : ndarray, shape (*data_sets, n, k); (*data_sets, n) with one; None without any
-    points : ndarray, shape (*data_sets, n, *point_shape)
-    tolerance : float
-        Gradient norm to reach, relative to the data's scale.
-    max_iterations : int
-
-    Returns
-    -------
-    Fit
-        ``converged`` says, data set by data set, whether ``tolerance`` was reached.
-
-    Raises
-    ------
-    FitError
-        Fewer than k + 2 records (1 without a covariate), or covariates that do not vary
-        independently of one another.
-    DataError
-        A covariate or a coordinate of a point is not a finite number.
-    CutLocusError
-        A record near the cut locus of its prediction, where the residual has no sure direction,
-        unless the loss bounds its pull; see `check_cut_locus`.
-    """
+def fit(model, covariates, points, tolerance, max_iterations):
+    """`Minimum` of a model's energy from an automatic start; see `GeodesicModel.fit`."""
     manifold = model.manifold
     points = np.asarray(points)
     x = model.aligned(covariates, points)
     _check_finite("a covariate", np.isfinite(x), x.ndim - 1)
     _check_finite("a coordinate of its point", np.isfinite(points), x.ndim - 1)
     _check_covariates(x)
-    some = _some_records(manifold, x, points)
+    some = some_records(manifold, x, points)
     (start, spread), near = starting_parameters(model, *some), None
     if x.shape[-2] > MANY * STARTING_RECORDS:
         # Most of the way on some of the records.
@@ -347,7 +266,7 @@ def fit(
     if np.any(found.largest_residual > CUT_LOCUS_FRACTION * manifold.injectivity_radius):
         distances = model.residual_distances(found.parameters, x, points)
         check_cut_locus(manifold, distances, model.loss)
-    return Fit(**vars(found), model=model)
+    return found
 
 
 def _check_finite(what, finite, leading):
@@ -426,108 +345,3 @@ def _at_a_record(model, found, points):
         gradient_norm=np.where(at_record, 0.0, found.gradient_norm),
         converged=found.converged | at_record,
     )
-
-
-def starting_parameters(model, covariates, points):
-    """Start of the fit, and its ``spread`` for `minimise`.
-
-    Linear regression in the tangent space at a central point; for other losses than least squares
-    it is reweighted iteratively.
-    """
-    manifold = model.manifold
-    centre, is_mean = _central_point(model, points)
-    if is_mean and not covariates.shape[-1]:
-        return model.parameters(centre), None
-    at_centre = residuals_of(manifold, {FOOTPOINT: centre}, covariates[..., :0], points)
-    spread = np.mean(model.loss.values(at_centre.squared_distances), axis=-1)
-    if isinstance(model.loss, SquaredDistance):
-        first, slopes = _linear_regression(
-            manifold, covariates, lambda weights: at_centre.adjoint_sums(FOOTPOINT, weights)
-        )
-    else:
-        first, slopes = _robust_regression(model, centre, covariates, points)
-    footpoint = manifold.exp(centre, first)
-    vectors = [manifold.log(footpoint, manifold.exp(centre, first + slope)) for slope in slopes]
-    return model.parameters(footpoint, *vectors), spread if vectors else None
-
-
-def _robust_regression(model, centre, covariates, points):
-    """Linear regression of logarithms, reweighted as the loss weights residuals."""
-    manifold = model.manifold
-    record_axis = -manifold.point_ndim - 1
-    centre = np.expand_dims(centre, record_axis)
-    logs = manifold.log(centre, points)
-
-    def sums(weights):
-        return np.sum(manifold.expand(weights) * logs, axis=record_axis)
-
-    first, slopes = _linear_regression(manifold, covariates, sums)
-    for _ in range(30):
-        line = np.expand_dims(first, record_axis) + manifold.combinations(slopes, covariates)
-        apart = logs - line
-        squares = np.maximum(manifold.inner(centre, apart, apart), 0.0)
-        weights = model.loss.weights(squares)
-        if not np.all(np.sum(weights, axis=-1) > 0.0):
-            break
-        first, slopes = _linear_regression(manifold, covariates, sums, weights)
-    return first, slopes
-
-
-def _central_point(model, points):
-    """Points (*data_sets, *point_shape) amid the data, and whether they are near means.
-
-    The record that has, of up to `CANDIDATES`, the least sum of losses of the distances to the
-    others; by least squares without a cut locus `Manifold.centre`.
-    """
-    manifold = model.manifold
-    record_axis = -manifold.point_ndim - 1
-    if np.isinf(manifold.injectivity_radius) and isinstance(model.loss, SquaredDistance):
-        return manifold.centre(points), True
-    number = points.shape[record_axis]
-    chosen = np.unique(np.linspace(0, number - 1, CANDIDATES).astype(int))
-    some = np.take(points, chosen, axis=record_axis)
-    pairs = np.expand_dims(some, record_axis), np.expand_dims(some, record_axis - 1)
-    losses = model.loss.values(manifold.dist(*pairs) ** 2)
-    best = np.argmin(np.sum(losses, axis=-1), axis=-1)
-    index = np.asarray(best)[(..., None) + (None,) * manifold.point_ndim]
-    best = np.take_along_axis(some, index, axis=record_axis)
-    return np.squeeze(best, axis=record_axis), False
-
-
-def _some_records(manifold, covariates, points):
-    """At most about `STARTING_RECORDS` records, spread over the data; each covariate varies."""
-    number, k = covariates.shape[-2:]
-    if number <= STARTING_RECORDS:
-        return covariates, points
-    used = np.linspace(0, number - 1, STARTING_RECORDS).astype(int)
-    used = np.broadcast_to(used, (*covariates.shape[:-2], STARTING_RECORDS))
-    # With the two that are farthest apart in it a covariate varies.
-    if k:
-        ends = [np.argmin(covariates, axis=-2), np.argmax(covariates, axis=-2)]
-        used = np.concatenate([used, *ends], axis=-1)
-    return (
-        np.take_along_axis(covariates, used[..., None], axis=-2),
-        np.take_along_axis(points, manifold.expand(used), axis=-manifold.point_ndim - 1),
-    )
-
-
-def _linear_regression(manifold, covariates, sums, weights=None):
-    """Intercept and slopes (*data_sets, *point_shape) of tangent vectors at one point.
-
-    ``sums`` takes weights (*data_sets, n) to the sum of weighted vectors.
-    """
-    if weights is None:
-        weights = np.ones(covariates.shape[:-1])
-    weights = weights / np.sum(weights, axis=-1, keepdims=True)
-    middle = sums(weights)
-    if not covariates.shape[-1]:
-        return middle, []
-    mean = np.sum(weights[..., None] * covariates, axis=-2)
-    x = covariates - mean[..., None, :]
-    weighted = weights[..., None] * x
-    # Covariates that the weights leave no variation in get no slope.
-    inverse = np.linalg.pinv(np.swapaxes(weighted, -1, -2) @ x, hermitian=True)
-    factors = weighted @ inverse
-    slopes = [sums(factors[..., j]) for j in range(x.shape[-1])]
-    shift = sum(manifold.expand(mean[..., j]) * slope for j, slope in enumerate(slopes))
-    return middle - shift, slopes

@@ -9,17 +9,18 @@ Everything is vectorised over data sets and chains: parameters have shape (*data
 covariate its axis may be left out, and without one covariates may be ``None``.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from geodp.manifolds.base import Manifold
+from geodp.models import fitting
+from geodp.models.base import Residuals
 from geodp.models.blocks import FOOTPOINT, block_names
 from geodp.models.chunks import CHUNK, sum_over_records
-from geodp.models.fitting import fit, minimise
 from geodp.models.losses import Loss, SquaredDistance
-from geodp.models.residuals import Residuals, kind_of, record_size
+from geodp.models.residuals import kind_of, record_size
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,44 @@ class EnergyGradient:
     normal: np.ndarray | None = None
     largest: np.ndarray | None = None
     residuals: Residuals | None = None
+
+
+@dataclass(frozen=True)
+class Fit(fitting.Minimum):
+    """A model fitted to each data set: a `Minimum` without axes of chains.
+
+    Of one data set that was given without a leading axis no result has one.
+
+    Attributes
+    ----------
+    model : GeodesicModel
+        That was fitted.
+    """
+
+    model: "GeodesicModel" = field(repr=False)
+
+    @property
+    def footpoint(self) -> np.ndarray:
+        """The footpoint, shape (*data_sets, *point_shape)."""
+        return self.parameters[FOOTPOINT]
+
+    @property
+    def shooting_vector(self) -> np.ndarray:
+        """The shooting vector of a model with one covariate."""
+        return self.parameters["shooting_vector"]
+
+    def predict(self, covariates: ArrayLike) -> np.ndarray:
+        """Points (*data_sets, m, *point_shape) of the fitted model; see `GeodesicModel.predict`."""
+        return self.model.predict(self.parameters, covariates)
+
+    def take(self, data_sets) -> "Fit":
+        """The same for some of the data sets, given as a slice, or for one, given by its index."""
+        arrays = ("energy", "gradient_norm", "converged", "largest_residual")
+        return replace(
+            self,
+            parameters={block: value[data_sets] for block, value in self.parameters.items()},
+            **{name: getattr(self, name)[data_sets] for name in arrays},
+        )
 
 
 @dataclass(frozen=True)
@@ -266,6 +305,43 @@ class GeodesicModel:
         joined = np.concatenate(matrix, axis=-2)
         return 0.5 * (joined + np.swapaxes(joined, -1, -2))
 
-    # Defined in `geodp.models.fitting`.
-    minimise = minimise
-    fit = fit
+    minimise = fitting.minimise
+
+    def fit(
+        self,
+        covariates: ArrayLike | None,
+        points: ArrayLike,
+        tolerance: float = 1e-10,
+        max_iterations: int = 100,
+    ) -> Fit:
+        """Parameters of least energy (Kulkarni and Soto, eq. 4), from an automatic start.
+
+        Data sets of one size may be fitted together, with leading axes; one alone needs none.
+
+        Parameters
+        ----------
+        covariates : ndarray, shape (*data_sets, n, k); (*data_sets, n) with one; None without any
+        points : ndarray, shape (*data_sets, n, *point_shape)
+        tolerance : float
+            Gradient norm to reach, relative to the data's scale.
+        max_iterations : int
+
+        Returns
+        -------
+        Fit
+            ``converged`` says, data set by data set, whether ``tolerance`` was reached.
+
+        Raises
+        ------
+        FitError
+            Fewer than k + 2 records (1 without a covariate), or covariates that do not vary
+            independently of one another.
+        DataError
+            A covariate or a coordinate of a point is not a finite number.
+        CutLocusError
+            A record near the cut locus of its prediction, where the residual has no sure direction,
+            unless the loss bounds its pull; see
+            `geodp.models.fitting.check_cut_locus`.
+        """
+        found = fitting.fit(self, covariates, points, tolerance, max_iterations)
+        return Fit(**vars(found), model=self)

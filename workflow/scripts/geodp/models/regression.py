@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 from geodp.errors import DataError
 from geodp.manifolds.base import Manifold
 from geodp.manifolds.registry import layout_advice
-from geodp.models.fitting import Fit, FitError
-from geodp.models.geodesic import GeodesicModel
+from geodp.models.fitting import FitError
+from geodp.models.geodesic import Fit, GeodesicModel
 from geodp.models.losses import Loss, SquaredDistance
 
 

@@ -9,73 +9,17 @@ There are three cases, each with sums for gradients and for Gauss-Newton steps:
 * `DifferencedResiduals`: any other manifold.  Derivatives of Exp are differences.
 """
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from geodp.manifolds.base import align_data_axes
 from geodp.manifolds.differences import DifferencedManifold
-from geodp.manifolds.symmetric import BendingLogs, SymmetricSpace, jacobi_factors
+from geodp.manifolds.symmetric import SymmetricSpace, jacobi_factors
+from geodp.models.base import Residuals, argument
 from geodp.models.blocks import FOOTPOINT
-
-
-class Residuals(ABC):
-    """Residuals ``r_i = Log(prediction_i, y_i)`` at each state of a batch of parameters.
-
-    The *contribution* of a record to a block is its residual, carried to the footpoint by the
-    adjoint of the derivative of its prediction in that block: minus the gradient of
-    ``|r_i|^2 / 2``.
-
-    Attributes
-    ----------
-    squared_distances : ndarray, shape (*data_sets, *chains, n)
-        ``|r_i|^2``.
-    """
-
-    squared_distances: Any
-
-    @property
-    def bends(self):
-        """Whether Hessians of the squared distances are at hand."""
-        return False
-
-    @abstractmethod
-    def adjoint_sums(self, block, weights=None):
-        """Sum over records of contributions to a block, (*data_sets, *chains, *point_shape).
-
-        Records may have ``weights`` (*data_sets, *chains, n).
-        """
-
-    @abstractmethod
-    def normal(self, blocks, weights=None):
-        """Sum over records of ``J_i^T J_i``, with J_i the derivative of the prediction in blocks.
-
-        As `steps` of the same class takes it.
-        """
-
-    @classmethod
-    @abstractmethod
-    def of(cls, manifold, parameters, covariates, points):
-        """See `residuals_of`."""
-
-    @classmethod
-    def squares_of(cls, manifold, parameters, covariates, points):
-        """Squared distances of records, without the rest."""
-        return cls.of(manifold, parameters, covariates, points).squared_distances
-
-    @staticmethod
-    def steps(manifold, parameters, found, damping, slow=False):
-        """See `GeodesicModel.newton_steps`; here ``found.normal`` is in the frame, (..., D, D)."""
-        normal = damped(found.normal, damping)
-        return steps_in_frame(
-            manifold,
-            parameters[FOOTPOINT],
-            found.gradient,
-            lambda gradient: -np.linalg.solve(normal, gradient),
-        )
+from geodp.models.one_geodesic import OneGeodesicResiduals
 
 
 def residuals_of(manifold, parameters, covariates, points):
@@ -100,163 +44,6 @@ def record_size(manifold, number_of_covariates, normal=False):
     kind = kind_of(manifold, number_of_covariates)
     one_geodesic = kind is OneGeodesicResiduals
     return kind.record_size(manifold) * (manifold.dim if normal and not one_geodesic else 1)
-
-
-def _one_geodesic(parameters, covariates):
-    """Start, velocity and times of the geodesic of all predictions (k = 0 or 1)."""
-    start, *velocities = parameters.values()
-    if velocities:
-        return start, velocities[0], covariates[..., 0]
-    return start, np.zeros_like(start), np.zeros(covariates.shape[:-1])
-
-
-def _argument(index):
-    """Argument of Exp that a block enters: the footpoint, of index 0, is the point."""
-    return "vector" if index else "point"
-
-
-@dataclass(frozen=True)
-class OneGeodesicResiduals(Residuals):
-    """Residuals about predictions on one geodesic of a symmetric space: k = 0 or 1.
-
-    ``logs`` are `LogsAlong`.
-    """
-
-    manifold: SymmetricSpace
-    blocks: tuple
-    logs: Any
-
-    @classmethod
-    def of(cls, manifold, parameters, covariates, points):
-        start, velocity, times = _one_geodesic(parameters, covariates)
-        return cls(manifold, tuple(parameters), manifold.logs_along(start, velocity, times, points))
-
-    @classmethod
-    def squares_of(cls, manifold, parameters, covariates, points):
-        along = _one_geodesic(parameters, covariates)
-        return manifold.squared_distances_along(*along, points)
-
-    @staticmethod
-    def record_size(manifold):
-        # Matrices are best few at a time; of vectors no array of their size is made.
-        return max(1, len(manifold.curvature_signs) // 4)
-
-    @property
-    def squared_distances(self):
-        return self.logs.squared_distances
-
-    @property
-    def bends(self):
-        return isinstance(self.logs, BendingLogs)
-
-    @cached_property
-    def _factors(self):
-        if len(self.blocks) == 1:
-            # Without a covariate nothing moves along.
-            return {FOOTPOINT: [1.0] * len(self.manifold.curvature_signs)}
-        factors = self.logs.factors()
-        return {block: factors[_argument(index)] for index, block in enumerate(self.blocks)}
-
-    def adjoint_sums(self, block, weights=None):
-        if self.bends:
-            columns = self._columns[..., self.blocks.index(block), :]
-            if weights is not None:
-                columns = weights[..., None, :] * columns
-            return self.logs.vector(np.einsum("...kn,...kn->...k", columns, self.logs.components))
-        factors = self._factors[block]
-        if weights is not None:
-            factors = [weights * factor for factor in factors]
-        return self.logs.combine(factors)
-
-    @cached_property
-    def _columns(self):
-        """Factors (*data_sets, *chains, K, B, n) of the blocks."""
-        batch, number = self.squared_distances.shape[:-1], self.squared_distances.shape[-1]
-        signs = self.manifold.curvature_signs
-        columns = np.empty((*batch, len(signs), len(self.blocks), number))
-        for place, block in enumerate(self.blocks):
-            for index, factor in enumerate(self._factors[block]):
-                columns[..., index, place, :] = factor
-        return columns
-
-    def _columns_of(self, blocks):
-        if blocks == self.blocks:
-            return self._columns
-        return self._columns[..., [self.blocks.index(block) for block in blocks], :]
-
-    def normal(self, blocks, weights=None):
-        """See `Residuals.normal`: (*data_sets, *chains, K, B, B), a matrix in each eigenspace.
-
-        Of a mean by least squares the Hessian itself where that costs little, which is exact while
-        no residual is longer than a quarter turn; `Residuals.steps` takes it.
-        """
-        if len(self.blocks) == 1 and weights is None and self.manifold.sums_hessians:
-            return self.logs.hessian_sums()
-        columns = self._columns_of(blocks)
-        weighted = columns if weights is None else weights[..., None, None, :] * columns
-        return weighted @ np.swapaxes(columns, -1, -2)
-
-    @staticmethod
-    def steps(manifold, parameters, found, damping, slow=False):
-        """See `GeodesicModel.newton_steps`; ``found.normal`` is as `normal` says."""
-        start, *velocities = parameters.values()
-        if found.normal.ndim == damping.ndim + 2:
-            return Residuals.steps(manifold, parameters, found, damping)
-        normal = damped(found.normal, damping[..., None])
-        # Of a mean Gauss-Newton steps know no curvature at all.
-        curved = slow or not velocities
-        if found.residuals is not None and (curved or found.residuals.logs.bends_readily):
-            return found.residuals.curved_steps(found.gradient, normal, normal - found.normal)
-        velocity = velocities[0] if velocities else np.zeros_like(start)
-        parts = [manifold.split(start, velocity, each) for each in found.gradient.values()]
-        flat = np.stack(parts, axis=-manifold.point_ndim - 1)  # (*batch, K, B, *point_shape)
-        flat = flat.reshape((*normal.shape[:-1], -1))
-        steps = -np.sum(np.linalg.inv(normal) @ flat, axis=-3)
-        return {
-            block: steps[..., index, :].reshape(start.shape)
-            for index, block in enumerate(found.gradient)
-        }
-
-    def curved_steps(self, gradients, normal, shift, tolerance=1e-5, most=30):
-        """Steps with the Hessian of each squared distance, and not of the predictions.
-
-        The system is ``sum J_i^T H_i J_i``, with H_i the Hessian of half the squared distance at a
-        prediction: without covariates the exact Hessian of the energy.  It is solved by conjugate
-        gradients, preconditioned by ``sum J_i^T J_i``, in coordinates with one in each eigenspace.
-        """
-        logs, columns = self.logs, self._columns_of(tuple(gradients))
-        # Chains may have been flattened into one axis.
-        batch, number = columns.shape[:-3], columns.shape[-1]
-        inverse, shift = (
-            each.reshape((*batch, *each.shape[-3:])) for each in (np.linalg.inv(normal), shift)
-        )
-
-        def product(moves):
-            places = np.einsum("...kbn,...kb->...kn", columns, moves)
-            bent = np.einsum("...kbn,...kn->...kb", columns, logs.bend(places)) / number
-            return bent + (shift @ moves[..., None])[..., 0]
-
-        def inner(first, second):
-            return np.sum(first * second, axis=(-2, -1), keepdims=True)
-
-        flat = [each.reshape((*batch, *self.manifold.point_shape)) for each in gradients.values()]
-        left = -np.stack([logs.coordinates(each) for each in flat], axis=-1)
-        steps = np.zeros_like(left)
-        direction = solved = (inverse @ left[..., None])[..., 0]
-        size = start = inner(left, solved)
-        for _ in range(most):
-            if np.all(size <= tolerance**2 * start):
-                break
-            image = product(direction)
-            ahead = size / np.maximum(inner(direction, image), np.finfo(float).tiny)
-            steps, left = steps + ahead * direction, left - ahead * image
-            solved = (inverse @ left[..., None])[..., 0]
-            before, size = size, inner(left, solved)
-            direction = solved + size / np.maximum(before, np.finfo(float).tiny) * direction
-        return {
-            block: logs.vector(steps[..., index]).reshape(each.shape)
-            for index, (block, each) in enumerate(gradients.items())
-        }
 
 
 @dataclass(frozen=True)
@@ -324,7 +111,7 @@ class PerRecordGeodesicResiduals(Residuals):
     def contributions(self, block):
         """Contribution of each record to a block; (*data_sets, *chains, n, *point_shape)."""
         index = self.blocks.index(block)
-        carried = self._carried[_argument(index)]
+        carried = self._carried[argument(index)]
         if not index:
             return carried
         return self.manifold.expand(self.covariates[..., index - 1]) * carried
@@ -348,7 +135,7 @@ class PerRecordGeodesicResiduals(Residuals):
         columns = []
         for index in (self.blocks.index(block) for block in blocks):
             scale = self.covariates[..., index - 1, None] if index else 1.0
-            columns.append(scale * factors[_argument(index)])
+            columns.append(scale * factors[argument(index)])
         weights = np.ones(self.frequencies.shape[:-1]) if weights is None else weights
         rows = []
         for first in columns:
@@ -444,28 +231,3 @@ class DifferencedResiduals(Residuals):
         if weights is not None:
             products = weights[..., None, None, :] * products
         return np.sum(products, axis=-1)
-
-
-def steps_in_frame(manifold, footpoint, gradients, solve):
-    """Steps by block, from gradients by block and a function of their coordinates.
-
-    ``solve`` takes coordinates (*batch, D, 1) of the gradient, in the frame at the footpoint and
-    block after block, to those of the step.
-    """
-    frame = manifold.frame(footpoint)
-    flat = np.concatenate(
-        [manifold.coordinates(footpoint, each, frame) for each in gradients.values()], axis=-1
-    )
-    moves = solve(flat[..., None])[..., 0]
-    parts = np.split(moves, len(gradients), axis=-1)
-    return {
-        block: manifold.vector(frame, part) for block, part in zip(gradients, parts, strict=True)
-    }
-
-
-def damped(normal, damping):
-    """Normal matrices plus a multiple of the identity; the identity where the matrix is zero."""
-    trace = np.trace(normal, axis1=-2, axis2=-1)
-    # A little is always added, so that they are invertible.
-    shift = np.where(trace > 0.0, (damping + 1e-14) * trace, 1.0)
-    return normal + shift[..., None, None] * np.eye(normal.shape[-1])

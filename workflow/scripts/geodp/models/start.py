@@ -1,0 +1,116 @@
+"""Start of a fit: linear regression in the tangent space at a point amid the data."""
+
+import numpy as np
+
+from geodp.models.blocks import FOOTPOINT
+from geodp.models.losses import SquaredDistance
+from geodp.models.residuals import residuals_of
+
+# Most records that the start is computed from, that are tried as its centre.
+STARTING_RECORDS = 4096
+CANDIDATES = 10
+
+
+def starting_parameters(model, covariates, points):
+    """Start of the fit, and its ``spread`` for `minimise`.
+
+    Linear regression in the tangent space at a central point; for other losses than least squares
+    it is reweighted iteratively.
+    """
+    manifold = model.manifold
+    centre, is_mean = _central_point(model, points)
+    if is_mean and not covariates.shape[-1]:
+        return model.parameters(centre), None
+    at_centre = residuals_of(manifold, {FOOTPOINT: centre}, covariates[..., :0], points)
+    spread = np.mean(model.loss.values(at_centre.squared_distances), axis=-1)
+    if isinstance(model.loss, SquaredDistance):
+        first, slopes = _linear_regression(
+            manifold, covariates, lambda weights: at_centre.adjoint_sums(FOOTPOINT, weights)
+        )
+    else:
+        first, slopes = _robust_regression(model, centre, covariates, points)
+    footpoint = manifold.exp(centre, first)
+    vectors = [manifold.log(footpoint, manifold.exp(centre, first + slope)) for slope in slopes]
+    return model.parameters(footpoint, *vectors), spread if vectors else None
+
+
+def _robust_regression(model, centre, covariates, points):
+    """Linear regression of logarithms, reweighted as the loss weights residuals."""
+    manifold = model.manifold
+    record_axis = -manifold.point_ndim - 1
+    centre = np.expand_dims(centre, record_axis)
+    logs = manifold.log(centre, points)
+
+    def sums(weights):
+        return np.sum(manifold.expand(weights) * logs, axis=record_axis)
+
+    first, slopes = _linear_regression(manifold, covariates, sums)
+    for _ in range(30):
+        line = np.expand_dims(first, record_axis) + manifold.combinations(slopes, covariates)
+        apart = logs - line
+        squares = np.maximum(manifold.inner(centre, apart, apart), 0.0)
+        weights = model.loss.weights(squares)
+        if not np.all(np.sum(weights, axis=-1) > 0.0):
+            break
+        first, slopes = _linear_regression(manifold, covariates, sums, weights)
+    return first, slopes
+
+
+def _central_point(model, points):
+    """Points (*data_sets, *point_shape) amid the data, and whether they are near means.
+
+    The record that has, of up to `CANDIDATES`, the least sum of losses of the distances to the
+    others; by least squares without a cut locus `Manifold.centre`.
+    """
+    manifold = model.manifold
+    record_axis = -manifold.point_ndim - 1
+    if np.isinf(manifold.injectivity_radius) and isinstance(model.loss, SquaredDistance):
+        return manifold.centre(points), True
+    number = points.shape[record_axis]
+    chosen = np.unique(np.linspace(0, number - 1, CANDIDATES).astype(int))
+    some = np.take(points, chosen, axis=record_axis)
+    pairs = np.expand_dims(some, record_axis), np.expand_dims(some, record_axis - 1)
+    losses = model.loss.values(manifold.dist(*pairs) ** 2)
+    best = np.argmin(np.sum(losses, axis=-1), axis=-1)
+    index = np.asarray(best)[(..., None) + (None,) * manifold.point_ndim]
+    best = np.take_along_axis(some, index, axis=record_axis)
+    return np.squeeze(best, axis=record_axis), False
+
+
+def some_records(manifold, covariates, points):
+    """At most about `STARTING_RECORDS` records, spread over the data; each covariate varies."""
+    number, k = covariates.shape[-2:]
+    if number <= STARTING_RECORDS:
+        return covariates, points
+    used = np.linspace(0, number - 1, STARTING_RECORDS).astype(int)
+    used = np.broadcast_to(used, (*covariates.shape[:-2], STARTING_RECORDS))
+    # With the two that are farthest apart in it a covariate varies.
+    if k:
+        ends = [np.argmin(covariates, axis=-2), np.argmax(covariates, axis=-2)]
+        used = np.concatenate([used, *ends], axis=-1)
+    return (
+        np.take_along_axis(covariates, used[..., None], axis=-2),
+        np.take_along_axis(points, manifold.expand(used), axis=-manifold.point_ndim - 1),
+    )
+
+
+def _linear_regression(manifold, covariates, sums, weights=None):
+    """Intercept and slopes (*data_sets, *point_shape) of tangent vectors at one point.
+
+    ``sums`` takes weights (*data_sets, n) to the sum of weighted vectors.
+    """
+    if weights is None:
+        weights = np.ones(covariates.shape[:-1])
+    weights = weights / np.sum(weights, axis=-1, keepdims=True)
+    middle = sums(weights)
+    if not covariates.shape[-1]:
+        return middle, []
+    mean = np.sum(weights[..., None] * covariates, axis=-2)
+    x = covariates - mean[..., None, :]
+    weighted = weights[..., None] * x
+    # Covariates that the weights leave no variation in get no slope.
+    inverse = np.linalg.pinv(np.swapaxes(weighted, -1, -2) @ x, hermitian=True)
+    factors = weighted @ inverse
+    slopes = [sums(factors[..., j]) for j in range(x.shape[-1])]
+    shift = sum(manifold.expand(mean[..., j]) * slope for j, slope in enumerate(slopes))
+    return middle - shift, slopes
