@@ -25,7 +25,7 @@ import script
 from geodp.data import cells
 from geodp.data.landmark_files import LandmarkFile, NtsFile
 from geodp.errors import DataError
-from geodp.manifolds import spd
+from geodp.manifolds import spd, symmetric_matrices
 from geodp.manifolds.euclidean import Euclidean
 from geodp.samplers.integer_choice import no_noise
 from geodp_release import contributions, hypotheses, ledger, planning, publish, release, subjects
@@ -154,9 +154,10 @@ def as_its_holder_sees_it(was, plan, records, bits):
 
 # How small matrices are whitened depends on how many there are, and no block is padded.
 NUMBER = {"formats": ["npz"], "space": ("spd", 3)}
-plant("a formula by the number of matrices", spd, "SINGULAR", **NUMBER)(0.0)
+for module in (spd, symmetric_matrices):
+    plant("a formula by the number of matrices", module, "SINGULAR", **NUMBER)(0.0)
 edit(
-    *("a formula by the number of matrices", spd, "_forward"),
+    *("a formula by the number of matrices", spd, "forward"),
     *("size > 3", "size > 3 or len(matrix) % 2"),
     **NUMBER,
 )

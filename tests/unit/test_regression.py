@@ -7,8 +7,8 @@ import pytest
 
 import geodp
 from geodp.errors import DataError
-from geodp.manifolds.spd import symmetric_eigenvalues
 from geodp.manifolds.symmetric import SymmetricSpace, jacobi_factors
+from geodp.manifolds.symmetric_matrices import symmetric_eigenvalues
 from geodp.models import fitting, start
 from geodp.models.geodesic import GeodesicModel
 

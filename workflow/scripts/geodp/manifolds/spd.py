@@ -8,142 +8,24 @@ import numpy as np
 
 from geodp.manifolds.base import align_data_axes
 from geodp.manifolds.symmetric import SMALLEST, BendingLogs, SymmetricSpace
-
-
-def _transposed(matrix):
-    return np.swapaxes(matrix, -1, -2)
-
-
-def _symmetric(matrix):
-    return 0.5 * (matrix + _transposed(matrix))
-
-
-# Least ratio of the smallest eigenvalue of a matrix to the largest.  Rounding of entries moves the
-# smallest by some 1e-16 of the largest: four of its digits are left, and its sign is no chance.
-SINGULAR = 1e-12
-
-# How far a matrix is from symmetric, of its largest entry, if it was once in single precision.
-ASYMMETRY = 1e-6
-
-
-def _forward(factor, matrix):
-    """``L^-1 matrix`` for a lower triangular L."""
-    size = factor.shape[-1]
-    # By size alone: two formulas round differently, and how many matrices there are may be private.
-    if size > 3:
-        return np.linalg.solve(factor, matrix)
-    # Small matrices, row by row: several times faster than LAPACK.
-    rows: list = []
-    for index in range(size):
-        row = matrix[..., index, :]
-        for before, known in enumerate(rows):
-            row = row - factor[..., index, before, None] * known
-        rows.append(row / factor[..., index, index, None])
-    return np.stack(rows, axis=-2)
-
-
-def _finite(matrix):
-    """Matrices, with the identity in place of those that are not finite; and NaN for these, else 0.
-
-    LAPACK refuses all for one that is not finite.
-    """
-    finite = np.all(np.isfinite(matrix), axis=(-2, -1), keepdims=True)
-    return np.where(finite, matrix, np.eye(matrix.shape[-1])), np.where(finite[..., 0], 0.0, np.nan)
-
-
-def symmetric_eigenvalues(matrix):
-    """Eigenvalues (..., m) of symmetric matrices, ascending; NaN of those that are not finite."""
-    safe, wrong = _finite(matrix)
-    if safe.shape[-1] != 2:
-        return np.linalg.eigvalsh(safe) + wrong
-    upper, off, lower = safe[..., 0, 0], safe[..., 1, 0], safe[..., 1, 1]
-    mean, spread = 0.5 * (upper + lower), np.hypot(0.5 * (upper - lower), off)
-    # The one of larger size first, since the difference would lose digits of the other.
-    first = mean + np.copysign(spread, mean)
-    size = np.where(first == 0.0, 1.0, first)
-    second = (upper / size) * lower - (off / size) * off
-    return np.stack([np.minimum(first, second), np.maximum(first, second)], axis=-1) + wrong
-
-
-def _are_even(matrices):
-    """Which matrices (..., m, m) are symmetric, but for what single precision loses."""
-    away = np.max(np.abs(matrices - _transposed(matrices)), axis=(-2, -1))
-    return away <= ASYMMETRY * np.max(np.abs(matrices), axis=(-2, -1))
-
-
-def _are_regular(values):
-    """Which matrices are positive definite, far above rounding, by ascending eigenvalues."""
-    return (values[..., 0] > 0.0) & (values[..., 0] >= SINGULAR * values[..., -1])
-
-
-def _eigen(matrix):
-    safe, wrong = _finite(matrix)
-    values, vectors = np.linalg.eigh(safe)
-    return values + wrong, vectors
-
-
-def _log_eigen(matrix):
-    values, vectors = _eigen(matrix)
-    return np.log(values), vectors
-
-
-def _spectral(values, vectors):
-    return (vectors * values[..., None, :]) @ _transposed(vectors)
-
-
-def _half_gaps_2x2(upper, off, lower, half):
-    """Half the eigenvalue gap of the logarithm of each 2 x 2 matrix, and that of the matrix.
-
-    From its entries and ``half`` the logarithm of its determinant, which callers know to more
-    digits than a difference of products of entries has.
-    """
-    gap = np.sqrt((0.5 * (upper - lower)) ** 2 + off**2)
-    return np.log(0.5 * (upper + lower) + gap) - half, gap
-
+from geodp.manifolds.symmetric_matrices import (
+    ASYMMETRY,
+    SINGULAR,
+    are_even,
+    are_regular,
+    finite_eigh,
+    forward,
+    half_gaps_2x2,
+    log_3x3,
+    log_eigen,
+    spectral,
+    symmetric_eigenvalues,
+    symmetrised,
+    transposed,
+)
 
 # Eigenvalues of larger entries overflow.
 GREATEST = 1e150
-
-# Ratio of the smallest to the greatest eigenvalue below which the closed form for 3 x 3 matrices
-# would lose more than four of sixteen digits.
-CLOSED_FORM = 0.01
-
-
-def _log_3x3(a, b, c, d, e, f):
-    """Entries of logarithms of 3 x 3 matrices, from those of the matrices, row by row.
-
-    With ``M = mean I + N`` and eigenvalues ``mean + n_j`` in falling order, the logarithm is the
-    polynomial in N that agrees with it at the three.  Near each other eigenvalues are known to half
-    of the digits only, which changes the polynomial by its square alone.
-    """
-    mean = (a + d + f) * (1.0 / 3.0)
-    a, d, f = a - mean, d - mean, f - mean
-    bb, cc, ee = b * b, c * c, e * e
-    # Entries of N^2.
-    squares = (
-        *(a * a + bb + cc, b * (a + d) + c * e, c * (a + f) + b * e),
-        *(bb + d * d + ee, b * c + e * (d + f), cc + ee + f * f),
-    )
-    size = np.sqrt((squares[0] + squares[3] + squares[5]) * (1.0 / 6.0))
-    safe = np.maximum(size, np.finfo(float).tiny)
-    determinant = a * (d * f - ee) - b * (b * f - c * e) + c * (b * e - c * d)
-    angle = np.arccos(np.clip(0.5 * determinant / safe / safe / safe, -1.0, 1.0)) * (1.0 / 3.0)
-    along, across = size * np.cos(angle), np.sqrt(3.0) * size * np.sin(angle)
-    first, second, third = 2.0 * along, across - along, -across - along
-    values = mean + first, mean + second, mean + third
-    # Divided differences of the logarithm, which for equal eigenvalues are derivatives.
-    gaps = first - second, second - third
-    slopes = []
-    for gap, value in zip(gaps, values[1:], strict=True):
-        ratio = np.maximum(gap / value, 1e-100)
-        slopes.append(np.log1p(ratio) / ratio / value)
-    bend = (slopes[0] - slopes[1]) / np.maximum(first - third, np.finfo(float).tiny)
-    linear = slopes[0] - bend * (first + second)
-    scale = np.log(values[0]) - slopes[0] * first + bend * first * second
-    parts = zip((a, b, c, d, e, f), squares, strict=True)
-    entries = np.stack([linear * part + bend * square for part, square in parts], axis=-2)
-    entries[..., [0, 3, 5], :] += scale[..., None, :]
-    return entries, values[2] < CLOSED_FORM * values[0]
 
 
 class SPD(SymmetricSpace):
@@ -197,13 +79,13 @@ class SPD(SymmetricSpace):
     def _whiten(self, point, matrix):
         """``L^-1 matrix L^-T`` and ``L``, for the Cholesky factor ``L`` of ``point``."""
         factor = np.linalg.cholesky(point)
-        half = _forward(factor, matrix)
-        return _symmetric(_transposed(_forward(factor, _transposed(half)))), factor
+        half = forward(factor, matrix)
+        return symmetrised(transposed(forward(factor, transposed(half)))), factor
 
     def exp(self, point, vector):
         white, factor = self._whiten(point, vector)
         values, vectors = np.linalg.eigh(white)
-        return _symmetric(factor @ _spectral(np.exp(values), vectors) @ _transposed(factor))
+        return symmetrised(factor @ spectral(np.exp(values), vectors) @ transposed(factor))
 
     def _compared(self, point, other):
         """Whitened matrices of which `_logarithms` takes logarithms, which are far, and L."""
@@ -219,8 +101,8 @@ class SPD(SymmetricSpace):
 
     def log(self, point, other):
         compared, far, factor = self._compared(point, other)
-        values, vectors = _eigen(compared)
-        return factor @ _spectral(self._logarithms(values, far), vectors) @ _transposed(factor)
+        values, vectors = finite_eigh(compared)
+        return factor @ spectral(self._logarithms(values, far), vectors) @ transposed(factor)
 
     def dist(self, point, other):
         # As in `log`, without eigenvectors.
@@ -237,9 +119,9 @@ class SPD(SymmetricSpace):
         """A vector times the so manieth power of the relative end, from both sides."""
         white, factor = self._whiten(point, direction)
         values, vectors = np.linalg.eigh(white)
-        root = _spectral(np.exp(power * values), vectors)
+        root = spectral(np.exp(power * values), vectors)
         carried = root @ self._whiten(point, vector)[0] @ root
-        return _symmetric(factor @ carried @ _transposed(factor))
+        return symmetrised(factor @ carried @ transposed(factor))
 
     def inner(self, point, first, second):
         if self.size == 2:
@@ -259,19 +141,19 @@ class SPD(SymmetricSpace):
 
     def frame(self, point):
         factor = np.linalg.cholesky(point)[..., None, :, :]
-        return factor @ self._basis @ _transposed(factor)
+        return factor @ self._basis @ transposed(factor)
 
     def project(self, array):
-        return _symmetric(np.asarray(array, dtype=float))
+        return symmetrised(np.asarray(array, dtype=float))
 
     def project_tangent(self, point, array):
-        return _symmetric(array)
+        return symmetrised(array)
 
     def centre(self, points):
         """Midpoint of the arithmetic and the harmonic mean, between which the Frechet mean is."""
         arithmetic = np.mean(points, axis=-3)
         harmonic = np.linalg.inv(np.mean(np.linalg.inv(points), axis=-3))
-        return self.exp(arithmetic, 0.5 * self.log(arithmetic, _symmetric(harmonic)))
+        return self.exp(arithmetic, 0.5 * self.log(arithmetic, symmetrised(harmonic)))
 
     def random_point(self, rng, shape=(), radius=1.0):
         identity = np.broadcast_to(np.eye(self.size), (*shape, self.size, self.size))
@@ -288,13 +170,13 @@ class SPD(SymmetricSpace):
     def invalid_reason(self, array):
         if not np.all(np.abs(array) < GREATEST):
             return f"an entry is not a number of size below {GREATEST:g}"
-        if not _are_even(array):
+        if not are_even(array):
             away = np.abs(array - array.T)
             i, j = sorted(np.unravel_index(np.argmax(away), away.shape))
             pair = f"{array[i, j]:.6g} in row {i + 1} and {array[j, i]:.6g} in column {i + 1}"
             return f"the matrix is not symmetric, with {pair}"
-        values = symmetric_eigenvalues(_symmetric(array))
-        if not _are_regular(values):
+        values = symmetric_eigenvalues(symmetrised(array))
+        if not are_regular(values):
             least = f"smallest eigenvalue {values[0]:.4g}"
             if values[0] < -ASYMMETRY * values[-1]:
                 return f"the matrix is not positive definite ({least})"
@@ -308,21 +190,21 @@ class SPD(SymmetricSpace):
     def are_points(self, arrays):
         numbers = np.all(np.abs(arrays) < GREATEST, axis=(-2, -1))
         safe = np.where(self.expand(numbers), arrays, np.eye(self.size))
-        return numbers & _are_even(safe) & _are_regular(symmetric_eigenvalues(_symmetric(safe)))
+        return numbers & are_even(safe) & are_regular(symmetric_eigenvalues(symmetrised(safe)))
 
     def are_all_points(self, arrays):
-        if not (np.all(np.abs(arrays) < GREATEST) and np.all(_are_even(arrays))):
+        if not (np.all(np.abs(arrays) < GREATEST) and np.all(are_even(arrays))):
             return False
         # Faster: what is left is positive if eigenvalues are larger than this part of their sum.
         least = SINGULAR * np.trace(arrays, axis1=-2, axis2=-1)
         try:
-            np.linalg.cholesky(_symmetric(arrays) - self.expand(least) * np.eye(self.size))
+            np.linalg.cholesky(symmetrised(arrays) - self.expand(least) * np.eye(self.size))
         except np.linalg.LinAlgError:
             return super().are_all_points(arrays)
         return True
 
     def are_told(self, point, others):
-        return _are_regular(symmetric_eigenvalues(self._whiten(point, others)[0]))
+        return are_regular(symmetric_eigenvalues(self._whiten(point, others)[0]))
 
     def frequencies(self, point, vector):
         values = symmetric_eigenvalues(self._whiten(point, vector)[0])
@@ -337,17 +219,17 @@ class SPD(SymmetricSpace):
     def split(self, point, vector, other):
         white, factor = self._whiten(point, vector)
         _, vectors = np.linalg.eigh(white)
-        inverse = _transposed(vectors)
+        inverse = transposed(vectors)
         entries = self.entries(inverse @ self._whiten(point, other)[0] @ vectors)
-        columns = inverse @ _transposed(factor)
+        columns = inverse @ transposed(factor)
         first, second = columns[..., self._rows, :], columns[..., self._columns, :]
         products = first[..., :, None] * second[..., None, :]
-        return self.expand(0.5 * self._counts * entries) * (products + _transposed(products))
+        return self.expand(0.5 * self._counts * entries) * (products + transposed(products))
 
     def _moved(self, inverse, points, shrink):
         """Shrunk points in another basis: matrices (*batch, n, m, m)."""
         inverse = shrink[..., :, None] * inverse[..., None, :, :]
-        return inverse @ points @ _transposed(inverse)
+        return inverse @ points @ transposed(inverse)
 
     def _mapped_entries(self, inverse, points):
         """Small matrices in another basis, as entries (*batch, K, n) of the upper triangle."""
@@ -394,7 +276,7 @@ class SPD(SymmetricSpace):
         if self.size == 2:
             entries, half, middle = self._moved_2x2(x, y, values, inverse)
             upper, off, lower = np.moveaxis(entries, -2, 0)
-            gap = _half_gaps_2x2(upper, off, lower, half)[0]
+            gap = half_gaps_2x2(upper, off, lower, half)[0]
             return 2.0 * (middle**2 + gap**2)
         moved = self._moved(inverse, y, np.exp(-0.5 * x[..., None] * values[..., None, :]))
         return np.sum(np.log(symmetric_eigenvalues(moved)) ** 2, axis=-1)
@@ -424,8 +306,8 @@ class SPD(SymmetricSpace):
         else:
             given = inverse, y, np.exp(-0.5 * x[..., None] * values[..., None, :])
             if self.size > 3:
-                eigen = _log_eigen(self._moved(*given))
-                entries = np.moveaxis(self.entries(_spectral(*eigen)), -1, -2)
+                eigen = log_eigen(self._moved(*given))
+                entries = np.moveaxis(self.entries(spectral(*eigen)), -1, -2)
             else:
                 moved = self._moved_entries(*given)
                 entries = self._log_entries(moved)
@@ -444,7 +326,7 @@ class SPD(SymmetricSpace):
     def _log_entries_2x2(self, moved, half, middle):
         """Entries (*batch, 3, n) of logarithms in closed form, from what `_moved_2x2` returns."""
         upper, off, lower = np.moveaxis(moved, -2, 0)
-        of_log, gap = _half_gaps_2x2(upper, off, lower, half)
+        of_log, gap = half_gaps_2x2(upper, off, lower, half)
         apart = gap > 0.0
         stretch = np.where(apart, of_log / np.where(apart, gap, 1.0), 2.0 / (upper + lower))
         aside = 0.5 * stretch * (upper - lower)
@@ -454,10 +336,10 @@ class SPD(SymmetricSpace):
         """The same of matrices of one row or three, from those of the matrices."""
         if self.size == 1:
             return np.log(moved)
-        entries, far = _log_3x3(*np.moveaxis(moved, -2, 0))
+        entries, far = log_3x3(*np.moveaxis(moved, -2, 0))
         if np.any(far):
             some = self.symmetric(np.moveaxis(moved, -2, -1)[far])
-            np.moveaxis(entries, -2, -1)[far] = self.entries(_spectral(*_log_eigen(some)))
+            np.moveaxis(entries, -2, -1)[far] = self.entries(spectral(*log_eigen(some)))
         return entries
 
 
@@ -486,13 +368,13 @@ class SPDLogs(BendingLogs):
     def coordinates(self, vector):
         """See `BendingLogs.coordinates`."""
         half = np.linalg.solve(self.basis, vector)
-        entries = self.manifold.entries(np.linalg.solve(self.basis, _transposed(half)))
+        entries = self.manifold.entries(np.linalg.solve(self.basis, transposed(half)))
         return self.manifold.roots * entries
 
     def vector(self, coordinates):
         """See `BendingLogs.vector`."""
         matrix = self.manifold.symmetric(coordinates / self.manifold.roots)
-        return self.basis @ matrix @ _transposed(self.basis)
+        return self.basis @ matrix @ transposed(self.basis)
 
     def bend(self, moves):
         """See `BendingLogs.bend`.
@@ -501,8 +383,8 @@ class SPDLogs(BendingLogs):
         """
         vectors, factors = self._bends
         matrices = self.manifold.symmetric(np.moveaxis(moves, -2, -1) / self.manifold.roots)
-        bent = vectors @ (factors * (_transposed(vectors) @ matrices @ vectors))
-        bent = self.manifold.entries(bent @ _transposed(vectors))
+        bent = vectors @ (factors * (transposed(vectors) @ matrices @ vectors))
+        bent = self.manifold.entries(bent @ transposed(vectors))
         return np.moveaxis(bent * self.manifold.roots, -1, -2)
 
     @cached_property
@@ -510,7 +392,7 @@ class SPDLogs(BendingLogs):
         """Eigenvectors (*batch, n, m, m), and factors of entries in them."""
         eigen = self.eigen
         if eigen is None:
-            eigen = _log_eigen(self.manifold.symmetric(np.moveaxis(self.moved, -2, -1)))
+            eigen = log_eigen(self.manifold.symmetric(np.moveaxis(self.moved, -2, -1)))
         logarithms, vectors = eigen
         frequencies = 0.5 * np.abs(logarithms[..., :, None] - logarithms[..., None, :])
         safe = np.maximum(frequencies, SMALLEST)

@@ -301,7 +301,6 @@ def _drawn(rng, plan_sampler, target, number):
     """Draws (*batch, number, *point_shape) from a target, and their `SamplingReport`."""
     plan = plan_sampler(rng, target, number)
     state, accepted = run(rng, plan.sampler, target, number, plan.steps)
-    planned = {name: value for name, value in vars(plan).items() if name != "extrapolated"}
     return state.position, SamplingReport(
-        drawn_by=plan.drawn_by, accepted=float(np.mean(accepted)), **planned
+        drawn_by=plan.drawn_by, accepted=float(np.mean(accepted)), **vars(plan)
     )

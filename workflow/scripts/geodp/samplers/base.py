@@ -1,4 +1,4 @@
-"""Targets, and the protocol of samplers: a `Kernel` with ``init`` and a pure ``step``.
+"""Targets, and the protocol of samplers: a `Kernel` with ``init`` and ``walk``.
 
 Everything is batched over the target's batch and over chains.
 """
@@ -84,13 +84,6 @@ class State:
 
 
 @dataclass(frozen=True)
-class Info:
-    """Which chains accepted their proposals in a step, ndarray of bool, shape (*batch, chains)."""
-
-    accepted: np.ndarray
-
-
-@dataclass(frozen=True)
 class SamplerPlan:
     """A sampler with a number of steps for a batch of densities, and what is known of its error."""
 
@@ -98,16 +91,13 @@ class SamplerPlan:
     steps: int  # Of each chain; its last state is the draw.
     # Largest importance weight of pilot proposals, relative to the mean of its batch member.
     largest_weight: float = float("nan")
-    # Stated total variation distance of the worst batch member to its target: ``extrapolated``, but
-    # never less than the resolution of the pilots (`geodp.samplers.matched.resolution`).
+    # Stated total variation distance of the worst batch member to its target, of chains never less
+    # than the resolution of the pilots (`geodp.samplers.matched.resolution`).
     total_variation: float = float("nan")
     cut_short: bool = False  # Whether the target distance needs more steps than are allowed.
     proposals: int = 0  # Largest number of proposals of a draw, with that for the start of a chain.
     exact_share: float = 0.0  # Of the batch: draws have exactly the target distribution.
     certificate: str = "none"  # What certifies the distribution of the draws, or why nothing does.
-    # `geodp.samplers.matched.total_variation_bounds` of the pilots' weights, by which the number of
-    # steps was chosen.  It may be far below the resolution of the pilots.
-    extrapolated: float = float("nan")
 
     @property
     def drawn_by(self):
@@ -118,7 +108,7 @@ class SamplerPlan:
 
 
 class Kernel:
-    """A Markov kernel: subclasses define ``init`` and ``step`` and inherit the loop over steps."""
+    """A Markov kernel, or independent draws."""
 
     name: str
 
@@ -126,26 +116,16 @@ class Kernel:
         """Initial `State`, of this many chains for each member of the target's batch."""
         raise NotImplementedError
 
-    def step(self, rng, target, state):
-        """The next `State`, and the `Info` about the step."""
-        raise NotImplementedError
-
-    def member(self, index):
-        """The kernel for a part of the batch, given as a tuple of slices."""
-        return self
-
     def walk(self, rng, target, state, steps, every):
         """Yield ``(state, accepted)`` after each ``every`` of ``steps`` steps.
 
         ``accepted`` is the acceptance rate since the last yield, shape (*batch).
         """
-        accepted = np.zeros(target.batch)
-        for step in range(1, steps + 1):
-            state, info = self.step(rng, target, state)
-            accepted = accepted + np.mean(info.accepted, axis=-1)
-            if step % every == 0:
-                yield state, accepted / every
-                accepted = np.zeros(target.batch)
+        raise NotImplementedError
+
+    def member(self, index):
+        """The kernel that drew a member of the batch, given as a tuple of slices."""
+        return self
 
 
 def run(rng, sampler, target, chains, steps):
@@ -188,15 +168,6 @@ def choose(space, accepted, proposed, current):
     return current.combined(
         space, lambda expand, now, then: np.where(expand(accepted), then, now), proposed
     )
-
-
-def metropolis(rng, space, current, proposed, before, after):
-    """Metropolis step from the log ratios of target to proposal before and after: see `Kernel`."""
-    # Between two states of density zero the difference is not a number, and a chain stays.
-    with np.errstate(invalid="ignore"):
-        change = after - before
-    accepted = np.log(rng.random(change.shape)) < change
-    return choose(space, accepted, proposed, current), Info(accepted)
 
 
 def visited(log_weight, proposed, thresholds):

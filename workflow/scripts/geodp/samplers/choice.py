@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from geodp.samplers import exact, matched
-from geodp.samplers.base import Info, Kernel, choose
+from geodp.samplers.base import Kernel, choose
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,8 @@ class ExactWhereCertified(Kernel):
     name = "exact where certified"
 
     def member(self, index):
-        certified = self.certified[index]
-        if np.all(certified):
-            return self.exact.member(index)
-        if not np.any(certified):
-            return self.matched.member(index)
-        return ExactWhereCertified(self.exact.member(index), self.matched.member(index), certified)
+        kind = self.exact if np.all(self.certified[index]) else self.matched
+        return kind.member(index)
 
     def _with_exact(self, rng, target, state):
         drawn = self.exact.init(rng, target, state.log_density.shape[-1])
@@ -42,10 +38,6 @@ class ExactWhereCertified(Kernel):
 
     def init(self, rng, target, chains):
         return self._with_exact(rng, target, self.matched.init(rng, target, chains))
-
-    def step(self, rng, target, state):
-        state, info = self.matched.step(rng, target, state)
-        return self._with_exact(rng, target, state), Info(info.accepted | self.certified[..., None])
 
     def walk(self, rng, target, state, steps, every):
         for reached, accepted in self.matched.walk(rng, target, state, steps, every):

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from geodp.samplers.base import Info, Kernel, SamplerPlan, State
-from geodp.samplers.envelopes import CellEnvelope, EllipticalEnvelope, RadialEnvelope, is_flat
+from geodp.samplers.base import Kernel, SamplerPlan, State
+from geodp.samplers.cells import CellEnvelope
+from geodp.samplers.radial import RadialEnvelope
 
 # Largest probability that all proposals of a draw are rejected, and their largest number; a density
 # that may need more has no certificate.
@@ -36,15 +37,11 @@ class Exact(Kernel):
     """Rejection sampling under certified envelopes."""
 
     envelopes: tuple
-    # Index of the envelope of each of the envelopes' flattened batch; -1 for none.
+    # Index of the envelope of each member of the flattened batch; -1 for none.
     chosen: np.ndarray
     proposals: int  # Largest number of proposals of a draw.
-    members: np.ndarray  # Places (*batch) in ``chosen`` of the members that are drawn.
 
     name = "exact"
-
-    def member(self, index):
-        return replace(self, members=self.members[index])
 
     def init(self, rng, target, chains):
         """One independent draw for each chain.
@@ -52,24 +49,15 @@ class Exact(Kernel):
         A `RuntimeError` says that a density exceeds its bound: the certificate is wrong, and so
         would be the draws.
         """
-        space = target.space
-        flat = self.members.reshape(-1)
-        position = np.empty((len(flat), chains, *space.point_shape), dtype=space.dtype)
-        log_density = np.empty((len(flat), chains))
+        space, shape = target.space, (len(self.chosen), chains)
+        position, log_density = np.empty((*shape, *space.point_shape), space.dtype), np.empty(shape)
         for index, envelope in enumerate(self.envelopes):
-            mine = np.flatnonzero(self.chosen[flat] == index)
+            mine = np.flatnonzero(self.chosen == index)
             if len(mine):
-                found = self._rejection(rng, envelope, flat[mine], chains)
+                found = self._rejection(rng, envelope, mine, chains)
                 position[mine], log_density[mine] = found
-        return State(
-            position.reshape((*self.members.shape, chains, *space.point_shape)),
-            log_density.reshape((*self.members.shape, chains)),
-        )
-
-    def step(self, rng, target, state):
-        """Another independent draw for each chain."""
-        drawn = self.init(rng, target, state.log_density.shape[-1])
-        return drawn, Info(np.ones(state.log_density.shape, dtype=bool))
+        shape = (*target.batch, chains)
+        return State(position.reshape((*shape, *space.point_shape)), log_density.reshape(shape))
 
     def walk(self, rng, target, state, steps, every):
         """See `Kernel.walk`; only the states that are yielded are drawn, many at once."""
@@ -159,38 +147,29 @@ def plan(target, draws, work=MOST_WORK):
     target = replace(target, support=replace(target.support, radius=reach))
     least = -np.expm1(np.log(RUN_OUT) / MOST_PROPOSALS)
     number = int(np.prod(target.batch, dtype=int))
-    envelopes, found, chosen = [], np.zeros(number), np.full(number, -1)
+    envelopes, chosen = [RadialEnvelope.of(target)], np.full(number, -1)
 
-    def choose(envelope, enough):
-        better = (chosen < 0) & (envelope.acceptance >= enough)
-        found[better] = envelope.acceptance[better]
-        if envelope not in envelopes:
-            envelopes.append(envelope)
-        chosen[better] = envelopes.index(envelope)
+    def choose(index, enough):
+        chosen[(chosen < 0) & (envelopes[index].acceptance >= enough)] = index
 
-    # Where the gradient is linear the support may still be far from the mode, or narrow.
-    flat = is_flat(density.manifold)
-    for kind in (EllipticalEnvelope, RadialEnvelope) if flat else (RadialEnvelope,):
-        at_mode = kind.of(target)
-        choose(at_mode, max(least, MODE_ACCEPTANCE))
-        if np.all(chosen >= 0):
-            break
+    choose(0, max(least, MODE_ACCEPTANCE))
     rest = np.flatnonzero(chosen < 0)
     if len(rest):
-        reason, cells = _cells(target, rest, draws, least, work, at_mode)
+        reason, cells = _cells(target, rest, draws, least, work, envelopes[0])
         if cells is not None:
-            choose(cells, least)
+            envelopes.append(cells)
+            choose(1, least)
         # An envelope at the mode with a low acceptance rate is better than none.
         if target.space.dim in CELLS:
-            choose(at_mode, least)
-    if not np.any(chosen >= 0):
+            choose(0, least)
+    certified = chosen >= 0
+    if not np.any(certified):
         return None, nowhere, reason
-    worst = float(np.min(found[chosen >= 0]))
+    worst = min(float(envelopes[chosen[k]].acceptance[k]) for k in np.flatnonzero(certified))
     proposals = int(np.ceil(np.log(RUN_OUT) / np.log1p(-min(worst, 1.0 - 1e-15))))
-    used = [envelopes[index] for index in np.unique(chosen[chosen >= 0])]
-    words = ", ".join(envelope.description for envelope in used)
+    words = ", ".join(envelopes[index].description for index in np.unique(chosen[certified]))
     planned = SamplerPlan(
-        Exact(tuple(envelopes), chosen, proposals, np.arange(number).reshape(target.batch)),
+        Exact(tuple(envelopes), chosen, proposals),
         0,
         total_variation=RUN_OUT,
         proposals=proposals,
@@ -200,16 +179,13 @@ def plan(target, draws, work=MOST_WORK):
             f"a probability of at most {RUN_OUT:.0e}"
         ),
     )
-    certified = (chosen >= 0).reshape(target.batch)
-    return planned, certified, None if np.all(certified) else reason
+    return planned, certified.reshape(target.batch), None if np.all(certified) else reason
 
 
 def _cells(target, members, draws, least, work, at_mode):
     """Reason for members without a certificate, and a `CellEnvelope`; either may be ``None``."""
     dim = target.space.dim
     convexity = "its energy is not certified to be convex enough"
-    if is_flat(target.density.manifold):
-        convexity = "too little of its support is certified to be about its mode"
     if dim not in CELLS:
         return f"{convexity}, and {dim} dimensions are too many for cells", None
     if not target.support.bounded:

@@ -33,7 +33,6 @@ from geodp.samplers.base import (
     State,
     choose,
     log_sphere_area,
-    metropolis,
     visited,
 )
 
@@ -97,13 +96,6 @@ class Matched(Kernel):
                 break
             state = choose(target.space, nowhere, proposal.draw(rng, target, chains), state)
         return state
-
-    def step(self, rng, target, state):
-        """See `Kernel.step`."""
-        proposal = _Proposal.of(target, self.shares)
-        proposed = proposal.draw(rng, target, state.log_density.shape[-1])
-        weights = (each.memory["log_weight"] for each in (state, proposed))
-        return metropolis(rng, target.space, state, proposed, *weights)
 
     def walk(self, rng, target, state, steps, every):
         """As `Kernel.walk`; proposals do not depend on the state, so many are drawn at once."""
@@ -347,15 +339,13 @@ def plan(rng, target, proposals, total_variation, fewest, most, counted=True):
     distances = np.max(total_variation_bounds(log_weight, steps), axis=0)
     enough = distances <= total_variation
     chosen = int(np.argmax(enough)) if np.any(enough) else -1
-    extrapolated = float(distances[chosen])
     return SamplerPlan(
         Matched(shares),
         int(steps[chosen]),
         float(np.exp(np.max(_relative(log_weight)))),
-        max(extrapolated, float(np.max(resolution(log_weight)))),
+        max(float(distances[chosen]), float(np.max(resolution(log_weight)))),
         not np.any(enough),
         proposals=1 + int(steps[chosen]),
-        extrapolated=extrapolated,
     )
 
 

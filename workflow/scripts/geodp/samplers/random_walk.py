@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from geodp.randomness import random_directions
-from geodp.samplers.base import Kernel, State, metropolis
+from geodp.samplers.base import Kernel, State, choose
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,22 @@ class RandomWalk(Kernel):
         position = np.broadcast_to(np.expand_dims(target.centre, axis), shape + space.point_shape)
         return State(position, target.log_density(position))
 
-    def step(self, rng, target, state):
-        """See `Kernel.step`; proposals are symmetric."""
+    def walk(self, rng, target, state, steps, every):
+        """See `Kernel.walk`; proposals are symmetric."""
+        accepted = np.zeros(target.batch)
+        for step in range(1, steps + 1):
+            proposed = self._proposed(rng, target, state)
+            # Between two states of density zero the difference is not a number, and a chain stays.
+            with np.errstate(invalid="ignore"):
+                change = proposed.log_density - state.log_density
+            moved = np.log(rng.random(change.shape)) < change
+            state = choose(target.space, moved, proposed, state)
+            accepted = accepted + np.mean(moved, axis=-1)
+            if step % every == 0:
+                yield state, accepted / every
+                accepted = np.zeros(target.batch)
+
+    def _proposed(self, rng, target, state):
         space = target.space
         shape = state.log_density.shape
         directions = random_directions(rng, (*shape, space.dim))
@@ -39,5 +53,4 @@ class RandomWalk(Kernel):
         length = radius[..., None] * rng.random(shape) ** (1.0 / space.dim)
         vector = space.tangent(state.position, length[..., None] * directions)
         position = space.exp(state.position, vector)
-        proposed = State(position, target.log_density(position))
-        return metropolis(rng, space, state, proposed, state.log_density, proposed.log_density)
+        return State(position, target.log_density(position))

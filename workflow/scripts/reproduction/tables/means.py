@@ -5,7 +5,8 @@ import pandas as pd
 
 from geodp.audit.means import gradient_losses, losses_by_form, problems_of_neighbours
 from geodp.manifolds.kendall import KendallPlanarShapes
-from geodp.manifolds.spd import SPD, symmetric_eigenvalues
+from geodp.manifolds.spd import SPD
+from geodp.manifolds.symmetric_matrices import symmetric_eigenvalues
 from geodp.mechanisms.means import (
     MeanProblem,
     PrivateMedian,

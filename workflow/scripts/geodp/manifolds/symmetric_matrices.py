@@ -1,0 +1,136 @@
+"""Eigenvalues and logarithms of symmetric matrices, in closed form where they are small."""
+
+import numpy as np
+
+
+def transposed(matrix):
+    return np.swapaxes(matrix, -1, -2)
+
+
+def symmetrised(matrix):
+    return 0.5 * (matrix + transposed(matrix))
+
+
+# Least ratio of the smallest eigenvalue of a matrix to the largest.  Rounding of entries moves the
+# smallest by some 1e-16 of the largest: four of its digits are left, and its sign is no chance.
+SINGULAR = 1e-12
+
+# How far a matrix is from symmetric, of its largest entry, if it was once in single precision.
+ASYMMETRY = 1e-6
+
+
+def forward(factor, matrix):
+    """``L^-1 matrix`` for a lower triangular L."""
+    size = factor.shape[-1]
+    # By size alone: two formulas round differently, and how many matrices there are may be private.
+    if size > 3:
+        return np.linalg.solve(factor, matrix)
+    # Small matrices, row by row: several times faster than LAPACK.
+    rows: list = []
+    for index in range(size):
+        row = matrix[..., index, :]
+        for before, known in enumerate(rows):
+            row = row - factor[..., index, before, None] * known
+        rows.append(row / factor[..., index, index, None])
+    return np.stack(rows, axis=-2)
+
+
+def _finite(matrix):
+    """Matrices, with the identity in place of those that are not finite; and NaN for these, else 0.
+
+    LAPACK refuses all for one that is not finite.
+    """
+    finite = np.all(np.isfinite(matrix), axis=(-2, -1), keepdims=True)
+    return np.where(finite, matrix, np.eye(matrix.shape[-1])), np.where(finite[..., 0], 0.0, np.nan)
+
+
+def symmetric_eigenvalues(matrix):
+    """Eigenvalues (..., m) of symmetric matrices, ascending; NaN of those that are not finite."""
+    safe, wrong = _finite(matrix)
+    if safe.shape[-1] != 2:
+        return np.linalg.eigvalsh(safe) + wrong
+    upper, off, lower = safe[..., 0, 0], safe[..., 1, 0], safe[..., 1, 1]
+    mean, spread = 0.5 * (upper + lower), np.hypot(0.5 * (upper - lower), off)
+    # The one of larger size first, since the difference would lose digits of the other.
+    first = mean + np.copysign(spread, mean)
+    size = np.where(first == 0.0, 1.0, first)
+    second = (upper / size) * lower - (off / size) * off
+    return np.stack([np.minimum(first, second), np.maximum(first, second)], axis=-1) + wrong
+
+
+def are_even(matrices):
+    """Which matrices (..., m, m) are symmetric, but for what single precision loses."""
+    away = np.max(np.abs(matrices - transposed(matrices)), axis=(-2, -1))
+    return away <= ASYMMETRY * np.max(np.abs(matrices), axis=(-2, -1))
+
+
+def are_regular(values):
+    """Which matrices are positive definite, far above rounding, by ascending eigenvalues."""
+    return (values[..., 0] > 0.0) & (values[..., 0] >= SINGULAR * values[..., -1])
+
+
+def finite_eigh(matrix):
+    safe, wrong = _finite(matrix)
+    values, vectors = np.linalg.eigh(safe)
+    return values + wrong, vectors
+
+
+def log_eigen(matrix):
+    values, vectors = finite_eigh(matrix)
+    return np.log(values), vectors
+
+
+def spectral(values, vectors):
+    return (vectors * values[..., None, :]) @ transposed(vectors)
+
+
+def half_gaps_2x2(upper, off, lower, half):
+    """Half the eigenvalue gap of the logarithm of each 2 x 2 matrix, and that of the matrix.
+
+    From its entries and ``half`` the logarithm of its determinant, which callers know to more
+    digits than a difference of products of entries has.
+    """
+    gap = np.sqrt((0.5 * (upper - lower)) ** 2 + off**2)
+    return np.log(0.5 * (upper + lower) + gap) - half, gap
+
+
+# Ratio of the smallest to the greatest eigenvalue below which the closed form for 3 x 3 matrices
+# would lose more than four of sixteen digits.
+CLOSED_FORM = 0.01
+
+
+def log_3x3(a, b, c, d, e, f):
+    """Entries of logarithms of 3 x 3 matrices, from those of the matrices, row by row.
+
+    With ``M = mean I + N`` and eigenvalues ``mean + n_j`` in falling order, the logarithm is the
+    polynomial in N that agrees with it at the three.  Near each other eigenvalues are known to half
+    of the digits only, which changes the polynomial by its square alone.
+    """
+    mean = (a + d + f) * (1.0 / 3.0)
+    a, d, f = a - mean, d - mean, f - mean
+    bb, cc, ee = b * b, c * c, e * e
+    # Entries of N^2.
+    squares = (
+        *(a * a + bb + cc, b * (a + d) + c * e, c * (a + f) + b * e),
+        *(bb + d * d + ee, b * c + e * (d + f), cc + ee + f * f),
+    )
+    size = np.sqrt((squares[0] + squares[3] + squares[5]) * (1.0 / 6.0))
+    safe = np.maximum(size, np.finfo(float).tiny)
+    determinant = a * (d * f - ee) - b * (b * f - c * e) + c * (b * e - c * d)
+    angle = np.arccos(np.clip(0.5 * determinant / safe / safe / safe, -1.0, 1.0)) * (1.0 / 3.0)
+    along, across = size * np.cos(angle), np.sqrt(3.0) * size * np.sin(angle)
+    first, second, third = 2.0 * along, across - along, -across - along
+    values = mean + first, mean + second, mean + third
+    # Divided differences of the logarithm, which for equal eigenvalues are derivatives.
+    gaps = first - second, second - third
+    slopes = []
+    for gap, value in zip(gaps, values[1:], strict=True):
+        ratio = np.maximum(gap / value, 1e-100)
+        slopes.append(np.log1p(ratio) / ratio / value)
+    bend = (slopes[0] - slopes[1]) / np.maximum(first - third, np.finfo(float).tiny)
+    linear = slopes[0] - bend * (first + second)
+    scale = np.log(values[0]) - slopes[0] * first + bend * first * second
+    parts = zip((a, b, c, d, e, f), squares, strict=True)
+    entries = np.stack([linear * part + bend * square for part, square in parts], axis=-2)
+    entries[..., [0, 3, 5], :] += scale[..., None, :]
+    return entries, values[2] < CLOSED_FORM * values[0]

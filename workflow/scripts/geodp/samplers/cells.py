@@ -1,0 +1,280 @@
+"""Certified envelope that is constant on cells of the support, for rejection sampling.
+
+Cells are of polar normal coordinates about the support's centre, and those whose bound is loose are
+halved.  `GradientDensity.extremes` bounds the density on each.
+"""
+
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from geodp.mechanisms.gradient_bounds import ROUNDING
+from geodp.samplers.base import Target
+from geodp.samplers.radial import RadialEnvelope, draw_lengths, leave, log_power_gaps
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Cells of the supports of a batch, in polar normal coordinates about their centres.
+
+    A cell is an interval of distances from the centre times a set of directions.  Directions are
+    those of points on a face of the cube ``[-1, 1]^dim``; the points of a cell form a smaller cube
+    of the face.  Arrays have the shape (cells,).
+    """
+
+    member: np.ndarray  # Of the batch.
+    face: np.ndarray  # Axis of its face, plus ``dim`` for the lower side.
+    low: np.ndarray  # Interval of distances, with ``high``.
+    high: np.ndarray
+    middle: np.ndarray  # Of the small cube, (cells, dim - 1).
+    half: np.ndarray  # Half the length of its edges.
+    along: Any = None  # Half a cell's extent along the radius.
+    across: Any = None  # The same across it.
+    # Bounds of the log density with respect to ``r^(dim - 1) dr`` times Lebesgue measure of the
+    # face's coordinates.
+    log_upper: Any = None
+    log_lower: Any = None
+
+    @classmethod
+    def whole(cls, target, members):
+        """The faces of each member's support."""
+        dim = target.space.dim
+        radius = target.support.radius.reshape(-1)[members]
+        many = 2 * dim * len(members)
+        return cls(
+            np.repeat(members, 2 * dim),
+            np.tile(np.arange(2 * dim), len(members)),
+            np.zeros(many),
+            np.repeat(radius, 2 * dim),
+            np.zeros((many, dim - 1)),
+            np.ones(many),
+        )
+
+    def at(self, chosen):
+        """The cells at some indices."""
+        arrays = {name: each for name, each in vars(self).items() if each is not None}
+        return replace(self, **{name: array[chosen] for name, array in arrays.items()})
+
+    def by_member(self):
+        """The same cells, those of a member after one another."""
+        return self.at(np.argsort(self.member, kind="stable"))
+
+    def bounded(self, target, near_radius):
+        """The same with bounds, ordered by member and without those in a radius of the mode."""
+        cells = self.by_member()
+        space, dim = target.space, target.space.dim
+        length, along = 0.5 * (cells.low + cells.high), 0.5 * (cells.high - cells.low)
+        # The angle between two directions is at most the distance of their places on the face.
+        angle = np.sqrt(dim - 1.0) * cells.half
+        centre = target.support.centre.reshape((-1, *space.point_shape))[cells.member]
+        unit = space.tangent(centre, _directions(cells.face, cells.middle))
+        across = angle * space.arc_stretch(centre, unit, length)
+        states = space.exp(centre, space.expand(length) * unit)
+        ball = _way_to_corner(space, length, along, across)
+        away = space.dist(target.centre.reshape((-1, *space.point_shape))[cells.member], states)
+        inner = near_radius[cells.member]
+        kept = away + ball > inner * (1.0 - ROUNDING)
+        cells = cells.at(kept)
+        along, across, angle, centre, unit, states, ball, away, inner = (
+            array[kept] for array in (along, across, angle, centre, unit, states, ball, away, inner)
+        )
+        log_lower, log_upper = np.empty(len(ball)), np.empty(len(ball))
+        density = target.density
+        for rows, owners in _rows(cells.member, density.number_of_records):
+            part = density.take(owners)
+            log_lower[rows], log_upper[rows] = part.extremes(
+                states[rows], ball[rows], angle[rows], centre[rows[:, :1]]
+            )
+        least, greatest = space.exp_volume_range(centre, unit, cells.low, cells.high, angle)
+        near = np.maximum(np.abs(cells.middle) - cells.half[:, None], 0.0)
+        far = np.abs(cells.middle) + cells.half[:, None]
+        with np.errstate(divide="ignore"):
+            # The lower bound of a cell that reaches into the ball around the mode is zero.
+            log_lower[away - ball < inner] = -np.inf
+            log_lower += np.log(least) - 0.5 * dim * np.log1p(np.sum(far**2, axis=-1))
+            log_upper += np.log(greatest) - 0.5 * dim * np.log1p(np.sum(near**2, axis=-1))
+        return replace(cells, along=along, across=across, log_upper=log_upper, log_lower=log_lower)
+
+    def log_volume(self):
+        """Log volume of each cell, in the measure of the bounds."""
+        dim = self.middle.shape[-1] + 1
+        radial = log_power_gaps(self.low, self.high, dim)
+        return radial + (dim - 1) * np.log(2.0 * self.half)
+
+    def halved(self):
+        """The same without bounds, halved along or across the radius, whichever is longer."""
+        radially = self.along >= self.across
+        along = self.at(np.repeat(np.flatnonzero(radially), 2))
+        between, inner = 0.5 * (along.low + along.high), np.arange(len(along.low)) % 2 == 0
+        corners = np.array(list(product((-0.5, 0.5), repeat=self.middle.shape[-1])))
+        across = self.at(np.repeat(np.flatnonzero(~radially), len(corners)))
+        corners = np.tile(corners, (int(np.sum(~radially)), 1))
+        return Cells(
+            np.concatenate([along.member, across.member]),
+            np.concatenate([along.face, across.face]),
+            np.concatenate([np.where(inner, along.low, between), across.low]),
+            np.concatenate([np.where(inner, between, along.high), across.high]),
+            np.concatenate([along.middle, across.middle + across.half[:, None] * corners]),
+            np.concatenate([along.half, 0.5 * across.half]),
+        )
+
+    def refined(self, target, split, near_radius):
+        """The same with some of the cells halved."""
+        children = self.at(split).halved().bounded(target, near_radius)
+        pairs = zip(vars(self.at(~split)).values(), vars(children).values(), strict=True)
+        return Cells(*(np.concatenate(pair) for pair in pairs)).by_member()
+
+
+@dataclass(frozen=True, eq=False)
+class CellEnvelope:
+    """Envelope that is constant on cells of the support."""
+
+    target: Target
+    cells: Cells
+    # (cells,), of the envelope on the cell, relative to all cells of the member.
+    log_mass: np.ndarray
+    acceptance: np.ndarray  # (k,): certified lower bound of the acceptance rate.
+    near: RadialEnvelope  # Envelope in the ball around the mode, which has no cells.
+    near_radius: np.ndarray  # (k,): radius of that ball.
+    near_share: np.ndarray  # (k,): share of proposals in it.
+
+    description = "bounds on cells of the support"
+
+    @classmethod
+    def of(cls, target, members, draws, wanted, most_cells, radial):
+        """Halve cells until that costs more than the proposals it saves, or there are too many.
+
+        Only ``members``, indices of the flattened batch of a target with a bounded support, get
+        cells; of others the acceptance is zero.  ``draws`` are the number of draws of each, which
+        few cells repay.  ``wanted`` are the certified acceptance rate that is needed, and one
+        enough for any number of draws.  A `RadialEnvelope` replaces cells near the mode, see
+        `RadialEnvelope.rising`.
+        """
+        number = int(np.prod(target.batch, dtype=int))
+        near, near_radius = radial.rising()
+        near_upper, near_lower = near.log_masses
+        cells = Cells.whole(target, members).bounded(target, near_radius)
+        while True:
+            member, volume = cells.member, cells.log_volume()
+            in_cells = _log_sums(member, cells.log_upper + volume, number)
+            total = np.logaddexp(in_cells, near_upper)
+            upper = np.exp(cells.log_upper + volume - total[member])
+            lower = np.exp(cells.log_lower + volume - total[member])
+            acceptance = np.exp(near_lower - total) + np.bincount(member, lower, minlength=number)
+            count = np.bincount(member, minlength=number)
+            # The bounds of a cell cost about three proposals.
+            cheap = (acceptance < wanted[1]) & (3.0 * count * acceptance < draws)
+            unsettled = (cheap | (acceptance < wanted[0])) & (count > 0) & (count < most_cells)
+            loose = (upper - lower) * count[member] > 0.5 * (1.0 - acceptance[member])
+            split = loose & unsettled[member]
+            if not np.any(split):
+                break
+            cells = cells.refined(target, split, near_radius)
+        return cls(
+            target,
+            cells,
+            # However small a share all cells have, each member's share of them is well defined.
+            log_mass=cells.log_upper + volume - in_cells[member],
+            acceptance=np.where(np.isin(np.arange(number), members), acceptance, 0.0),
+            near=near,
+            near_radius=near_radius,
+            near_share=np.exp(near_upper - total),
+        )
+
+    def propose(self, rng, members, count):
+        """Proposals (k, count, ...) and the log envelope there (k, count)."""
+        space = self.target.space
+        if not len(self.log_mass):
+            return self.near.propose(rng, members, count)
+        position, limit = self._propose_in_cells(rng, members, count)
+        mode = self.target.centre.reshape((-1, 1, *space.point_shape))[members]
+        # In the ball around the mode only the radial envelope proposes.
+        hole = space.dist(mode, position) < self.near_radius[members, None]
+        limit = np.where(hole, np.inf, limit)
+        having = np.flatnonzero(self.near_share[members] > 0.0)
+        if len(having):
+            near, near_limit = self.near.propose(rng, members[having], count)
+            nearby = rng.random(near_limit.shape) < self.near_share[members[having], None]
+            position[having] = np.where(space.expand(nearby), near, position[having])
+            limit[having] = np.where(nearby, near_limit, limit[having])
+        return position, limit
+
+    def _propose_in_cells(self, rng, members, count):
+        cells, member = self.cells, self.cells.member
+        space, dim = self.target.space, self.target.space.dim
+        edges = np.searchsorted(member, np.arange(len(self.acceptance) + 1))
+        cumulative = np.cumsum(np.exp(self.log_mass))
+        # Each member's cells fill an interval; the sums before it are taken off.
+        before = np.concatenate([[0.0], cumulative])[edges]
+        inner = cumulative - before[member]
+        whole = before[1:] - before[:-1]
+        share = inner / whole[member]
+        chosen = np.searchsorted(
+            member + np.minimum(share, 1.0),
+            members[:, None] + rng.random((len(members), count)),
+            side="right",
+        )
+        chosen = np.clip(chosen, edges[members][:, None], edges[members + 1][:, None] - 1)
+        length = draw_lengths(rng, cells.low[chosen], cells.high[chosen], dim)
+        place = rng.uniform(-1.0, 1.0, (*chosen.shape, dim - 1))
+        place = cells.middle[chosen] + cells.half[chosen][..., None] * place
+        steps = length[..., None] * _directions(cells.face[chosen], place)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            position, volume = leave(space, self.target.support.centre, members, steps)
+            limit = cells.log_upper[chosen] - np.log(volume)
+        return position, limit + 0.5 * dim * np.log1p(np.sum(place**2, axis=-1))
+
+
+def _directions(face, place):
+    """Unit vectors (..., dim) through places (..., dim - 1) on faces of the cube."""
+    dim = place.shape[-1] + 1
+    # The face's own axis is one or minus one, and the others follow it in turn.
+    turn = (np.arange(dim) - (face % dim)[..., None]) % dim
+    along = np.where(face < dim, 1.0, -1.0)[..., None]
+    if dim == 1:
+        return along
+    other = np.take_along_axis(place, np.maximum(turn - 1, 0), axis=-1)
+    vectors = np.where(turn == 0, along, other)
+    return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+
+
+def _way_to_corner(space, length, along, across):
+    """Largest length of a path from a cell's middle, at distance ``length`` of the pole, within it.
+
+    Along an arc and then along a radius; in flat spaces straight, to the farthest corner.
+    """
+    if space.curvature_bounds == (0.0, 0.0) and np.isinf(space.injectivity_radius):
+        return np.sqrt(along**2 + across**2 * (1.0 + along / length))
+    return along + across
+
+
+def _rows(member, records, at_once=1 << 18):
+    """Indices of cells (rows, width) in rows of one member each, and these members; in parts.
+
+    A row shorter than the rest repeats its last index.
+    """
+    if not len(member):
+        return
+    owners, start, count = np.unique(member, return_index=True, return_counts=True)
+    width = int(np.clip(np.median(count), 1, 64))
+    needed = -(-count // width)
+    row_owner = np.repeat(np.arange(len(owners)), needed)
+    place = np.arange(len(row_owner)) - np.repeat(np.cumsum(needed) - needed, needed)
+    inside = place[:, None] * width + np.arange(width)
+    index = start[row_owner][:, None] + np.minimum(inside, count[row_owner][:, None] - 1)
+    step = max(1, at_once // records)
+    for first in range(0, len(index), step):
+        part = slice(first, first + step)
+        yield index[part], owners[row_owner[part]]
+
+
+def _log_sums(member, values, number):
+    """Logarithms of sums of exponentials by member; minus infinity for an empty sum."""
+    largest = np.full(number, -np.inf)
+    np.maximum.at(largest, member, values)
+    shift = np.where(np.isfinite(largest), largest, 0.0)
+    sums = np.bincount(member, np.exp(values - shift[member]), minlength=number)
+    with np.errstate(divide="ignore"):
+        return np.log(sums) + shift
