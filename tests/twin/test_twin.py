@@ -15,6 +15,7 @@ from geodp.linear.moments import Moments
 from geodp.linear.pinball import GradientScore, LossScore, Pinball
 from geodp.linear.plane import chains
 from geodp.manifolds.registry import make_manifold
+from geodp.mechanisms import mean_noise
 from geodp.mechanisms import means as mechanisms
 from geodp.mechanisms.kng_as_published import KNGAsPublished
 from geodp.models.sensitivity import largest_change_of_logs, neighbour_ratios
@@ -113,7 +114,7 @@ def test_private_means(name, n):
     scale = means.laplace_scale(space, n)
     drawn = {
         each.name: each.of(problem).private_means(rng, 1.0)
-        for each in (laplace, mechanisms.AmbientLaplace, mechanisms.KNormGradient)
+        for each in (laplace, mean_noise.AmbientLaplace, mechanisms.KNormGradient)
     }
     moved = {
         key: geodesic.norm(means.ambient(each) - means.ambient(problem.mean))

@@ -16,7 +16,8 @@ from geodp.mechanisms.gaussian import (
     wrapped_gaussian_delta,
     wrapped_gaussian_deviation,
 )
-from geodp.mechanisms.means import DELTA, MeanBySteps, MeanProblem, ambient_radius, embed
+from geodp.mechanisms.mean_noise import DELTA, MeanBySteps
+from geodp.mechanisms.means import MeanProblem, ambient_radius, embed
 from geodp.mechanisms.registry import mechanism_class, named_in
 from geodp.samplers.base import by_rejection
 from geodp.samplers.riemannian_laplace import draw_laplace

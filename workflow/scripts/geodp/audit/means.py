@@ -9,8 +9,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from geodp.audit.disc import Disc
+from geodp.mechanisms.mean_noise import AmbientLaplace
 from geodp.mechanisms.means import (
-    AmbientLaplace,
     KNormGradient,
     Laplace,
     LaplaceAsPublished,

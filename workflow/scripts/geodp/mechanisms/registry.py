@@ -59,23 +59,23 @@ MECHANISMS = {
         named_in=("studies", "means"),
     ),
 }
-# Those of Frechet means alone, by the class in `geodp.mechanisms.means`.
+# Those of Frechet means alone, by module and class.
 MECHANISMS |= {
-    name: Entry(f"geodp.mechanisms.means:{kind}", "", named_in=("means",))
-    for name, kind in {
-        "laplace_as_published": "LaplaceAsPublished",
-        "laplace_general": "LaplaceGeneral",
-        "kng": "KNormGradient",
-        "ambient_laplace": "AmbientLaplace",
-        "tangent_laplace": "TangentLaplace",
-        "tangent_gaussian": "TangentGaussian",
-        "private_steps": "PrivateSteps",
-        "wrapped_laplace": "WrappedLaplace",
-        "wrapped_gaussian": "WrappedGaussian",
-        "wrapped_laplace_at_centre": "WrappedLaplaceAtCentre",
-        "wrapped_gaussian_at_centre": "WrappedGaussianAtCentre",
-        "private_median": "PrivateMedian",
-        "landmarkwise_laplace": "LandmarkwiseLaplace",
+    name: Entry(f"geodp.mechanisms.{place}", "", named_in=("means",))
+    for name, place in {
+        "laplace_as_published": "means:LaplaceAsPublished",
+        "laplace_general": "means:LaplaceGeneral",
+        "kng": "means:KNormGradient",
+        "ambient_laplace": "mean_noise:AmbientLaplace",
+        "tangent_laplace": "mean_noise:TangentLaplace",
+        "tangent_gaussian": "mean_noise:TangentGaussian",
+        "private_steps": "mean_noise:PrivateSteps",
+        "wrapped_laplace": "mean_noise:WrappedLaplace",
+        "wrapped_gaussian": "mean_noise:WrappedGaussian",
+        "wrapped_laplace_at_centre": "mean_noise:WrappedLaplaceAtCentre",
+        "wrapped_gaussian_at_centre": "mean_noise:WrappedGaussianAtCentre",
+        "private_median": "mean_noise:PrivateMedian",
+        "landmarkwise_laplace": "mean_noise:LandmarkwiseLaplace",
     }.items()
 }
 

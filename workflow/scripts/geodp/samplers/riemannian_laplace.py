@@ -17,6 +17,7 @@ from scipy.special import gammaincinv
 
 from geodp.errors import DataError
 from geodp.manifolds.symmetric import SymmetricSpace
+from geodp.randomness import random_directions
 from geodp.samplers.base import by_rejection
 
 # Where volume grows exponentially: length beyond which coordinates lose their digits, and the
@@ -75,6 +76,18 @@ def draw_laplace(rng, manifold, centre, scale):
         return rng.random(len(left)) < volume, manifold.exp(start, step)
 
     return by_rejection(centres.shape, propose)[0].reshape(np.shape(centre))
+
+
+def euclidean_laplace(rng, shape, scale):
+    """Vectors of density ``exp(-|x| / scale)``, whose dimension is the last of the axes."""
+    length = rng.gamma(shape[-1], scale, shape[:-1])
+    return length[..., None] * random_directions(rng, shape)
+
+
+def tangent_laplace(rng, manifold, base, scale):
+    """Vectors of a Laplace distribution in the tangent space at each point."""
+    shape = (*manifold.batch_shape(base), manifold.dim)
+    return manifold.tangent(base, euclidean_laplace(rng, shape, scale))
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,8 @@ from geodp.audit.means import gradient_losses, losses_by_form, problems_of_neigh
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.symmetric_matrices import symmetric_eigenvalues
-from geodp.mechanisms.means import (
-    MeanProblem,
-    PrivateMedian,
-    PrivateSteps,
-    ambient_radius,
-    embed,
-)
+from geodp.mechanisms.mean_noise import PrivateMedian, PrivateSteps
+from geodp.mechanisms.means import MeanProblem, ambient_radius, embed
 from geodp.mechanisms.registry import mechanism_class
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import Distance

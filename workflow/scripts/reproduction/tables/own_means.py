@@ -15,7 +15,8 @@ from geodp.errors import DataError
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.mechanisms.base import FALSE, NONE, PublicSettings
 from geodp.mechanisms.kng_as_published import KNGAsPublished
-from geodp.mechanisms.means import LandmarkwiseLaplace, Laplace, MeanProblem, PrivateSteps
+from geodp.mechanisms.mean_noise import LandmarkwiseLaplace, PrivateSteps
+from geodp.mechanisms.means import Laplace, MeanProblem
 from geodp.mechanisms.registry import mechanism_class, named_in
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import Distance, SquaredDistance

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from geodp.errors import DataError
-from geodp.mechanisms.means import euclidean_laplace
 from geodp.randomness import random_stream
+from geodp.samplers.riemannian_laplace import euclidean_laplace
 
 PUBLISHED = "geodesic_as_published"
 
