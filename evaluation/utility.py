@@ -10,8 +10,9 @@ import pandas as pd
 
 import script
 from geodp import Assumptions, GeodesicModel, PrivacyBudget, PublicSettings, plan_release
+from geodp.data.columns import landmark_columns
+from geodp.data.records import read_table
 from geodp.data.stand_in import simulate_outlines
-from geodp.data.tables import landmark_columns, read_table
 from geodp.evaluation import from_the_middle
 from geodp.manifolds.landmark_maps import fourier_harmonics
 from geodp.manifolds.registry import make_manifold

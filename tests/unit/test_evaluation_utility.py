@@ -6,7 +6,8 @@ import pytest
 
 import utility
 from geodp import ReleasePlan
-from geodp.data.tables import landmark_columns, read_table
+from geodp.data.columns import landmark_columns
+from geodp.data.records import read_table
 from geodp.randomness import random_stream
 from geodp_release.stages import PointsStage
 from reproduction.places import CHECKOUT

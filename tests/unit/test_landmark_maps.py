@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from geodp.data.matrices import parse_matrix
 from geodp.data.messages import text_of
-from geodp.data.tables import parse_matrix
 from geodp.errors import DataError
 from geodp.manifolds.landmark_maps import LandmarkMap, fourier_harmonics
 

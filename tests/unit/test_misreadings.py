@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from cohort import SETTINGS
 
-from geodp.data.column_names import point_columns
+from geodp.data.columns import told_columns
 from geodp_release import checking
 from geodp_release.settings import ReleaseSettings
 
@@ -131,5 +131,5 @@ def test_single_shapes_that_are_mistaken_are_named():
 
 
 def test_names_tell_of_a_point():
-    assert point_columns(["a11", "a21", "a12", "a22"]).columns == ["a11", "a12", "a21", "a22"]
-    assert point_columns(["id", "age", "sbp", "dbp", "x1", "y2"]) is None
+    assert told_columns(["a11", "a21", "a12", "a22"]).columns == ["a11", "a12", "a21", "a22"]
+    assert told_columns(["id", "age", "sbp", "dbp", "x1", "y2"]) is None

@@ -11,9 +11,10 @@ import scipy.io
 import yaml
 
 from geodp.data.checks import WILD_LANDMARK, check_landmarks
+from geodp.data.columns import landmark_columns
 from geodp.data.landmarks import resample
 from geodp.data.messages import RecordFile
-from geodp.data.tables import landmark_columns, read_table
+from geodp.data.records import read_table
 from geodp.errors import DataError
 from geodp.manifolds.kendall import KendallPlanarShapes, NoReducedShapeError
 from geodp.manifolds.registry import make_manifold

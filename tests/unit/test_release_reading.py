@@ -20,9 +20,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from geodp import DataError, PrivacyBudget, ReleasePlan
-from geodp.data.cells import TextTable, open_table
-from geodp.data.records import TableReading
-from geodp.data.tables import read_table
+from geodp.data.cells import TableReading
+from geodp.data.formats import open_table
+from geodp.data.records import read_table
+from geodp.data.text_tables import TextTable
 from geodp.manifolds.registry import make_manifold
 from geodp_release.checking import check_data
 from geodp_release.faults import faults

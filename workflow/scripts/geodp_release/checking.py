@@ -9,7 +9,7 @@ import traceback
 from dataclasses import dataclass
 from pathlib import Path
 
-from geodp.data.cells import TextTable
+from geodp.data.text_tables import TextTable
 from geodp.errors import DataError
 from geodp_release.faults import faults as faults_of
 from geodp_release.holder import off_least_squares, spread_otherwise, suspicious_inputs

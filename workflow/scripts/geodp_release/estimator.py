@@ -16,7 +16,7 @@ except ImportError as problem:
         "pip install scikit-learn, or '.[estimator]' in the checkout"
     ) from problem
 
-from geodp.data.records import has_landmarks
+from geodp.data.columns import has_landmarks
 from geodp.errors import DataError
 from geodp.manifolds.base import Manifold
 from geodp.manifolds.registry import layout_advice, parse_point

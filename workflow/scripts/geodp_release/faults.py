@@ -8,9 +8,12 @@ from collections import defaultdict
 
 import numpy as np
 
-from geodp.data.cells import LONGEST_NUMBER, JoinedTable, TextTable, simple_label
+from geodp.data.cells import LONGEST_NUMBER, finite_number, simple_label
+from geodp.data.columns import has_landmarks
 from geodp.data.messages import SHOWN, few
-from geodp.data.records import finite_number, has_landmarks, number_of
+from geodp.data.records import number_of
+from geodp.data.table import JoinedTable
+from geodp.data.text_tables import TextTable
 from geodp.errors import DataError
 from geodp_release.reading import point_of, table_of
 from geodp_release.subjects import label_key, mapped_records

@@ -20,8 +20,7 @@ import numpy as np
 from markupsafe import Markup
 
 import geodp
-from geodp.data.records import has_landmarks
-from geodp.data.tables import landmark_columns
+from geodp.data.columns import has_landmarks, landmark_columns
 from geodp.errors import DataError
 from geodp.manifolds.spd import SPD
 from geodp_release.bands import LEVELS

@@ -11,10 +11,10 @@ from typing import Annotated, Literal
 import yaml
 from pydantic import Field, TypeAdapter, ValidationError
 
-from geodp.data.cells import open_table, table_kind
-from geodp.data.column_names import point_columns
+from geodp.data.cells import TableReading, finite_number
+from geodp.data.columns import told_columns
+from geodp.data.formats import open_table, table_kind
 from geodp.data.landmark_files import LandmarkFile
-from geodp.data.records import TableReading, finite_number
 from geodp.errors import DataError
 from geodp.mechanisms.budgets import parse_budget
 from geodp_release.settings import read_settings
@@ -92,7 +92,7 @@ def _answers(path, interview):
         raise DataError(
             f"{path}: its first row has numbers, which are no names: add a row of names"
         )
-    told = point_columns(names)
+    told = told_columns(names)
     interview.tell(f"{path} has the columns {', '.join(names)}. Its responses may be")
     for word, what in SPACES.items():
         interview.tell(f"  {word}: {what}")

@@ -10,10 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from geodp.data.column_names import point_columns
+from geodp.data.columns import has_landmarks, lower_triangle, told_columns, unit_vectors
 from geodp.data.messages import SHOWN
-from geodp.data.records import has_landmarks
-from geodp.data.tables import lower_triangle, unit_vectors
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.manifolds.spd import SPD
@@ -71,7 +69,7 @@ def misreadings(settings, numbers, names):
 
 def _named_otherwise(data, space, names):
     """On columns whose names tell of another order than they are given in."""
-    told = point_columns(names)
+    told = told_columns(names)
     if told is None or told.space != space or set(told.columns) != set(names):
         return []
     if space == "spd" and len(names) == told.size**2:

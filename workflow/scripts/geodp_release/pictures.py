@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from geodp.data.columns import has_landmarks, unit_vectors
 from geodp.data.landmarks import signed_area
-from geodp.data.records import has_landmarks
-from geodp.data.tables import unit_vectors
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.spd import SPD
 from geodp_release.doubts import WITHHELD

@@ -1,6 +1,6 @@
 """Records of a release, read one by one.
 
-Unlike `geodp.data.tables.read_table`, no record changes what becomes of others: what cannot be read
+Unlike `geodp.data.records.read_table`, no record changes what becomes of others: what cannot be read
 becomes NaN, which a release does not count.  Faults of the file as a whole are errors.
 """
 
@@ -9,11 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from geodp.data.cells import FrameTable, JoinedTable, open_table
 from geodp.data.checks import FEWEST_OUTLINE_LANDMARKS
+from geodp.data.columns import ambient, check_columns, has_landmarks, named_columns, point_columns
+from geodp.data.formats import open_table
 from geodp.data.landmarks import crossing_edges, orient, resample
-from geodp.data.records import has_landmarks
-from geodp.data.tables import ambient, check_columns, named_columns, point_columns
+from geodp.data.sheets import FrameTable
+from geodp.data.table import JoinedTable
 from geodp.errors import DataError
 from geodp_release.subjects import ONE_EACH
 

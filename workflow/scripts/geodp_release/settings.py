@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
-from geodp.data.tables import lower_triangle, unit_vectors
+from geodp.data.columns import lower_triangle, unit_vectors
 from geodp.errors import DataError
 from geodp.mechanisms.budgets import parse_budget
 from geodp.settings.reading import LONGEST_NUMBER, PlainLoader, check, load_keys

@@ -1,6 +1,6 @@
 """The manifold of a study, from its settings."""
 
-from geodp.data.tables import read_landmark_map
+from geodp.data.matrices import read_landmark_map
 from geodp.manifolds.landmark_maps import fourier_harmonics
 from geodp.manifolds.registry import make_manifold
 

@@ -1,6 +1,6 @@
 """Landmarks in the files of morphometrics: .tps, .nts and morphologika.
 
-They are tables as those of `geodp.data.cells`: a specimen is a record, with columns ``x1, y1, ...``
+They are tables as those of `geodp.data.table`: a specimen is a record, with columns ``x1, y1, ...``
 of its landmarks, ``centroid_size``, and what else the format states.  A missing landmark, or one of
 a code that programs write for it, is two empty cells.
 """
@@ -11,12 +11,12 @@ from abc import abstractmethod
 
 import numpy as np
 
-from geodp.data.cells import Table
+from geodp.data.cells import TableReading, finite_number
 from geodp.data.checks import MISSING_CODES
-from geodp.data.lines import end_of
+from geodp.data.columns import landmark_columns
 from geodp.data.messages import RecordFile
-from geodp.data.records import TableReading, finite_number
-from geodp.data.tables import landmark_columns
+from geodp.data.table import Table
+from geodp.data.text_tables import end_of
 from geodp.errors import DataError
 
 CENTROID_SIZE, OTHER_NUMBER = "centroid_size", " landmarks in place of "
@@ -92,7 +92,7 @@ class LandmarkFile(Table):
         if not numbers or None in (*numbers, factor):
             return ""
         points = np.reshape(numbers, (-1, 2))
-        return self._shown(float(factor * np.linalg.norm(points - points.mean(axis=0))))
+        return self.reading.shown(float(factor * np.linalg.norm(points - points.mean(axis=0))))
 
     @abstractmethod
     def _specimens(self):
@@ -265,7 +265,3 @@ class MorphologikaFile(LandmarkFile):
             labels = self._tokens(values[index : index + 1])
             fields = dict(zip(self._labels, labels, strict=False))
             yield points, {"ID": names[index] if index < len(names) else "", **fields}
-
-
-# By suffix; morphologika has none of its own.
-LANDMARK_FILES = {".tps": TpsFile, ".nts": NtsFile}

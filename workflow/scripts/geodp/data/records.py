@@ -1,27 +1,25 @@
-"""Records of a regression, and their covariates from the cells of a file, which `tables` reads.
+"""Records of a regression from a file, checked, with covariates scaled to [0, 1].
 
 Every error names the file, the record (in a table its row; the header is row 1) and the column or
 variable.
 """
 
 import math
-import re
-from dataclasses import dataclass, field
-from difflib import get_close_matches
+from dataclasses import dataclass
 
 import numpy as np
 
+from geodp.data.cells import TableReading, finite_number
+from geodp.data.checks import check_counts, check_points, far_records, mended_landmarks
+from geodp.data.columns import ambient, has_landmarks, point_columns
+from geodp.data.formats import open_table
 from geodp.data.messages import few
 from geodp.errors import DataError
+from geodp.manifolds.kendall import NoReducedShapeError
 
 TRANSFORMATIONS = {"none": lambda value: value, "log": math.log}
 
 FEWEST_RECORDS = 3
-
-DATE = re.compile(r"\d{4}-\d\d-\d\d")
-
-# A number with words behind it.
-NUMBER = re.compile(r"\s*[-+]?\d+(\.\d*)?(?=\s*[^\d\s.,:/-])")
 
 
 @dataclass(frozen=True)
@@ -39,12 +37,111 @@ class Records:
     notes: list  # A sentence for each omission, repair or resampling.
 
 
-def has_landmarks(manifold):
-    """Whether points of a manifold are shapes of landmarks."""
-    return manifold.dtype is complex
+def read_table(
+    path,
+    manifold,
+    covariate,
+    columns,
+    coordinates="ambient",
+    *,
+    transformation="none",
+    subject=None,
+    keep=None,
+    covariate_range=None,
+    outline=False,
+    reading=None,
+):
+    """`Records` of a regression from a file with one record a row, of a format of `open_table`.
+
+    A `DataError` names the table, the row and the column.
+
+    Parameters
+    ----------
+    path : str
+    manifold : Manifold
+    covariate : str, list of str or None
+        Column of the covariate, with one number a record, or of each.
+    columns : list of str or None
+        Those of the point: landmarks ``x1, y1, ...`` for planar shapes, else numbers in one of the
+        manifold's `layouts`; an array of more axes stands for all its numbers.  ``None``, for
+        planar shapes: all landmarks of the header.
+    coordinates : {"ambient", "latitude_longitude", "lower_triangle"}
+        The second of the sphere S^2, in degrees; the last of a symmetric matrix, row by row.
+    transformation : {"none", "log"}, or list of these
+        Applied to the covariate before it is scaled; of several one for all, or a list.
+    subject : str, optional
+        Column that names the subject of a record.
+    keep : dict, optional
+        By column, the value or list of values of the records to keep; the others need not be
+        readable.  Numbers are compared as numbers.
+    covariate_range : tuple of float, or list of these; optional
+        Values of the covariate, before its transformation, that become 0 and 1; none may lie
+        outside.  By default the least and the greatest of the data.
+    outline : bool
+        Whether landmarks run along a closed outline: any number of them is then accepted, see
+        `mended_landmarks`.
+    reading : TableReading, optional
+    """
+    is_shape, keep, reading = has_landmarks(manifold), keep or {}, reading or TableReading()
+    if outline and not is_shape:
+        raise DataError(
+            f"{path}: a point of {manifold.name} has no landmarks and so no outline: set outline "
+            "to false",
+            argument="outline",
+        )
+    count = manifold.landmarks if is_shape else None
+    table = open_table(path, reading, count, is_checked=True)
+    source, is_list = table.source, isinstance(covariate, list)
+    covariates = covariate if is_list else [covariate] if covariate else []
+    others = [name for name in keep if name not in covariates]
+    columns, names = point_columns(
+        table, manifold, columns, covariates, subject, coordinates, others
+    )
+    fields = [*covariates, *([subject] if subject else []), *keep]
+    rows, cells = [], []
+    for row, texts in table.records([*columns, *fields]):
+        rows.append(row)
+        cells.append(texts)
+
+    def texts_of(name):
+        place = len(names) + fields.index(name)
+        return [each[place].strip() for each in cells]
+
+    kept, notes = _kept(source, keep, {name: texts_of(name) for name in keep}, len(rows))
+    rows, cells = [rows[index] for index in kept], [cells[index] for index in kept]
+    if len(rows) < FEWEST_RECORDS:
+        raise DataError(
+            f"{source.name}: a fit needs at least {FEWEST_RECORDS} records and there are "
+            f"{len(rows)}{' after keep' if keep else ''}: add records"
+        )
+    number = len(covariates)
+    words = transformation if isinstance(transformation, list) else [transformation] * number
+    ranges = covariate_range if is_list else [covariate_range] * number
+    scaled = [
+        _scaled(source, reading, rows, name, texts_of(name), word, limits)
+        for name, word, limits in zip(covariates, words, ranges or [None] * number, strict=True)
+    ] or [(np.zeros(len(rows)), (0.0, 0.0))]
+    values, limits = scaled[0]
+    if is_list:
+        values = np.stack([each for each, _ in scaled], axis=-1)
+        limits = tuple(each for _, each in scaled)
+    numbers = _coordinates(source, reading, rows, names, cells, outline)
+    points, mended = _points(
+        ambient(numbers, coordinates, source, rows, names), manifold, source, rows, outline
+    )
+    notes += mended + far_records(manifold, points, source, rows)
+    subjects = texts_of(subject) if subject else []
+    if "" in subjects:
+        raise source.refusal(rows[subjects.index("")], "the value is missing", subject)
+    if len(set(subjects)) < len(subjects):
+        notes.append(
+            f"{len(subjects)} records of {len(set(subjects))} subjects: a budget stated per record "
+            "is not one per subject"
+        )
+    return Records(values, limits, points, subjects, rows, source.record_word, notes)
 
 
-def kept_records(source, keep, fields, number):
+def _kept(source, keep, fields, number):
     """Indices of the records to keep, and notes on them.
 
     ``keep`` has the values wanted of fields, and ``fields`` the texts that all records have.
@@ -79,73 +176,6 @@ def kept_records(source, keep, fields, number):
     return kept, [f"{len(kept)} of {number} records were kept, those with {' and '.join(wanted)}"]
 
 
-def finite_number(text, kind=float):
-    """The finite number that a text states, or ``None``."""
-    try:
-        value = kind(text)
-    except (TypeError, ValueError):
-        return None
-    # Python reads 1_1 as eleven; in a file it is a name, or a misprint.
-    return value if np.isfinite(value) and "_" not in str(text) else None
-
-
-@dataclass(frozen=True)
-class TableReading:
-    """How the cells of a table become numbers.
-
-    Attributes
-    ----------
-    decimal : {".", ","}
-        The sign before decimals in text.
-    categories : dict
-        By column, the number of each word in it.
-    sheet : str, optional
-        Of an Excel file; by default the first.
-    """
-
-    decimal: str = "."
-    categories: dict = field(default_factory=dict)
-    sheet: str | None = None
-
-    def number(self, text, name):
-        """The finite number that a cell of a column states, or ``None``."""
-        codes = self.categories.get(name)
-        if codes is not None:
-            return codes.get(text.strip())
-        if self.decimal == ",":
-            # A point would be a separator of thousands, or a decimal point: nobody knows.
-            return None if "." in text else finite_number(text.replace(",", "."))
-        return finite_number(text)
-
-    def fault(self, text, name):
-        """Why a cell of a column states no number."""
-        codes = self.categories.get(name)
-        if not text.strip():
-            return "the value is missing"
-        if codes is not None:
-            near = get_close_matches(text.strip().casefold(), map(str.casefold, codes), n=1)
-            meant = [code for code in codes if code.casefold() in near or code[:1] == text[:1]]
-            hint = f", and may be meant for {meant[0]}" if meant else ""
-            return f"'{text}' is none of the categories {', '.join(codes)}{hint}"
-        if self.decimal == "," and "." in text:
-            return (
-                f"'{text}' has a point, and data.decimal says that decimals follow a comma (where "
-                'they follow points, set decimal to ".")'
-            )
-        if finite_number(text.replace(",", ".")) is not None:
-            return (
-                f"'{text}' has a comma for its decimal point (decimal: \",\" in the section data "
-                "reads a file of such numbers)"
-            )
-        if finite_number(text.replace(",", "")) is not None:
-            return f"'{text}' has commas between its thousands"
-        if DATE.match(text):
-            return f"'{text}' is a date and not a number"
-        if (number := NUMBER.match(text)) is not None:
-            return f"'{text}' is not a number alone, such as {number[0].strip()}"
-        return f"'{text}' is not a number"
-
-
 def number_of(text, source, record, field_name, reading):
     """Parse the finite number of a cell, by a `TableReading`."""
     value = reading.number(text, field_name)
@@ -154,57 +184,46 @@ def number_of(text, source, record, field_name, reading):
     return value
 
 
-def scaled_covariate(source, reading, each, numbers, texts):
-    """A covariate scaled to [0, 1], and the transformed values that became 0 and 1.
-
-    ``each`` is its name, transformation, and range or None; ``texts`` are those of records, whose
-    ``numbers`` are for messages.
-    """
-    name, word, limits = each
+def _scaled(source, reading, rows, name, texts, word, limits):
+    """A covariate scaled to [0, 1], and the transformed values that became 0 and 1."""
     transformation, is_log = TRANSFORMATIONS[word], word == "log"
-    raw = [
-        number_of(text, source, number, name, reading)
-        for text, number in zip(texts, numbers, strict=True)
-    ]
-    if min(raw) == max(raw):
+    both = zip(texts, rows, strict=True)
+    raw = np.array([number_of(text, source, row, name, reading) for text, row in both])
+    low, high = limits or (float(min(raw)), float(max(raw)))
+    if not np.ptp(raw):
         raise DataError(
             f"{source.name}: {source.field_word} {name} is {texts[0]} in every "
             f"{source.record_word}: a regression needs a covariate that varies"
         )
-    low, high = limits or (min(raw), max(raw))
-    if limits and not low < high:
-        raise DataError(
-            f"{source.name}: covariate_range is {low:g} to {high:g}: give a lower and then a "
-            "higher limit",
-            argument="covariate_range",
+    fault = None
+    if not low < high:
+        fault = f"is {low:g} to {high:g}: give a lower and then a higher limit"
+    elif limits and is_log and low <= 0.0:
+        fault = (
+            f"starts at {low:g}, which has no logarithm: give a positive limit or set "
+            "transformation to none"
         )
-    if limits and is_log and low <= 0.0:
-        raise DataError(
-            f"{source.name}: covariate_range starts at {low:g}, which has no logarithm: give a "
-            "positive limit or set transformation to none",
-            argument="covariate_range",
-        )
-    for value, text, number in zip(raw, texts, numbers, strict=True):
-        if not low <= value <= high:
+    if fault:
+        raise DataError(f"{source.name}: covariate_range {fault}", argument="covariate_range")
+    outside = f"lies outside {low:g} to {high:g}: {source.remedy}, or change covariate_range"
+    no_logarithm = "has no logarithm: give a positive value or set transformation to none"
+    for is_wrong, fault, argument in (
+        ((raw < low) | (raw > high), outside, "covariate_range"),
+        (is_log & (raw <= 0.0), no_logarithm, "transformation"),
+    ):
+        if np.any(is_wrong):
+            first = np.argmax(is_wrong)
             raise DataError(
-                f"{source.cell(number, name)}: {text} lies outside {low:g} to {high:g}: "
-                f"{source.remedy}, or change covariate_range",
-                argument="covariate_range",
-            )
-        if is_log and value <= 0.0:
-            raise DataError(
-                f"{source.cell(number, name)}: {text} has no logarithm: give a positive value or "
-                "set transformation to none",
-                argument="transformation",
+                f"{source.cell(rows[first], name)}: {texts[first]} {fault}", argument=argument
             )
     low, high = transformation(low), transformation(high)
     values = np.array([transformation(value) for value in raw])
     if not limits:
-        _refuse_wild_covariate(source, name, numbers, values, texts)
+        _refuse_wild_covariate(source, name, rows, values, texts)
     return (values - low) / (high - low), (low, high)
 
 
-def _refuse_wild_covariate(source, name, numbers, values, texts, times=1000.0):
+def _refuse_wild_covariate(source, name, rows, values, texts, times=1000.0):
     """Refuse a covariate so many times farther out than the others are apart.
 
     It is a misprint or a code, and leaves them no range after the transformation.
@@ -212,12 +231,54 @@ def _refuse_wild_covariate(source, name, numbers, values, texts, times=1000.0):
     order = np.argsort(values)
     ascending = values[order]
     for end, others in ((0, ascending[1:]), (-1, ascending[:-1])):
-        others_range, away = np.ptp(others), np.max(np.abs(others - ascending[end]))
-        if 0.0 < times * others_range < away:
-            index = order[end]
+        if 0.0 < times * np.ptp(others) < np.max(np.abs(others - ascending[end])):
             raise source.refusal(
-                numbers[index],
-                f"{texts[index]} is over {times:g} times farther from the other values "
-                "than they are apart",
+                rows[order[end]],
+                f"{texts[order[end]]} is over {times:g} times farther from the other values than "
+                "they are apart",
                 name,
             )
+
+
+def _coordinates(source, reading, rows, names, cells, outline):
+    """Numbers (n, k) of the columns of points, up to the last landmark where they are outlines."""
+    width = len(names)
+    if outline:
+        filled = [[bool(text.strip()) for text in each[:width]] for each in cells]
+        counts = [max((at // 2 + 1 for at in np.flatnonzero(each)), default=0) for each in filled]
+        check_counts(counts, source, rows)
+        # Cells beyond the landmarks that every record has are empty.
+        width = min(width, 2 * counts[0])
+    return np.array(
+        [
+            [
+                number_of(text, source, row, name, reading)
+                for text, name in zip(each[:width], names[:width], strict=True)
+            ]
+            for row, each in zip(rows, cells, strict=True)
+        ]
+    )
+
+
+def _points(numbers, manifold, source, rows, outline):
+    """Points that coordinates (n, k) state, checked, and a sentence for each repair."""
+    mended = []
+    if has_landmarks(manifold):
+        landmarks = numbers[:, 0::2] + 1j * numbers[:, 1::2]
+        landmarks, mended = mended_landmarks(landmarks, source, rows, manifold.landmarks, outline)
+        try:
+            points = manifold.from_landmarks(landmarks)
+        except NoReducedShapeError as problem:
+            raise DataError(f"{source.record(rows[problem.record])}: {problem.reason}") from problem
+    else:
+        points = manifold.from_layout(numbers)
+        check_points(manifold, points, source, rows)
+        # Removes the rounding of decimal text.
+        points = manifold.project(points)
+    # Up to rounding.
+    if np.max(manifold.dist(points[:1], points)) <= 1e-9:
+        raise DataError(
+            f"{source.name}: every {source.record_word} has the same point: a regression needs "
+            "points that differ"
+        )
+    return points, mended

@@ -5,9 +5,10 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
+from geodp.data.cells import TableReading
+from geodp.data.columns import has_landmarks
+from geodp.data.matrices import read_landmark_map
 from geodp.data.messages import text_of
-from geodp.data.records import TableReading, has_landmarks
-from geodp.data.tables import read_landmark_map
 from geodp.errors import DataError
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.hyperbolic import Hyperbolic

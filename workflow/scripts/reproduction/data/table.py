@@ -5,8 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from geodp.data.records import TableReading, has_landmarks
-from geodp.data.tables import read_table
+from geodp.data.cells import TableReading
+from geodp.data.columns import has_landmarks
+from geodp.data.records import read_table
 from geodp.errors import DataError
 from reproduction.manifolds import study_manifold
 

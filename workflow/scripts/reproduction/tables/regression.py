@@ -65,8 +65,7 @@ def tabulate(job):
 
 def _coordinates(data, manifold, points, footpoint, are_points):
     """Columns of points (n, *point_shape), as the file has them, or of vectors at the footpoint."""
-    from geodp.data.records import has_landmarks
-    from geodp.data.tables import landmark_columns
+    from geodp.data.columns import has_landmarks, landmark_columns
     from geodp_release.pictures import degrees_of, landmarks_of
 
     names, form = data.get("columns") or [], data.get("coordinates")

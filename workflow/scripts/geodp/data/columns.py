@@ -1,0 +1,229 @@
+"""Columns of a point in a table: those that settings name, and what names alone tell of a point."""
+
+import re
+from difflib import get_close_matches
+from typing import NamedTuple
+
+import numpy as np
+
+from geodp.data.cells import finite_number
+from geodp.data.messages import few
+from geodp.errors import DataError
+from geodp.manifolds.registry import layout_advice
+from geodp.manifolds.spd import SPD
+from geodp.manifolds.sphere import Sphere
+
+# Latitudes and longitudes, in degrees.
+LIMITS = (-90.0, 90.0), (-180.0, 360.0)
+
+LATITUDE = re.compile("lat|breite", re.IGNORECASE)
+LONGITUDE = re.compile("lon|lng|l[äa]e?nge", re.IGNORECASE)
+LANDMARK = re.compile("([xy])_?([1-9][0-9]*)", re.IGNORECASE)
+
+# A stem and two indices, such as a11, Dxy or S[1,2].
+ENTRY = re.compile(r"(.*?)[_.\[(]*([a-z]|\d)[_,.]*([a-z]|\d)[\])]*", re.IGNORECASE)
+
+
+class PointColumns(NamedTuple):
+    """Space, its size, and columns in the order of `data.columns`, with `data.coordinates`."""
+
+    space: str
+    size: int
+    columns: list[str]
+    coordinates: str = "ambient"
+
+
+def told_columns(names):
+    """`PointColumns` that names tell of, or ``None``; no value is looked at."""
+    return _landmarks(names) or _directions(names) or _entries(names)
+
+
+def _landmarks(names):
+    found = {}
+    for name in names:
+        if match := LANDMARK.fullmatch(name):
+            found[int(match[2]), match[1].lower()] = name
+    number = len(found) // 2
+    places = [(index, axis) for index in range(1, number + 1) for axis in "xy"]
+    if number < 3 or sorted(found) != places:
+        return None
+    return PointColumns("kendall", number, [found[place] for place in places])
+
+
+def _directions(names):
+    pair = [
+        next((name for name in names if kind.match(name)), None) for kind in (LATITUDE, LONGITUDE)
+    ]
+    if None in pair:
+        return None
+    return PointColumns("sphere", 2, [str(name) for name in pair], "latitude_longitude")
+
+
+def _entries(names):
+    stems: dict = {}
+    for name in names:
+        if match := ENTRY.fullmatch(name):
+            stems.setdefault(match[1], {})[match[2].lower(), match[3].lower()] = name
+    for found in stems.values():
+        letters = sorted({letter for pair in found for letter in pair})
+        upper = [(a, b) for index, a in enumerate(letters) for b in letters[index:]]
+        whole = [(a, b) for a in letters for b in letters]
+        if len(letters) < 2:
+            continue
+        if len(found) == len(whole):
+            return PointColumns("spd", len(letters), [str(found[pair]) for pair in whole])
+        # Of either triangle, or of some entries from each.
+        pairs = [pair if pair in found else pair[::-1] for pair in upper]
+        if len(found) == len(upper) and set(pairs) <= set(found):
+            return PointColumns("spd", len(letters), [str(found[pair]) for pair in pairs])
+    return None
+
+
+# --- Columns that settings name ---
+
+
+def has_landmarks(manifold):
+    """Whether points of a manifold are shapes of landmarks."""
+    return manifold.dtype is complex
+
+
+def landmark_columns(number):
+    """Column names ``x1, y1, ..., xk, yk``."""
+    return [f"{axis}{index}" for index in range(1, number + 1) for axis in "xy"]
+
+
+def point_columns(
+    table, manifold, columns, covariates, subject, coordinates, others=(), place=None, is_shown=True
+):
+    """Columns of a point in a table, and the names of their numbers; nothing of a record is read.
+
+    As for `read_table`, with several covariates, and ``others`` that are read as labels.  Messages
+    call the settings of columns ``place``; in a file without a header its columns are data, and not
+    shown.
+    """
+    labels = [*([subject] if subject else []), *others]
+    fields = dict.fromkeys([*covariates, *labels])
+    columns = named_columns(table, fields, columns, is_shown)
+    table.refuse_unfit([*covariates, *columns], labels)
+    for name in covariates:
+        if table.numbered([name]) != [name]:
+            raise DataError(
+                f"{table.path}, {table.source.field_word} {name}: it holds more than one number a "
+                "record: give each covariate an array of its own"
+            )
+    names = table.numbered(columns)
+    check_columns(names, place or table.path, manifold, covariates, subject, coordinates)
+    return columns, names
+
+
+def check_columns(columns, source, manifold, covariates, subject, coordinates):
+    """Refuse columns that make no point of the manifold."""
+    known = dict.fromkeys(covariates, "the covariate") | {subject: "the subject"}
+    for name in dict.fromkeys(columns):
+        other = known.get(name)
+        if columns.count(name) > 1 or other:
+            also = f"is {other} too" if other else "is named more than once"
+            raise DataError(
+                f"{source}: column {name} of a point {also}: name each coordinate's own column",
+                argument="columns",
+            )
+    number, fault = len(columns), None
+    if coordinates == "latitude_longitude":
+        if not (isinstance(manifold, Sphere) and manifold.dim == 2):
+            raise DataError(
+                f"{source}: latitude and longitude are of the sphere S^2, not of {manifold.name}: "
+                "set coordinates to ambient",
+                argument="coordinates",
+            )
+        if number != 2:
+            fault = "are no latitude and longitude: name two, the latitude first"
+    elif has_landmarks(manifold):
+        if number % 2:
+            fault = "are no landmarks: name x and y of each in turn"
+    elif coordinates == "lower_triangle":
+        if not isinstance(manifold, SPD):
+            raise DataError(
+                f"{source}: a lower triangle is one of a matrix, and no point of {manifold.name}: "
+                "set coordinates to ambient",
+                argument="coordinates",
+            )
+        if number != manifold.dim:
+            fault = f"are no lower triangle of {manifold.name}: name {manifold.dim}"
+    elif number not in manifold.layouts():
+        fault = f"make no point of {manifold.name}: {layout_advice(manifold)}"
+    if fault:
+        raise DataError(f"{source}: {number} columns {fault}", argument="columns")
+
+
+def named_columns(table, fields, columns, is_shown):
+    """The columns of a point; those and the fields are in the header, once; see `point_columns`."""
+    header, place = table.names, table.place
+    there = f" (there are: {few(header)})" if is_shown else ""
+    if columns is None:
+        columns = _columns_of_landmarks(header, place, there, is_shown)
+    for name in [*fields, *columns]:
+        if name not in header:
+            remedy = "add it, or correct the name that was asked for"
+            if is_shown and all(finite_number(each) is None for each in header):
+                near = get_close_matches(name, header, n=1)
+                remedy = f"did you mean {near[0]}?" if near else remedy
+            elif is_shown:
+                remedy = "numbers are no names, so add the line of names if it is missing"
+            word = table.source.field_word
+            raise DataError(f"{place}: there is no {word} {name}{there}: {remedy}{table.hint}")
+        if header.count(name) > 1:
+            raise DataError(
+                f"{place}: {header.count(name)} columns are called {name}: rename or remove the "
+                "others"
+            )
+    return columns
+
+
+def ambient(numbers, coordinates, source, rows, columns):
+    """Coordinates (n, k) in a layout of the space from what columns hold; see `read_table`."""
+    if coordinates == "latitude_longitude":
+        limits = [(name, *ends) for name, ends in zip(columns, LIMITS, strict=True)]
+        for row, pair in zip(rows, numbers, strict=True):
+            for value, (name, low, high) in zip(pair, limits, strict=True):
+                if not low <= value <= high:
+                    fault = f"{value:g} is not between {low:g} and {high:g} degrees"
+                    raise source.refusal(row, fault, name)
+        return unit_vectors(numbers)
+    if coordinates == "lower_triangle":
+        return numbers[:, lower_triangle(numbers.shape[1])]
+    return numbers
+
+
+def lower_triangle(number):
+    """Places in a lower triangle, row by row, of the entries of the upper one, row by row."""
+    size = int(np.sqrt(2 * number))
+    return [j * (j + 1) // 2 + i for i in range(size) for j in range(i, size)]
+
+
+def unit_vectors(degrees):
+    """Unit vectors (..., 3) from any latitudes and longitudes (..., 2)."""
+    latitude, longitude = np.moveaxis(np.radians(degrees), -1, 0)
+    flat = np.cos(latitude)
+    return np.stack([flat * np.cos(longitude), flat * np.sin(longitude), np.sin(latitude)], axis=-1)
+
+
+def _columns_of_landmarks(header, place, there, is_shown):
+    """The columns ``x1, y1, ..., xk, yk`` for the greatest number k in a header.
+
+    Where a header is missing its names are a record's cells, of which only ``is_shown`` may tell.
+    """
+    names = {name for name in header if re.fullmatch(r"[xy][1-9][0-9]*", name)}
+    columns = landmark_columns((len(names) + 1) // 2)
+    gap = next((name for name in columns if name not in names), None)
+    if not names or (gap and not is_shown):
+        raise DataError(
+            f"{place}: there are no columns x1, y1, x2, y2, ...{there}: give those to the "
+            "landmarks, without a gap"
+        )
+    if gap:
+        last = max(names, key=lambda name: (int(name[1:]), name[0] == "x"))
+        raise DataError(
+            f"{place}: there is no column {gap} though there is a column {last}: name the "
+            "columns of the landmarks x1, y1, x2, y2, ... without a gap"
+        )
+    return columns

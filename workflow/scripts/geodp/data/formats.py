@@ -1,0 +1,71 @@
+"""The format of a file of records, by its name and first bytes, and its table."""
+
+from functools import cache
+from pathlib import Path
+
+import yaml
+
+from geodp.data.array_files import ArrayTable, MatTable
+from geodp.data.cells import TableReading
+from geodp.data.landmark_files import LandmarkFile, MorphologikaFile, NtsFile, TpsFile
+from geodp.data.sheets import ExcelTable, ParquetTable
+from geodp.data.text_tables import TextTable
+from geodp.errors import DataError
+
+# By suffix; all others are text, or morphologika.
+KINDS = {
+    ".parquet": ParquetTable,
+    ".xlsx": ExcelTable,
+    ".npz": ArrayTable,
+    ".mat": MatTable,
+    ".tps": TpsFile,
+    ".nts": NtsFile,
+}
+
+
+@cache
+def _other_formats():
+    return yaml.safe_load(Path(__file__).with_name("other_formats.yaml").read_text())
+
+
+def table_kind(path, key=""):
+    """The class of the table in a file, by its name and first bytes.
+
+    Files of other formats are a `DataError`, as are those that cannot be opened.
+    """
+    suffix, others = Path(path).suffix.lower(), _other_formats()
+    if suffix in others["suffixes"]:
+        raise DataError(f"{path} is {others['suffixes'][suffix]}")
+    try:
+        with open(path, "rb") as file:
+            start = file.read(1024)
+    except OSError as problem:
+        raise DataError(
+            f"{key}{path} cannot be read ({problem.strerror}): correct the path"
+        ) from None
+    if suffix in KINDS:
+        return KINDS[suffix]
+    for mark, what in others["marks"].items():
+        if start.startswith(mark.encode("latin-1")):
+            raise DataError(f"{path} is no text, but {what}")
+    words = start.lstrip(b"\xef\xbb\xbf \r\n\t").lower()
+    return MorphologikaFile if words.startswith(b"[individuals]") else TextTable
+
+
+def open_table(path, reading=None, landmarks=None, key="", is_checked=False):
+    """The table in a file, of which only the header is read; a `DataError` says why there is none.
+
+    ``landmarks`` is their number in a record, where points have them; ``key`` stands in messages
+    before a path that cannot be opened.  Text that ``is_checked`` is refused where a row is
+    incomplete, and arrays of MATLAB may have their records along the last axis then.
+    """
+    kind, reading = table_kind(path, key), reading or TableReading()
+    if reading.sheet is not None and kind is not ExcelTable:
+        raise DataError(f"{path} has no sheets: remove the key sheet")
+    if issubclass(kind, TextTable):
+        return kind(path, reading, is_checked)
+    if issubclass(kind, LandmarkFile):
+        return kind(path, reading, landmarks)
+    if issubclass(kind, ArrayTable):
+        return kind(path, reading, landmarks, is_checked)
+    return kind(path, reading)

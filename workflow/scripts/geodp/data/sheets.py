@@ -1,0 +1,170 @@
+"""Tables of columns with types: data frames of pandas, Parquet files, sheets of Excel."""
+
+import warnings
+from contextlib import closing, contextmanager
+
+import numpy as np
+
+from geodp.data.cells import arrow_kind, no_numbers, as_text, type_of_values
+from geodp.data.messages import few
+from geodp.data.table import ColumnTable
+from geodp.errors import DataError
+
+
+class FrameTable(ColumnTable):
+    """A data frame of pandas."""
+
+    def __init__(self, path, reading, frame):
+        super().__init__(path, reading)
+        self._frame = frame
+        self.names = [as_text(name).strip() for name in frame.columns]
+
+    def _column(self, name):
+        return self._frame.iloc[:, self.names.index(name)]
+
+    def _unfit(self, name, is_label):
+        return None if is_label else no_numbers(self._column(name).dtype)
+
+    def _types_of(self, label):
+        column = self._column(label)
+        kind = type_of_values(column.dtype)
+        if kind.kind not in "fc":
+            return list(column)
+        size = getattr(kind, "itemsize", 8)
+        return column.to_numpy(dtype=f"{kind.kind}{size}", na_value=np.nan)
+
+    def _loaded(self, names):
+        return {name: self._column(name) for name in names}
+
+    def _numbers(self, column):
+        if column.dtype.kind in "biuf":
+            return [column.to_numpy(dtype=float, na_value=np.nan)]
+        return super()._numbers(column)
+
+
+class ParquetTable(ColumnTable):
+    """A table in a Parquet file."""
+
+    def __init__(self, path, reading):
+        super().__init__(path, reading)
+        with self._opened() as file:
+            self._schema = file.schema_arrow
+        self.names = list(self._schema.names)
+
+    def _type(self, name):
+        """The type of a column, or that of the values of a dictionary."""
+        from pyarrow.types import is_dictionary
+
+        kind = self._schema.field(name).type
+        return kind.value_type if is_dictionary(kind) else kind
+
+    def _unfit(self, name, is_label):
+        holds = arrow_kind(self._type(name))
+        return None if holds == "number" or (is_label and holds) else str(self._type(name))
+
+    def _types_of(self, label):
+        is_float = str(self._type(label)) in ("halffloat", "float", "double")
+        return self._loaded([label])[label].to_numpy() if is_float else []
+
+    def _loaded(self, names):
+        with self._opened() as file:
+            table = file.read(columns=list(dict.fromkeys(names)))
+        return {name: table[name].cast(self._type(name)) for name in names}
+
+    def _numbers(self, column):
+        return [column.cast("float64", safe=False).to_numpy(zero_copy_only=False)]
+
+    def _labels(self, column):
+        kind = arrow_kind(column.type)
+        if kind == "time":
+            # Times that Python does not have are labels, too.
+            return column.cast(f"int{column.type.bit_width}").to_pylist()
+        if kind != "text":
+            return column.to_pylist()
+        # Text that is no UTF-8 would raise.
+        return list(map(as_text, column.cast("large_binary").to_pylist()))
+
+    def _texts(self, column):
+        is_time = arrow_kind(column.type) == "time"
+        return super()._texts(self._labels(column.cast("string") if is_time else column))
+
+    @contextmanager
+    def _opened(self):
+        try:
+            import pyarrow.parquet
+        except ImportError:
+            raise DataError(
+                f"{self.path}: Parquet files need pyarrow: install geodp[parquet], or save the "
+                "table as CSV"
+            ) from None
+        with open(self.path, "rb") as handle:
+            try:
+                yield pyarrow.parquet.ParquetFile(handle)
+            except Exception:  # of many kinds, and their words may quote data
+                raise DataError(
+                    f"{self.path}: it cannot be read as a Parquet file: save it anew"
+                ) from None
+
+
+class ExcelTable(ColumnTable):
+    """A sheet of an Excel file (.xlsx).
+
+    The first row with a value is the header, of which alone anything is read before the records;
+    rows without one are none.
+    """
+
+    def __init__(self, path, reading):
+        super().__init__(path, reading)
+        self._rows: list | None = None
+        with closing(self._filled()) as rows:
+            _, cells = next(rows, (0, None))
+        others = [name for name in self.sheets if name != self._sheet]
+        if self._sheet not in self.sheets:
+            raise DataError(
+                f"{path}: it has no sheet {self._sheet} (there are: {few(others)}): correct the "
+                "key sheet"
+            )
+        if cells is None:
+            raise DataError(f"{path}: the sheet is empty: give a header and one record a row")
+        self.names = [as_text(name).strip() for name in cells]
+        while self.names and not self.names[-1]:
+            self.names.pop()
+        if reading.sheet is None and others:
+            self.hint = f"; the first sheet is read, and the key sheet names another: {few(others)}"
+
+    def _filled(self):
+        """Number and cells of each row of the sheet with a value, all without a word."""
+        try:
+            import openpyxl
+        except ImportError:
+            raise DataError(
+                f"{self.path}: Excel files need openpyxl: install geodp[excel], or save the table "
+                "as CSV"
+            ) from None
+        with open(self.path, "rb") as handle, warnings.catch_warnings():
+            # Warnings quote cells.
+            warnings.simplefilter("ignore")
+            try:
+                book = openpyxl.load_workbook(handle, read_only=True, data_only=True)
+                self.sheets = book.sheetnames
+                wanted = self.reading.sheet
+                self._sheet = self.sheets[0] if wanted is None else wanted
+                if self._sheet in self.sheets:
+                    for row, cells in enumerate(book[self._sheet].iter_rows(values_only=True), 1):
+                        if any(map(as_text, cells)):
+                            yield row, cells
+            except Exception:  # of many kinds, and their words may quote data
+                raise DataError(
+                    f"{self.path}: it cannot be read as an Excel file (.xlsx): save it anew"
+                ) from None
+
+    def _loaded(self, names):
+        number = len(self.names)
+        if self._rows is None:
+            _, *found = ((row, cells[:number]) for row, cells in self._filled())
+            found = [each for each in found if any(map(as_text, each[1]))]
+            self.rows = [row for row, _ in found]
+            # Rows may end before the header does.
+            self._rows = [[*cells, *[None] * (number - len(cells))] for _, cells in found]
+        places = {name: self.names.index(name) for name in names}
+        return {name: [row[at] for row in self._rows] for name, at in places.items()}

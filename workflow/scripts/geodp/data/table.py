@@ -1,0 +1,186 @@
+"""Tables of records: what all formats of files share, and two tables that are joined.
+
+A row is a record whatever is in it, and each cell is read by itself, by `geodp.data.cells`.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import replace
+
+import numpy as np
+
+from geodp.data.cells import are_lost, as_label, simple_label, as_text
+from geodp.data.messages import RecordFile
+from geodp.errors import DataError
+
+
+class Table(ABC):
+    """A file with a record a row, of which only the header is read when it is opened.
+
+    ``names`` are its columns, ``source`` a `RecordFile`, and ``place`` where the names stand, for
+    messages.
+    """
+
+    names: list
+
+    # What to add where a column is not there.
+    hint = ""
+
+    def __init__(self, path, reading):
+        self.path, self.source, self.place = path, RecordFile(path), path
+        self.reading = reading
+
+    def numbered(self, columns):
+        """Names of the numbers in columns: their own but for arrays of more than one axis."""
+        return columns
+
+    def _unfit(self, name, is_label):
+        """The type that the file states for a column, if it does not fit."""
+        return None
+
+    def refuse_unfit(self, numbers, labels):
+        """Refuse columns whose type, as the file states it, cannot hold numbers or labels.
+
+        The `DataError` depends on no record.
+        """
+        labels = [*(name for name in numbers if name in self.reading.categories), *labels]
+        for name in [*numbers, *labels]:
+            kind = "labels" if name in labels else "numbers"
+            unfit = self._unfit(name, kind == "labels")
+            if unfit is not None:
+                word = self.source.field_word
+                raise DataError(
+                    f"{self.path}, {word} {name}: the file states its type as {unfit}, and {kind} "
+                    f"are wanted: save it as {kind}, or name another {word}"
+                )
+
+    def has_lost(self, label):
+        """Whether labels are numbers too large for their type; see `are_lost`."""
+        return are_lost(self._types_of(label))
+
+    def _types_of(self, label):
+        """Labels in a type of their own, as an array, or a list of values of any types."""
+        return []
+
+    @abstractmethod
+    def records(self, names):
+        """Number of each record, and the texts in columns, empty for no value."""
+
+    def read(self, columns, label=None):
+        """Numbers (n, k) in columns, and labels if there is a column of them.
+
+        NaN for an empty cell, infinite for what is no finite number; ``None`` for an empty label.
+        """
+        numbers, labels, names = [], [], self.numbered(columns)
+        for _, texts in self.records([*columns, *([label] if label else [])]):
+            if label:
+                labels.append(as_label(texts.pop()))
+            both = zip(texts, names, strict=True)
+            numbers.append([self.reading.value(text, name) for text, name in both])
+        found = np.array(numbers, dtype=float).reshape(len(numbers), len(names))
+        return found, labels if label else None
+
+
+class ColumnTable(Table):
+    """A table of columns, which are loaded as they are; ``rows`` are the numbers of its records."""
+
+    rows: range | list = range(1, 2**62)
+
+    @abstractmethod
+    def _loaded(self, names):
+        """Columns by name, of the file's own kind."""
+
+    def _numbers(self, column):
+        """Arrays of numbers, one or several, of a loaded column; NaN for what is missing."""
+        return [list(map(self.reading.value, column))]
+
+    def _labels(self, column):
+        """Labels of a loaded column."""
+        return map(as_text, column)
+
+    def _texts(self, column):
+        """Lists of texts, one or several, of a loaded column."""
+        return [list(map(self.reading.shown, column))]
+
+    def _types_of(self, label):
+        return list(self._loaded([label])[label])
+
+    def records(self, names):
+        """Number of each record, and the texts in columns, empty for no value."""
+        columns = self._loaded(names)
+        texts = [each for name in names for each in self._texts(columns[name])]
+        yield from zip(self.rows, map(list, zip(*texts, strict=True)), strict=False)
+
+    def read(self, columns, label=None):
+        """Numbers in columns, and labels; see `Table.read`."""
+        loaded = self._loaded([*columns, *([label] if label else [])])
+        found = []
+        for name in columns:
+            if name in self.reading.categories:
+                [texts] = self._texts(loaded[name])
+                found.append([self.reading.value(text, name) for text in texts])
+            else:
+                found += self._numbers(loaded[name])
+        with np.errstate(all="ignore"):
+            numbers = np.stack([np.asarray(each, dtype=float) for each in found], axis=-1)
+        return numbers, list(map(as_label, self._labels(loaded[label]))) if label else None
+
+
+class JoinedTable(Table):
+    """A table with columns of a second one, of whose rows the first with a label counts.
+
+    Labels are compared character by character, as those of subjects are.
+    """
+
+    def __init__(self, first, label, second, second_label):
+        super().__init__(first.path, first.reading)
+        self.parts, self._labels = (first, second), (label, second_label)
+        self.source = replace(first.source, joined=(second.path, tuple(first.names)))
+        self.place = first.place
+        self.names = [*first.names, *(each for each in second.names if each not in first.names)]
+
+    def numbered(self, columns):
+        """See `Table.numbered`."""
+        first, second = self.parts
+        tables = ((first if name in first.names else second, name) for name in columns)
+        return [each for table, name in tables for each in table.numbered([name])]
+
+    def refuse_unfit(self, numbers, labels):
+        """Refuse columns of either table; see `Table.refuse_unfit`."""
+        first, second = self.parts
+        first.refuse_unfit([name for name in numbers if name in first.names], self._labels[:1])
+        second.refuse_unfit([name for name in numbers if name not in first.names], self._labels[1:])
+
+    def has_lost(self, label):
+        """See `Table.has_lost`; of the labels of both tables."""
+        both = zip(self.parts, self._labels, strict=True)
+        return any(table.has_lost(own) for table, own in both)
+
+    def records(self, names):
+        """Number of each record of the first table, and the texts in columns of both."""
+        (first, second), (label, _) = self.parts, self._labels
+        own = [name for name in names if name in first.names]
+        others = [name for name in names if name not in first.names]
+        rows, empty = self._joined(others), [""] * len(second.numbered(others))
+        # An array stands for several texts.
+        sources = [(name in own, len(self.numbered([name]))) for name in names]
+        for number, (key, *texts) in first.records([label, *own]):
+            here, there = iter(texts), iter(rows.get(key, empty))
+            yield (
+                number,
+                [next(here if mine else there) for mine, count in sources for _ in range(count)],
+            )
+
+    def unmatched(self):
+        """Labels of the first table that the second lacks, each with one that is alike or None."""
+        rows = self._joined([])
+        alike = {simple_label(key): key for key in rows}
+        keys = (key for _, (key,) in self.parts[0].records(self._labels[:1]))
+        return {key: alike.get(simple_label(key)) for key in keys if key and key not in rows}
+
+    def _joined(self, names):
+        """Texts in columns of the second table, by label."""
+        rows: dict = {}
+        for _, (key, *texts) in self.parts[1].records([self._labels[1], *names]):
+            if key.strip():
+                rows.setdefault(key, texts)
+        return rows
