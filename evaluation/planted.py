@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 import script
-from geodp.data import cells
+from geodp.data import cells, sheets, table, text_tables
 from geodp.data.landmark_files import LandmarkFile, NtsFile
 from geodp.errors import DataError
 from geodp.manifolds import spd, symmetric_matrices
@@ -170,27 +170,27 @@ edit(
 # --- How files are read ---
 
 ROWS, FRAMES, SLOW = "any break ends a row", "numbers by their text", "a slow record"
-plant(ROWS, cells.TextTable, "_opened", ["csv"])(lambda was, table, newline: was(table, ""))
-plant(ROWS, cells, "marked", ["csv"])(lambda was, line, end: line)
+plant(ROWS, text_tables.TextTable, "_opened", ["csv"])(lambda was, opened, newline: was(opened, ""))
+plant(ROWS, text_tables, "marked", ["csv"])(lambda was, line, end: line)
 plant("any break ends a line of landmarks", LandmarkFile, "_opened", ["tps", "txt"])(
     lambda was, table, newline: was(table, None)
 )
 plant("labels without their ends", subjects, "label_key")(lambda was, label: (label or "").strip())
-plant("labels that lost digits", cells, "are_lost", [""])(lambda was, labels: False)
-plant(FRAMES, cells, "_real", [""], ("euclidean", 8))(lambda was, value: value)
-plant(FRAMES, cells._ValueTable, "_number_of", [""], ("euclidean", 8))(
-    lambda was, table, value: table._number(table._shown(value), "")
+plant("labels that lost digits", table, "are_lost", [""])(lambda was, labels: False)
+plant(FRAMES, cells, "real", [""], ("euclidean", 8))(lambda was, cell: cell)
+plant(FRAMES, cells.TableReading, "value", [""], ("euclidean", 8))(
+    lambda was, reading, cell, name="": was(reading, reading.shown(cell), name)
 )
 
 
-@plant("a line for a row", cells.TextTable, "lines", ["csv"])
-def lines_for_rows(was, table):
+@plant("a line for a row", text_tables.TextTable, "lines", ["csv"])
+def lines_for_rows(was, opened):
     """So that a quoted line break makes several records."""
-    with table._opened("") as text:
-        text.read(table._start)
+    with opened._opened("") as text:
+        text.read(opened._start)
         for number, line in enumerate(io.StringIO(text.read(), newline=None), start=1):
             if line.strip():
-                found = line.rstrip("\n").split(table.delimiter)[: len(table.names)]
+                found = line.rstrip("\n").split(opened.delimiter)[: len(opened.names)]
                 yield number, number, [cell.strip('"') for cell in found]
 
 
@@ -200,10 +200,10 @@ edit(
 )
 
 
-@plant("one text a column of an array", cells.JoinedTable, "read", ["joined"])
-def one_text_a_column(was, table, columns, label=None):
-    with patch.object(cells.JoinedTable, "numbered", lambda table, columns: columns):
-        return cells.Table.read(table, columns, label)
+@plant("one text a column of an array", table.JoinedTable, "read", ["joined"])
+def one_text_a_column(was, joined, columns, label=None):
+    with patch.object(table.JoinedTable, "numbered", lambda joined, columns: columns):
+        return table.Table.read(joined, columns, label)
 
 
 # --- What is told of records ---
@@ -462,7 +462,7 @@ def very_many_subjects(made):
     return made.ledger.spent > 0
 
 
-plant("texts for numbers", cells, "no_numbers")(nothing)
+plant("texts for numbers", sheets, "no_numbers")(nothing)
 
 
 @scenario("texts for numbers", "noise is paid")
