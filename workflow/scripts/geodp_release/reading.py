@@ -1,7 +1,7 @@
 """Records of a release, read one by one.
 
-Unlike `geodp.data.records.read_table`, no record changes what becomes of others: what cannot be read
-becomes NaN, which a release does not count.  Faults of the file as a whole are errors.
+Unlike `geodp.data.records.read_table`, no record changes what becomes of others: what cannot be
+read becomes NaN, which a release does not count.  Faults of the file as a whole are errors.
 """
 
 from dataclasses import replace

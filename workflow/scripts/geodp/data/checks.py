@@ -159,39 +159,38 @@ def check_counts(counts, source, numbers):
 
 
 def check_landmarks(landmarks, source, numbers):
-    """Refuse configurations without a shape, and those with a missing or misread landmark."""
-    for number, record in zip(numbers, landmarks, strict=True):
-        if not np.all(np.isfinite(record)):
-            missing = int(np.argmin(np.isfinite(record)))
-            raise source.refusal(number, f"landmark {missing + 1} is not a pair of finite numbers")
+    """Refuse configurations without a shape, and those with a misread landmark."""
     middle = np.median(landmarks.real, axis=-1) + 1j * np.median(landmarks.imag, axis=-1)
     away = np.abs(landmarks - middle[:, None])
-    usual = np.median(away)
-    for number, record, far in zip(numbers, landmarks, away, strict=True):
-        values, index = np.unique(record, return_inverse=True)
-        if len(values) == 1:
-            raise source.refusal(number, "all landmarks coincide, so there is no shape")
-        if len(values) < len(record):
-            second = next(k for k in range(len(record)) if index[k] in index[:k])
-            first = int(np.argmax(index == index[second]))
-            raise source.refusal(number, f"landmarks {first + 1} and {second + 1} coincide")
-        coded = np.isin(record.real, MISSING_CODES) & (record.real == record.imag)
-        for is_wrong, worst, fault in (
-            (np.any(coded), np.argmax(coded), "carries a code for a missing value"),
-            (
-                np.max(far) > WILD_LANDMARK * usual,
-                np.argmax(far),
-                f"is over {WILD_LANDMARK:g} times farther out than is usual here",
-            ),
-        ):
-            if is_wrong:
-                place = f"({record[worst].real:g}, {record[worst].imag:g})"
-                raise source.refusal(number, f"landmark {worst + 1} at {place} {fault}")
+    is_code = np.isin(landmarks.real, MISSING_CODES) & (landmarks.real == landmarks.imag)
+    is_far = away > WILD_LANDMARK * np.median(away)
+    different = np.array([len(np.unique(record)) for record in landmarks])
+
+    def coincident(index):
+        record = landmarks[index].tolist()
+        second = next(k for k, landmark in enumerate(record) if landmark in record[:k])
+        return f"landmarks {record.index(record[second]) + 1} and {second + 1} coincide"
+
+    def named(index, worst, fault):
+        landmark = landmarks[index, worst]
+        return f"landmark {worst + 1} at ({landmark.real:g}, {landmark.imag:g}) {fault}"
+
+    code = "carries a code for a missing value"
+    wild = f"is over {WILD_LANDMARK:g} times farther out than is usual here"
+    for are_wrong, fault in (
+        (different == 1, lambda index: "all landmarks coincide, so there is no shape"),
+        (different < landmarks.shape[1], coincident),
+        (np.any(is_code, axis=1), lambda index: named(index, np.argmax(is_code[index]), code)),
+        (np.any(is_far, axis=1), lambda index: named(index, np.argmax(away[index]), wild)),
+    ):
+        source.refuse_first(are_wrong, numbers, fault)
 
 
 def check_points(manifold, points, source, numbers):
     """Refuse records that are not points of the manifold."""
-    for number, point in zip(numbers, points, strict=True):
-        reason = manifold.invalid_reason(point)
-        if reason is not None:
-            raise source.refusal(number, f"not a point of {manifold.name}, since {reason}")
+    reasons = [manifold.invalid_reason(point) for point in points]
+    source.refuse_first(
+        [reason is not None for reason in reasons],
+        numbers,
+        lambda index: f"not a point of {manifold.name}, since {reasons[index]}",
+    )

@@ -127,30 +127,24 @@ def check_columns(columns, source, manifold, covariates, subject, coordinates):
                 f"{source}: column {name} of a point {also}: name each coordinate's own column",
                 argument="columns",
             )
-    number, fault = len(columns), None
+    number, fault, refused = len(columns), None, None
     if coordinates == "latitude_longitude":
         if not (isinstance(manifold, Sphere) and manifold.dim == 2):
-            raise DataError(
-                f"{source}: latitude and longitude are of the sphere S^2, not of {manifold.name}: "
-                "set coordinates to ambient",
-                argument="coordinates",
-            )
-        if number != 2:
+            refused = f"latitude and longitude are of the sphere S^2, not of {manifold.name}"
+        elif number != 2:
             fault = "are no latitude and longitude: name two, the latitude first"
     elif has_landmarks(manifold):
         if number % 2:
             fault = "are no landmarks: name x and y of each in turn"
     elif coordinates == "lower_triangle":
         if not isinstance(manifold, SPD):
-            raise DataError(
-                f"{source}: a lower triangle is one of a matrix, and no point of {manifold.name}: "
-                "set coordinates to ambient",
-                argument="coordinates",
-            )
-        if number != manifold.dim:
+            refused = f"a lower triangle is one of a matrix, and no point of {manifold.name}"
+        elif number != manifold.dim:
             fault = f"are no lower triangle of {manifold.name}: name {manifold.dim}"
     elif number not in manifold.layouts():
         fault = f"make no point of {manifold.name}: {layout_advice(manifold)}"
+    if refused:
+        raise DataError(f"{source}: {refused}: set coordinates to ambient", argument="coordinates")
     if fault:
         raise DataError(f"{source}: {number} columns {fault}", argument="columns")
 
@@ -182,12 +176,15 @@ def named_columns(table, fields, columns, is_shown):
 def ambient(numbers, coordinates, source, rows, columns):
     """Coordinates (n, k) in a layout of the space from what columns hold; see `read_table`."""
     if coordinates == "latitude_longitude":
-        limits = [(name, *ends) for name, ends in zip(columns, LIMITS, strict=True)]
-        for row, pair in zip(rows, numbers, strict=True):
-            for value, (name, low, high) in zip(pair, limits, strict=True):
-                if not low <= value <= high:
-                    fault = f"{value:g} is not between {low:g} and {high:g} degrees"
-                    raise source.refusal(row, fault, name)
+        for name, values, (low, high) in zip(columns, numbers.T, LIMITS, strict=True):
+            source.refuse_first(
+                ~((low <= values) & (values <= high)),
+                rows,
+                lambda index, values=values, limits=f"{low:g} and {high:g}": (
+                    f"{values[index]:g} is not between {limits} degrees"
+                ),
+                name,
+            )
         return unit_vectors(numbers)
     if coordinates == "lower_triangle":
         return numbers[:, lower_triangle(numbers.shape[1])]

@@ -60,35 +60,29 @@ class LandmarkFile(Table):
 
     def records(self, names):
         """Number of each specimen, and the texts in columns, empty for no value."""
+        wanted = len(self._columns) // 2
         for number, (landmarks, fields) in enumerate(self._specimens(), start=1):
-            values = dict(zip(self._columns, self._cells(landmarks), strict=True)) | fields
+            texts = [text for pair in landmarks for text in self._pair(pair)]
+            if len(landmarks) == wanted:
+                cells = texts
+            else:
+                said = f"{len(landmarks)}{OTHER_NUMBER}{wanted}"
+                cells = [said, *[""] * (2 * wanted - 1)]
+            values = dict(zip(self._columns, cells, strict=True)) | fields
             if CENTROID_SIZE in names:
-                values[CENTROID_SIZE] = self._centroid_size(landmarks, fields.get("SCALE"))
+                values[CENTROID_SIZE] = self._centroid_size(texts, fields.get("SCALE", "1"))
             yield number, [values.get(name, "") for name in names]
 
-    def _cells(self, landmarks):
-        wanted = len(self._columns) // 2
-        if len(landmarks) != wanted:
-            said = f"{len(landmarks)}{OTHER_NUMBER}{wanted}"
-            return [said, *[""] * (2 * wanted - 1)]
-        return [text for pair in self._pairs(landmarks) for text in pair]
+    def _pair(self, texts):
+        """The texts of a landmark, empty ones for one that is missing."""
+        numbers = list(map(self.reading.number, texts))
+        if len(texts) != 2 or None in numbers:
+            return "", ""
+        return ("", "") if numbers[0] == numbers[1] and numbers[0] in MISSING else texts
 
-    def _pairs(self, landmarks):
-        """Landmarks as pairs of texts, empty ones for one that is missing."""
-        numbers = [[self.reading.number(text, "") for text in pair] for pair in landmarks]
-        return [
-            ("", "")
-            if len(pair) != 2 or None in pair or (pair[0] == pair[1] and pair[0] in MISSING)
-            else texts
-            for pair, texts in zip(numbers, landmarks, strict=True)
-        ]
-
-    def _centroid_size(self, landmarks, scale):
+    def _centroid_size(self, texts, scale):
         """The root of the summed squared distances of landmarks from their middle, as text."""
-        numbers = [
-            self.reading.number(text, "") for pair in self._pairs(landmarks) for text in pair
-        ]
-        factor = 1.0 if scale is None else self.reading.number(scale, "")
+        *numbers, factor = map(self.reading.number, [*texts, scale])
         if not numbers or None in (*numbers, factor):
             return ""
         points = np.reshape(numbers, (-1, 2))
@@ -144,14 +138,11 @@ class TpsFile(LandmarkFile):
         if found is not None:
             yield found
 
-    def _pairs(self, landmarks):
+    def _pair(self, texts):
         """As of other files; two numbers below zero are a missing landmark, as of tpsDig."""
-        return [
-            (NEGATIVE, "")
-            if all((self.reading.number(text, "") or 0.0) < 0.0 for text in pair)
-            else pair
-            for pair in super()._pairs(landmarks)
-        ]
+        pair = super()._pair(texts)
+        is_negative = all((self.reading.number(text) or 0.0) < 0.0 for text in pair)
+        return (NEGATIVE, "") if is_negative else pair
 
 
 class NtsFile(LandmarkFile):
@@ -198,26 +189,22 @@ class NtsFile(LandmarkFile):
         for index in range(number):
             row = self._tokens(lines[index * each : (index + 1) * each])
             row = ["" if word == self._missing else word for word in row]
-            pairs = list(zip(row[0::2], row[1::2], strict=False))
-            yield pairs if len(row) == size else row, {"ID": labels[index] if labels else ""}
+            pairs = [row[at : at + 2] for at in range(0, len(row), 2)]
+            yield pairs, {"ID": labels[index] if labels else ""}
 
     def _split(self, lines, number):
         """So many words, on lines of their own or several a line, and the lines after them."""
-        found: list = []
-        for end, line in enumerate(lines):
-            if len(found) >= number:
-                lines = lines[end:]
-                break
+        found, taken = [], 0
+        while len(found) < number and taken < len(lines):
             # Commas may be in labels.
-            found += line.split()
-        else:
-            lines = []
+            found += lines[taken].split()
+            taken += 1
         if len(found) != number:
             raise DataError(
                 f"{self.path}: {number} labels do not end where their lines do, which have "
                 f"{len(found)} words: give each label without a blank in it, and none left out"
             )
-        return found, lines
+        return found, lines[taken:]
 
 
 class MorphologikaFile(LandmarkFile):

@@ -17,20 +17,21 @@ def parse_matrix(text, place):
     lines are passed over.
     """
     rows: list = []
-    for line, entries in enumerate((each.split(",") for each in text.splitlines()), start=1):
-        if not "".join(entries).strip():
+    for line, cells in enumerate(text.splitlines(), start=1):
+        entries = [entry.strip(' "') for entry in cells.split(",")]
+        if not any(entries):
             continue
         if rows and len(entries) != len(rows[0]):
             raise DataError(
                 f"{place}, row {line}: it has {len(entries)} columns and the first row has "
                 f"{len(rows[0])}: give a column for each landmark in every row"
             )
-        rows.append([finite_number(entry.strip(' "'), complex) for entry in entries])
+        rows.append([finite_number(entry, complex) for entry in entries])
         if None in rows[-1]:
             column = rows[-1].index(None)
             raise DataError(
-                f"{place}, row {line}, column {column + 1}: '{entries[column].strip()}' is not a "
-                "finite number: write it like 0.5+0.25j or 0.5"
+                f"{place}, row {line}, column {column + 1}: '{entries[column]}' is not a finite "
+                "number: write it like 0.5+0.25j or 0.5"
             )
     if not rows:
         raise DataError(

@@ -38,6 +38,12 @@ class RecordFile:
         """Advice at the end of a message."""
         return f"correct or remove the {self.record_word}"
 
+    def refuse_first(self, are_wrong, numbers, fault, field=None):
+        """Refuse the first of records that are wrong; ``fault`` makes words of its index."""
+        if any(are_wrong):
+            first = list(are_wrong).index(True)
+            raise self.refusal(numbers[first], fault(first), field)
+
     def refusal(self, number, fault, field=None):
         """Error for a record, or a field of it, with the advice to correct or remove it."""
         place = self.record(number) if field is None else self.cell(number, field)

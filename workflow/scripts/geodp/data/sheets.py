@@ -5,7 +5,7 @@ from contextlib import closing, contextmanager
 
 import numpy as np
 
-from geodp.data.cells import arrow_kind, no_numbers, as_text, type_of_values
+from geodp.data.cells import arrow_kind, as_text, no_numbers, type_of_values
 from geodp.data.messages import few
 from geodp.data.table import ColumnTable
 from geodp.errors import DataError

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from geodp.data.cells import are_lost, as_label, simple_label, as_text
+from geodp.data.cells import are_lost, as_label, as_text, simple_label
 from geodp.data.messages import RecordFile
 from geodp.errors import DataError
 
