@@ -30,7 +30,8 @@ from geodp_release.linear_estimator import PrivateLinearRegression
 from geodp_release.planning import ReleasePlan
 from geodp_release.release import release_geodesic
 from geodp_release.subjects import ONE_EACH
-from replay_tables import FRAME, LABEL, SUFFIXES, frame, settings_of, write
+from replay_files import frame, settings_of, write
+from replay_tables import FRAME, LABEL, SUFFIXES
 
 # Who makes the release: the command, from a file; or Python, from arrays.
 BY_COMMAND, BY_FUNCTION, BY_ESTIMATOR = "geodp release", "release_geodesic", "estimator"
