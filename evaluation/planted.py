@@ -105,6 +105,11 @@ def lines_for_rows(was, opened):
                 yield number, number, [cell.strip('"') for cell in found]
 
 
+def one_text_a_column(was, joined, columns, label=None):
+    with patch.object(table.JoinedTable, "numbered", lambda joined, columns: columns):
+        return table.Table.read(joined, columns, label)
+
+
 def told_with_the_release(tell):
     """Words about a plan and data, once words are not held back."""
 
@@ -191,7 +196,7 @@ for name, *part in (
     (TEXTS, cells.TableReading, "value", by_its_text),
     ("a line for a row", text_tables.TextTable, "lines", lines_for_rows),
     ("labels of .nts that shift", NtsFile, "_split", Edit("len(found) != number", "False")),
-    (ARRAYS, table.JoinedTable, "numbered", lambda was, joined, columns: columns),
+    (ARRAYS, table.JoinedTable, "read", one_text_a_column),
     # What is told of records.
     ("a crash at an extreme number", *MAPPED, Edit(USABLE, f"{CRASH}{USABLE}")),
     # A hundredth of a second for one that cannot be used.

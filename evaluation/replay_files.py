@@ -6,15 +6,13 @@ Each cell is written by itself; what a format cannot hold becomes another cell o
 import csv
 import re
 from decimal import Decimal
-from functools import cache
-from itertools import count
 
 import numpy as np
 import pandas as pd
 import scipy.io
 
 from geodp_release.subjects import ONE_EACH
-from replay_tables import COMMENT, JOINED, LABEL, LANDMARKS, NOBODY, POINTS, SUFFIXES
+from replay_tables import ALIKE, COMMENT, JOINED, LABEL, LABELS, LANDMARKS, NOBODY, POINTS, SUFFIXES
 
 
 def may_be_refused(table, how):
@@ -130,27 +128,13 @@ def frame(table, columns, kind="float", whole=False):
     Labels may be ``whole`` numbers of 19 digits, of which pandas makes floating-point numbers where
     one is missing.
     """
-
-    def column(name):
-        texts = [row[name] for row in table]
-        if name not in (LABEL, COMMENT):
-            return numbers(texts, kind)
-        if name == LABEL:
-            texts = [None if text in NOBODY else text for text in texts]
-            if whole:
-                return pd.Series([each and whole_label(each) for each in texts])
-        return pd.Series(texts, dtype=object)
-
-    return pd.DataFrame({name: column(name) for name in columns})
-
-
-COUNTED = count()
-
-
-@cache
-def whole_label(label):
-    """A whole number of a label, of 19 digits: as a floating-point number those of all are one."""
-    return 3 * 2**61 + next(COUNTED)
+    found = pd.DataFrame(table, columns=columns, dtype=object)
+    for name in {*columns} - {LABEL, COMMENT}:
+        found[name] = numbers(found[name].tolist(), kind)
+    # As a floating-point number those of all are one.
+    known = {label: 3 * 2**61 + place for place, label in enumerate((*LABELS, *ALIKE))}
+    labels = [None if each in NOBODY else known[each] if whole else each for each in found[LABEL]]
+    return found.assign(**{LABEL: pd.Series(labels, dtype=None if whole else object)})
 
 
 def numbers(texts, kind):

@@ -17,7 +17,7 @@ from geodp.mechanisms.gaussian import gaussian_deviation
 # Length of clipped responses beside covariates, which have length one.
 WEIGHT = 0.8
 
-# Prior of the length of the slopes of a response, relative to the bounds of responses and
+# Prior of the length of slopes, relative to the bounds of responses and
 # covariates: logarithm's mean and deviation.
 PRIOR = np.log(0.5), 1.2
 LENGTHS = np.geomspace(1e-3, 3.0, 33)
@@ -96,7 +96,7 @@ def clipped(rows, length):
 
 
 def contributions(design, responses, limit):
-    """Vectors z (n, k + m) of records, of squared length at most ``1 + WEIGHT**2``."""
+    """Vectors z (n, k + 1) of records, of squared length at most ``1 + WEIGHT**2``."""
     return np.hstack([clipped(design, 1.0), clipped(responses, limit) * (WEIGHT / limit)])
 
 
@@ -119,45 +119,41 @@ def part_kept(squares, of_squares, beyond, of_beyond, limit, records):
 
 
 def private_slopes(rng, design, responses, records, epsilon, delta=None):
-    """Slopes (k, m) of lines through the origin; private for one record more or less.
+    """Slopes (k, 1) of a line through the origin; private for one record more or less.
 
-    Rows of the design (n, k) longer than one are scaled to one; responses (n, m) are relative to a
-    public bound of their length.  About how many ``records`` there are is public, and plans the
+    Rows of the design (n, k) longer than one are scaled to one; responses (n, 1) are relative to a
+    public bound.  About how many ``records`` there are is public, and plans the
     clipping: neighbours must be given the same number, which need not be right.
 
     What clipping takes from the sum of squares, 0 to ``1 - limit**2`` for a record, is a second
     release: epsilons add up, or both are one Gaussian release, whose squared ratios of sensitivity
     to deviation add up.  Slopes are taken to be shortened as responses are.
     """
-    k, m = design.shape[1], responses.shape[1]
+    k = design.shape[1]
     limit = planned_clipping(records, k, epsilon)
     of_excess = excess_noise(limit, records, epsilon, delta)
     share = 1.0 - EXCESS_SHARE if of_excess else 1.0
     noise = noise_of(1.0 + WEIGHT**2, epsilon, delta, share)
     z, unit = contributions(design, responses, limit), limit / WEIGHT
-    noisy = z.T @ z + noise.draw(rng, k + m)
+    noisy = z.T @ z + noise.draw(rng, k + 1)
     if of_excess:
         beyond = np.clip(np.sum(responses**2, axis=1), limit**2, 1.0) - limit**2
         released = beyond.sum() + of_excess.draw(rng, 1).item()
-        squares = np.trace(noisy[k:, k:]) * unit**2
-        of_squares = np.sqrt(m) * noise.deviation(k + m) * unit**2
+        squares, of_squares = (each * unit**2 for each in (noisy[k, k], noise.deviation(k + 1)))
         unit /= part_kept(squares, of_squares, released, of_excess.deviation(1), limit, records)
     return slopes_from(noisy, k, noise, unit)
 
 
 def slopes_from(noisy, k, noise, unit):
-    """Slopes (k, m) from a noisy matrix of moments (k + m, k + m), with no further use of the data.
+    """Slopes (k, 1) from a noisy matrix of moments (k + 1, k + 1), the data not used any more.
 
     ``unit`` is that of responses.
     """
     deviation = noise.deviation(len(noisy))
     normal, left = shrunk(noisy[:k, :k], deviation, noise.pole(k))
-    squares = np.diag(noisy)[k:] * unit**2
-    slopes = [
-        averaged(normal, right, deviation * unit, left, square, np.sqrt(2.0) * deviation * unit**2)
-        for right, square in zip(noisy[:k, k:].T * unit, squares, strict=True)
-    ]
-    return np.transpose(slopes)
+    right, squares = noisy[:k, k] * unit, noisy[k, k] * unit**2
+    of_squares = np.sqrt(2.0) * deviation * unit**2
+    return averaged(normal, right, deviation * unit, left, squares, of_squares)[:, None]
 
 
 def averaged(normal, right, of_right, of_normal, squares, of_squares):

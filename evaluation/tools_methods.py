@@ -13,7 +13,8 @@ for X'X and a noisy product of X with clipped residuals.
 
 import warnings
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
@@ -25,8 +26,7 @@ from tools_matrix import private_slopes
 STEPS = 3
 
 
-@dataclass(frozen=True)
-class Budget:
+class Budget(NamedTuple):
     """Privacy budget of one line; a pure method does not spend delta."""
 
     epsilon: float
@@ -117,16 +117,10 @@ def _mixed(rows, epsilon, delta):
     return 1.0 + float(np.exp(brentq(left, -10.0, 40.0)))
 
 
-def matrix_laplace(problem, budget, rng):
-    """Slopes; pure epsilon for one record added or removed."""
+def matrix(problem, budget, rng, is_pure):
+    """Slopes; for one record added or removed private with (eps, delta), or with eps alone."""
     given = problem.covariates, problem.responses, problem.records
-    return private_slopes(rng, *given, budget.epsilon, None)
-
-
-def matrix_gaussian(problem, budget, rng):
-    """Slopes; (eps, delta)-private for one record added or removed."""
-    given = problem.covariates, problem.responses, problem.records
-    return private_slopes(rng, *given, budget.epsilon, budget.delta)
+    return private_slopes(rng, *given, budget.epsilon, None if is_pure else budget.delta)
 
 
 def diffprivlib(problem, budget, rng):
@@ -164,8 +158,8 @@ def functional_mechanism(x, y, limits, bound, epsilon, rng, has_intercept):
 
 # Title and function of each method.
 METHODS = {
-    "matrix_laplace": ("matrix Laplace", matrix_laplace),
-    "matrix_gaussian": ("matrix Gaussian", matrix_gaussian),
+    "matrix_laplace": ("matrix Laplace", partial(matrix, is_pure=True)),
+    "matrix_gaussian": ("matrix Gaussian", partial(matrix, is_pure=False)),
     "ihm": ("IHM", ihm),
     "adassp": ("AdaSSP", adassp),
     "diffprivlib": ("diffprivlib", diffprivlib),

@@ -152,8 +152,8 @@ def test_moment_matrices_know_the_public_number_of_records_alone(rng, monkeypatc
     seen, problem = [], a_problem(rng, n=20, records=300)
     monkeypatch.setattr(methods, "private_slopes", lambda *given: seen.append(given))
     for each in (problem, problem.without([0])):
-        methods.matrix_laplace(each, Budget(0.3, DELTA), rng)
-        methods.matrix_gaussian(each, Budget(0.3, DELTA), rng)
+        for is_pure in (True, False):
+            methods.matrix(each, Budget(0.3, DELTA), rng, is_pure)
     assert [len(y) for _, x, y, *_ in seen] == [20, 20, 19, 19]
     assert [others for _, _, _, *others in seen] == [[300, 0.3, None], [300, 0.3, DELTA]] * 2
 

@@ -56,7 +56,7 @@ def test_gaussian_noise_spends_epsilon_and_delta(rng):
 
 def test_records_add_no_more_than_their_trace(rng):
     design = rng.standard_normal((200, 4)) * rng.exponential(3.0, (200, 1))
-    responses = rng.standard_normal((200, 2)) * rng.exponential(3.0, (200, 1))
+    responses = rng.standard_normal((200, 1)) * rng.exponential(3.0, (200, 1))
     for limit in (0.2, 1.0):
         z = contributions(design, responses, limit)
         squares = np.sum(z**2, axis=1)
@@ -172,12 +172,3 @@ def test_slopes_are_not_shortened_by_clipping(rng, monkeypatch, delta):
     np.testing.assert_allclose(found, [[0.2], [-0.2], [0.3]], rtol=0.1)
     monkeypatch.setattr(tools_matrix, "excess_noise", lambda *of: None)
     assert np.abs(private_slopes(rng, x, y, 20_000, 50.0, delta)).max() < 0.65 * 0.3
-
-
-@pytest.mark.parametrize("delta", [None, DELTA])
-def test_slopes_at_a_large_budget_are_those_of_least_squares(rng, delta):
-    x = rng.standard_normal((500, 4))
-    x /= np.linalg.norm(x, axis=1, keepdims=True)
-    y = 0.1 * x[:, :2] - 0.2 * x[:, 2:] + 0.05 * rng.standard_normal((500, 2))
-    found = private_slopes(rng, x, y, 500, 5e3, delta)
-    np.testing.assert_allclose(found, np.linalg.lstsq(x, y, rcond=None)[0], atol=5e-3)
