@@ -41,44 +41,30 @@ def losses(seed, n, budget, two_points, **chosen):
 
 
 def worst_two(seed, budget, angle, tau):
-    """Rows of the losses of the worst case of two records."""
-    pair = two_points(angle)
-    for factor, name in TWO_POINTS.items():
-        rng = random_stream(seed, "audit", name, f"{budget:g}")
-        densities = two_point_densities(pair, tau, budget, factor)
-        yield loss_row(name, 2, budget, published.realised_loss(rng, densities))
-
-
-def two_points(angle):
-    """`Pair` of two records for which the factor of two is needed and attained.
+    """Rows of losses of two records, for which the factor of two is needed and attained.
 
     Records ``q`` and ``q'`` lie ``angle`` apart, on both sides of a pole.  With ``v = 0`` and a
-    small tau the gradients of ``q`` and ``-q'`` cancel nearly everywhere and agree between ``q``
-    and ``q'``; those of ``q`` and ``q'`` the other way round.
+    small tau, to which residuals are clipped, the gradients of ``q`` and ``-q'`` cancel nearly
+    everywhere and agree between ``q`` and ``q'``; those of ``q`` and ``q'`` the other way round.
     """
     sphere, centre = SPACES["sphere"]
     side = 0.5 * angle * sphere.frame(centre)[0]
     q, other = sphere.exp(centre, side), sphere.exp(centre, -side)
-    covariates = np.full((2, 2), 0.5)
-    return Pair(covariates, np.stack([np.stack([q, -other]), np.stack([q, other])]), 1)
-
-
-def two_point_densities(pair, tau, budget, factor):
-    """Densities of a footpoint for `two_points`: ``v = 0``, residuals clipped, any footpoint."""
-    sphere, _ = SPACES["sphere"]
-    start = sphere.project(np.sum(pair.points[1], axis=0))
-    pole = np.broadcast_to(start, (1, 2, 3))
-    return published.Densities(
-        disc=Disc(sphere, start, np.pi),
-        covariates=pair.covariates[None],
-        points=pair.points[None],
-        scale=np.full((1, 2), factor * 2.0 * tau / (2.0 * budget)),
-        footpoint=pole,
-        shooting_vector=np.zeros((1, 2, 3)),
-        pole=pole,
-        block="footpoint",
-        clip=tau,
-    )
+    pole = np.broadcast_to(sphere.project(q + other), (1, 2, 3))
+    for factor, name in TWO_POINTS.items():
+        densities = published.Densities(
+            disc=Disc(sphere, pole[0, 0], np.pi),
+            covariates=np.full((1, 2, 2), 0.5),
+            points=np.array([[[q, -other], [q, other]]]),
+            scale=np.full((1, 2), factor * 2.0 * tau / (2.0 * budget)),
+            footpoint=pole,
+            shooting_vector=np.zeros((1, 2, 3)),
+            pole=pole,
+            block="footpoint",
+            clip=tau,
+        )
+        rng = random_stream(seed, "audit", name, f"{budget:g}")
+        yield loss_row(name, 2, budget, published.realised_loss(rng, densities))
 
 
 def loss_row(name, n, budget, found):
@@ -100,35 +86,32 @@ SPACES = {
     "spd": (make_manifold("spd", 2), np.eye(2)),
 }
 
-# Public inputs: steps are so short that next to none ends at the edge of the support.
-RADIUS, LENGTH, RANGE, CLIP, PRIOR = 1.4, 2.0, (-0.5, 0.5), 0.1, (0.01, 0.01)
-
-# Public points of a choice, and where it clips losses.
-CHOICE = 4, 1.5
-
 # Distance of the record in which neighbours differ, and number of records.
 FAR, NUMBER = 1.2, 4
 
 COUNTED = "a count, then a step"
+CLIPPED, TAU = "clipping after the sum", "tau from the data"
 
 
 def cases(space, stated):
-    """Name, words about stages, plan, two data sets, `Pair` and mistake of each kind of release.
+    """Name, words about stages, plan, two data sets, `Pair` and fault of each kind of release.
 
     Records but the last lie at the centre in the middle of the range, where gradients are zero.
     The last is as far away in one direction, at one end of the range, as in the other.
     """
     manifold, centre = SPACES[space]
-    towards, total = manifold.frame(centre)[0], Fraction(str(stated))
-    half = total / 2
-
-    def a_step(budget):
-        return st.NoisyStep(budget, PURE, clip=CLIP, prior=PRIOR)
+    total = Fraction(str(stated))
+    # Steps are so short that next to none ends at the edge of the support.
+    half, short = total / 2, {"clip": 0.1, "prior": (0.01, 0.01)}
+    whole, step = (st.NoisyStep(budget, PURE, **short) for budget in (total, half))
+    choice = st.PointsStage.of(half, PURE, 4, 1.5)
 
     def pair_of(covariates, places):
         x, y = np.zeros((2, NUMBER)), np.broadcast_to(centre, (2, NUMBER, *centre.shape)).copy()
         x[:, -1] = covariates
-        y[:, -1] = manifold.exp(centre, manifold.expand(np.array(places)) * towards)
+        y[:, -1] = manifold.exp(
+            centre, manifold.expand(np.array(places)) * manifold.frame(centre)[0]
+        )
         return Pair(x, y, NUMBER - 1)
 
     opposite = pair_of((0.5, 0.5), (FAR, -FAR))
@@ -136,25 +119,26 @@ def cases(space, stated):
     other_end = pair_of((0.5, -0.5), (FAR, FAR))
     # On the geodesic: then no residual is large.
     near = pair_of((0.5, 0.5), (FAR, 0.0))
-    one = "one step", [a_step(total)]
-    choice = [st.PointsStage.of(half, PURE, *CHOICE), a_step(half)]
-    moments = [st.MomentsStage(half, PURE), a_step(half)]
-    matrix = [st.MatrixStage(total, PURE, clip=CLIP, prior=PRIOR, reach=2.0)]
-    count, twice = ([st.CountStage(each, PURE), a_step(each)] for each in (half, total))
-    for name, words, stages, pair, mistake in (
-        ("release", *one, opposite, None),
-        ("release", "a choice, then a step", choice, opposite, None),
-        ("release", "moments, then a step", moments, other_end, None),
-        ("release", "a matrix of moments", matrix, other_end, None),
-        ("release", COUNTED, count, opposite, None),
-        ("release, factor 2 left out", *one, opposite, "half the sensitivity"),
-        ("release, clipping after the sum", *one, opposite, "clipping after the sum"),
-        ("release, tau from the data", *one, near, "tau from the data"),
-        ("release, a budget spent twice", COUNTED, twice, opposite, None),
+    for name, words, stages, pair, fault in (
+        ("release", "one step", [whole], opposite, None),
+        ("release", "a choice, then a step", [choice, step], opposite, None),
+        ("release", "moments, then a step", [st.MomentsStage(half, PURE), step], other_end, None),
+        (
+            *("release", "a matrix of moments"),
+            *([st.MatrixStage(total, PURE, reach=2.0, **short)], other_end, None),
+        ),
+        ("release", COUNTED, [st.CountStage(half, PURE), step], opposite, None),
+        ("release, factor 2 left out", "one step", [whole], opposite, "half the sensitivity"),
+        ("release, " + CLIPPED, "one step", [whole], opposite, CLIPPED),
+        ("release, " + TAU, "one step", [whole], near, TAU),
+        (
+            *("release, a budget spent twice", COUNTED),
+            *([st.CountStage(total, PURE), whole], opposite, None),
+        ),
     ):
         # A count is released where subjects are added or removed.
         assumptions = Assumptions(
-            *(manifold, centre, RADIUS, LENGTH, RANGE, NUMBER),
+            *(manifold, centre, 1.4, 2.0, (-0.5, 0.5), NUMBER),
             residual_scale=0.1,
             neighbours=ADD_OR_REMOVE if words == COUNTED else REPLACE,
             covariate_spread="evenly",
@@ -163,16 +147,16 @@ def cases(space, stated):
         plan = ReleasePlan(assumptions, budget, tuple(stages), 1.0, 1.0, 1.0)
         first, second = zip(pair.covariates, pair.points, strict=True)
         second = tuple(part[:-1] for part in second) if words == COUNTED else second
-        yield name, words, plan, (first, second), pair, mistake
+        yield name, words, plan, (first, second), pair, fault
 
 
-def released_columns(plan, data, pair, mistake, streams, number):
+def released_columns(plan, data, pair, fault, streams, number):
     """What releases of both data sets say, columns (number, columns) that are not all alike.
 
     Each of the two data sets has a generator of random bits.
     """
     assumptions, found = plan.assumptions, []
-    with planted(mistake) if mistake else nullcontext(), few_at_once():
+    with planted(fault) if fault else nullcontext(), few_at_once():
         for stream, given in zip(streams, data, strict=True):
             released = script.releases(plan, *given, stream, number)
             states = np.array([each.state for each in released])
