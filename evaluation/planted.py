@@ -223,7 +223,7 @@ for name, *part in (
     ),
     (
         *("a fingerprint in the ledger's words", ledger.Ledger, "reserve"),
-        Edit("str(amount), key, description", "str(amount), key, f'{description} {fingerprint}'"),
+        Edit('"amount")\n', '"amount"); description += f" {fingerprint}"\n'),
     ),
     # What scenarios show.
     ("runs of one name at once", ledger.Ledger, "_hold", nothing),
