@@ -6,8 +6,7 @@ from pathlib import Path
 
 def written(text, made):
     """A page with the blocks of ``made``, such as ``<!-- bands -->`` to ``<!-- end -->``."""
-    for block in re.findall(r"<!-- \w+ -->\n.*?<!-- end -->", made, flags=re.DOTALL):
-        mark = block.partition("\n")[0]
+    for block, mark in re.findall(r"((<!-- \w+ -->)\n.*?<!-- end -->)", made, flags=re.DOTALL):
         if mark not in text:
             raise SystemExit(
                 f"Error: docs/evaluation.md has no mark {mark}: add it, and <!-- end --> below"

@@ -57,13 +57,6 @@ def simulate(rng, manifold, data, truth, scale, data_sets, number):
     return covariates, manifold.exp(clean, scale * manifold.random_tangent(rng, clean))
 
 
-def draw_releases(rng, plan, covariates, points, draws):
-    """Geodesics as a release draws them, with seeded random bits."""
-    data_sets = zip(covariates, points, strict=True)
-    found = [[each.state for each in script.releases(plan, *xy, rng, draws)] for xy in data_sets]
-    return np.moveaxis(np.array(found), 2, 0)
-
-
 def draw_published(rng, known, data, fit, budget, draws):
     """Geodesics of the published densities by matched chains, and their total variation distance.
 
@@ -96,12 +89,11 @@ def curve_errors(manifold, geodesics, truths):
     Geodesics and truths are footpoints, in the middle of the range, and shooting vectors.
     """
     (p, v), (q, w) = geodesics, truths
-    nodes, weights = np.polynomial.legendre.leggauss(8)
-    found = 0.0
-    for x, weight in zip(nodes, weights, strict=True):
+    squares = 0.0
+    for x, weight in zip(*np.polynomial.legendre.leggauss(8), strict=True):
         ends = manifold.exp(p, 0.5 * x * v), manifold.exp(q, 0.5 * x * w)
-        found = found + 0.5 * weight * manifold.dist(*ends) ** 2
-    return found
+        squares = squares + 0.5 * weight * manifold.dist(*ends) ** 2
+    return squares
 
 
 def measure(space, given, number, budgets, records, draws, seed, rats):
@@ -137,9 +129,10 @@ def measure(space, given, number, budgets, records, draws, seed, rats):
         *drawn, distance = draw_published(rng, known, found, fit, budget, draws)
         rows.append(row(PUBLISHED, drawn, budget, total_variation=distance))
         plan = plan_release(known, PrivacyBudget(str(budget)))
-        rng, few = random_stream(seed, *stream, RELEASED), [each[:6] for each in found]
-        released = draw_releases(rng, plan, *few, 2)
-        rows.append(row(RELEASED, released, budget, predicted=plan.error))
+        rng = random_stream(seed, *stream, RELEASED)
+        few = zip(*(each[:6] for each in found), strict=True)
+        released = [[each.state for each in script.releases(plan, *xy, rng, 2)] for xy in few]
+        rows.append(row(RELEASED, np.moveaxis(released, 2, 0), budget, predicted=plan.error))
     return pd.DataFrame(rows)
 
 
