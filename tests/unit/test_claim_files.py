@@ -9,7 +9,7 @@ from planted_claims import CLAIMS, ROWS, by_budget, judged, one, paper, tables_o
 
 from geodp.errors import DataError
 from reproduction.claims.conditions import Conditions
-from reproduction.claims.measures import MEASURES
+from reproduction.claims.comparisons import MEASURES
 from reproduction.claims.rows import Claim, read_paper
 
 
@@ -27,7 +27,7 @@ from reproduction.claims.rows import Claim, read_paper
 )
 def test_criteria_mean_what_they_say(text, expected):
     found = Conditions.of_number(text)
-    assert bool(found.met({"value": 0.95})) is expected
+    assert bool(found.met(pd.DataFrame({"value": [0.95]}))) is expected
 
 
 @pytest.mark.parametrize(

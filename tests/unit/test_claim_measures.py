@@ -9,7 +9,8 @@ import pytest
 from planted_claims import CELLS, DATA_SETS, convergence_table, errors_table
 
 from reproduction.claims.columns import with_derived_columns
-from reproduction.claims.measures import MEASURES, cell_statistics
+from reproduction.claims.comparisons import MEASURES
+from reproduction.claims.resampling import cell_statistics
 
 
 def curves(*values):
@@ -29,7 +30,7 @@ def claim_of(column="y", **others):
 
 
 def measured(name, claim, *tables, replicates=1):
-    return MEASURES[name].compute(
+    return MEASURES[name](
         claim, tables[0], np.random.default_rng(0), replicates, *tables[1:]
     )
 

@@ -21,7 +21,7 @@ def inputs_of_table(wildcards):
     kind, study = kind_of_table(wildcards), STUDIES[wildcards.study]
     chosen = study.computed[wildcards.table]
     files = [find([path])[0] for path in chosen.get("files", [])]
-    found = {name: table_file(study.name, name) for name in kind.reads(chosen)}
+    found = {name: table_file(study.name, name) for name in kind.reads}
     return found | {"table": study.files.get(wildcards.table) or [], "files": files}
 
 

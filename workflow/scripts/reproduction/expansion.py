@@ -1,6 +1,7 @@
 """From a configuration to its studies, and what of it contradicts the rest or is not there."""
 
 from decimal import Decimal
+from itertools import product
 from pathlib import Path
 
 from geodp.errors import DataError
@@ -125,7 +126,7 @@ def _expand_tables(name, settings, key):
             _check_file(path, f"{key}.tables.{table}.files[{index}]")
     study = Study(name, settings, None, None, groups={}, cells={}, grids=[], files=files)
     for table, chosen in settings["tables"].items():
-        for read, columns in TABLES[chosen["kind"]].reads(chosen).items():
+        for read, columns in TABLES[chosen["kind"]].reads.items():
             place = f"{key}.tables.{table}"
             if read == table:
                 raise _refused(f"{place}: it reads a table {read}, which is itself: rename it")
@@ -222,140 +223,123 @@ def _groups(source, has_stand_in, entry, place):
 
 
 def _check_figures(study, key):
+    """Refuse figures of what their study does not have."""
     for name, figure in study.settings["figures"].items():
-        place = f"{key}.figures.{name}"
-        used = {grid for grid, _, _ in study.grids}
-        if figure["kind"] == "error":
-            # Releases have a row of their own in it.
-            used -= {RELEASE}
-        for grid in figure.get("grids", []):
-            if grid not in used:
-                raise _refused(
-                    f"{place}.grids: no cells use a grid {grid}: name one that {key}.cells uses"
-                )
-        groups = [
-            *figure.get("groups", []),
-            *([study.shown_group(name)] if "group" in figure else []),
-        ]
-        for group in groups:
-            _check_known(group, study.groups, f"{place}: there is no group {group}")
-        _check_groups_in_grids(study, figure, place)
-        _check_one_mechanism(study, name, place)
-        if figure["kind"] == "ratios" and not study.settings["neighbours"]["n"]:
-            raise _refused(f"{place}: no sizes are given under {key}.neighbours.n: add them")
-        if figure["kind"] in OF_ONE_COVARIATE:
-            _check_space(study, figure["kind"], place)
-        _check_values(study, figure, place)
-        if figure["kind"] == "samplers" and not study.grids:
-            raise _refused(f"{place}: without budgets nothing is sampled: remove it")
-        if figure["kind"] == "regression" and not study.settings["model"]["covariates"]:
-            raise _refused(f"{place}: model.covariates is 0, a mean: remove it")
-        if figure["kind"] == "convergence":
-            _check_walked(study, place)
-        if figure["kind"] in PREDICTED:
-            _check_predicted(study, name, place)
+        for words in _faults_of_figure(study, name, figure):
+            raise _refused(f"{key}.figures.{name}{words}")
 
 
-def _check_one_mechanism(study, name, place):
-    """Refuse a figure of draws and of releases at once, but for that of errors."""
-    figure = study.settings["figures"][name]
-    grids = set(figure.get("grids", []))
-    if RELEASE in grids and len(grids) > 1:
-        raise _refused(
-            f"{place}.grids: release does not go with others: give it a figure of its own"
-        )
+def _faults_of_figure(study, name, figure):
+    """What is wrong with a figure, the key below it first."""
+    kind, settings = figure["kind"], study.settings
+    yield from _faults_of_grids(study, name, figure)
     if "cell" in figure:
-        named, cells = figure["cell"], study.cells[study.shown_group(name)]
-        for cell in [named] if isinstance(named, str) else named:
-            if cell not in cells:
-                raise _refused(
-                    f"{place}.cell: there is no cell {cell} (the first are: "
-                    f"{', '.join(list(cells)[:5])})"
-                )
-        samplers = {sampler for _, sampler in study.shown_cells(name)}
-        if RELEASE in samplers and len(samplers) > 1:
-            raise _refused(
-                f"{place}.cell: cells of releases do not go with others: give them a figure of "
-                "their own"
+        yield from _faults_of_cells(study, name, figure)
+    if kind == "ratios" and not settings["neighbours"]["n"]:
+        yield f": no sizes are given under studies.{study.name}.neighbours.n: add them"
+    covariates = settings["model"]["covariates"]
+    if kind in OF_ONE_COVARIATE:
+        space, size, words = OF_ONE_COVARIATE[kind]
+        if covariates != 1:
+            yield (
+                ": it shows predictions along one covariate and model.covariates is "
+                f"{covariates}: remove it"
             )
+        if settings["manifold"]["name"] != space or size not in (
+            None,
+            settings["manifold"]["size"],
+        ):
+            yield f": {kind} are drawn {words} only: remove it"
+    yield from _faults_of_values(study, figure.get("values", []))
+    if kind == "samplers" and not study.grids:
+        yield ": without budgets nothing is sampled: remove it"
+    if kind == "regression" and not covariates:
+        yield ": model.covariates is 0, a mean: remove it"
+    if kind == "convergence":
+        yield from _faults_of_walks(study)
+    if kind in PREDICTED:
+        yield from _faults_of_draws(study, name, figure)
 
 
-def _check_values(study, figure, place):
-    """Refuse covariates of predictions outside the range, where that is known before the run."""
-    data = study.settings["data"]
-    limits = [0.0, 1.0] if study.source == "simulated" else data.get("covariate_range")
-    if limits is None:
-        return
-    for index, value in enumerate(figure.get("values", [])):
+def _faults_of_grids(study, name, figure):
+    """Grids and groups of a figure (panels and curves) that the study does not have."""
+    members = dict.fromkeys((grid, group) for grid, group, _ in study.grids)
+    grids, kind = figure.get("grids", []), figure["kind"]
+    for grid in grids:
+        # Releases have a row of their own in a figure of errors.
+        is_row = kind == "error" and grid == RELEASE
+        if is_row or grid not in {each for each, _ in members}:
+            yield (
+                f".grids: no cells use a grid {grid}: name one that studies.{study.name}.cells uses"
+            )
+    shown = figure.get("groups", [])
+    for group in [*shown, *([study.shown_group(name)] if "group" in figure else [])]:
+        if group not in study.groups:
+            yield f": there is no group {group} (there are: {', '.join(study.groups)})"
+    shown = shown or list(dict.fromkeys(group for grid, group in members if grid in grids))
+    for grid, group in product(grids, shown):
+        if (grid, group) not in members:
+            yield (
+                f": the group {group} has no cells in the grid {grid}: name other groups or grids"
+            )
+    if kind == "error" and len(shown) > len(CURVES):
+        yield (
+            f".groups: {len(shown)} curves cannot be told apart: name {len(CURVES)} groups at most"
+        )
+    if RELEASE in grids and len(set(grids)) > 1:
+        yield ".grids: release does not go with others: give it a figure of its own"
+
+
+def _faults_of_cells(study, name, figure):
+    """Cells that the group of a figure does not have, or that do not go together."""
+    named, cells = figure["cell"], study.cells[study.shown_group(name)]
+    for cell in [named] if isinstance(named, str) else named:
+        if cell not in cells:
+            yield (f".cell: there is no cell {cell} (the first are: {', '.join(list(cells)[:5])})")
+    samplers = {sampler for _, sampler in study.shown_cells(name)}
+    if RELEASE in samplers and len(samplers) > 1:
+        yield ".cell: cells of releases do not go with others: give them a figure of their own"
+
+
+def _faults_of_values(study, values):
+    """Covariates of predictions outside the range, where that is known before the run."""
+    known = study.settings["data"].get("covariate_range")
+    limits = [0.0, 1.0] if study.source == "simulated" else known
+    for index, value in enumerate(values if limits else []):
         if not limits[0] <= value <= limits[1]:
-            raise _refused(
-                f"{place}.values[{index}]: {value:g} lies outside the covariate's range, "
+            yield (
+                f".values[{index}]: {value:g} lies outside the covariate's range, "
                 f"{limits[0]:g} to {limits[1]:g}: choose a value within it"
             )
 
 
-def _check_space(study, kind, place):
-    """Refuse a figure of predictions that cannot be drawn of the study's model or space."""
-    covariates = study.settings["model"]["covariates"]
-    if covariates != 1:
-        raise _refused(
-            f"{place}: it shows predictions along one covariate and model.covariates is "
-            f"{covariates}: remove it"
-        )
-    manifold, (name, size, words) = study.settings["manifold"], OF_ONE_COVARIATE[kind]
-    if manifold["name"] != name or size not in (None, manifold["size"]):
-        raise _refused(f"{place}: {kind} are drawn {words} only: remove it")
-
-
-def _check_groups_in_grids(study, figure, place):
-    """Refuse a figure whose panels (one a grid) lack cells of a group (a curve each)."""
-    members = {(grid, group) for grid, group, _ in study.grids}
-    grids = figure.get("grids", [])
-    shown = figure.get(
-        "groups", list(dict.fromkeys(group for grid, group, _ in study.grids if grid in grids))
-    )
-    for grid in grids:
-        for group in shown:
-            if (grid, group) not in members:
-                raise _refused(
-                    f"{place}: the group {group} has no cells in the grid {grid}: name other "
-                    "groups or grids"
-                )
-    if figure["kind"] == "error" and len(shown) > len(CURVES):
-        raise _refused(
-            f"{place}.groups: {len(shown)} curves cannot be told apart: name {len(CURVES)} groups "
-            "at most"
-        )
-
-
-def _check_walked(study, place):
+def _faults_of_walks(study):
     if study.mechanism != "kng_as_published":
-        raise _refused(
-            f"{place}: the random walk draws kng_as_published, not {study.mechanism} of the study "
+        yield (
+            f": the random walk draws kng_as_published, not {study.mechanism} of the study "
             f"{study.name}: remove it"
         )
 
 
-def _check_predicted(study, name, place):
-    figure = study.settings["figures"][name]
+def _faults_of_draws(study, name, figure):
+    """Draws that the cells of a figure do not have, and values without a logarithm."""
     group = study.shown_group(name)
     for cell, sampler in study.shown_cells(name):
         if sampler == RANDOM_WALK and (group, cell) not in study.walked:
-            raise _refused(
-                f"{place}.random_walk: the random walk does not run on the cell {cell}: name "
-                f"it under studies.{study.name}.random_walk.cells"
+            yield (
+                f".random_walk: the random walk does not run on the cell {cell}: name it under "
+                f"studies.{study.name}.random_walk.cells"
             )
         first, number = next(iter(study.draws_of(sampler).items()))
         if figure["draws"] > number:
             where = "release.draws" if sampler == RELEASE else f"draws.{first}"
-            raise _refused(
-                f"{place}.draws: {figure['draws']} is too large, since {where} is {number}: lower "
-                "it or raise that"
+            yield (
+                f".draws: {figure['draws']} is too large, since {where} is {number}: lower it or "
+                "raise that"
             )
-    if study.transformation == "log" and min(figure["values"]) <= 0:
-        raise _refused(
-            f"{place}.values: {min(figure['values'])} has no logarithm: give positive values"
-        )
+    least = min(figure["values"])
+    if study.transformation == "log" and least <= 0:
+        yield f".values: {least} has no logarithm: give positive values"
 
 
 def _check_across(studies):
@@ -375,7 +359,8 @@ def _check_across(studies):
                 continue
             place += ".reduced"
             _check_known(other, studies, f"{place}: there is no study {other}")
-            _check_walked(studies[other], place)
+            for words in _faults_of_walks(studies[other]):
+                raise _refused(f"{place}{words}")
             if figure["cell"] not in studies[other].cells[studies[other].first_group]:
                 raise _refused(
                     f"{place}: the study {other} has no cell {figure['cell']}: add it there"

@@ -10,22 +10,14 @@ import yaml
 from geodp.errors import DataError
 from reproduction.claims.page import read_verdicts
 from reproduction.claims.rows import sentence_of
-from reproduction.claims.verdicts import (
-    BY_CONSTRUCTION,
-    FAILS,
-    HOLDS,
-    IN_PART,
-    NOT_REFUTED,
-    UNDECIDED,
-)
+from reproduction.claims.verdicts import FAILS, UNDECIDED, VERDICTS
 from reproduction.pages import render_page
 from reproduction.papers import PAPERS, figure_title
 from reproduction.places import CHECKOUT
 
 # Verdicts in words of a list; the empty one is of what has no table to judge by.
-WORDS = {HOLDS: "hold", IN_PART: "hold in part", FAILS: "do not hold", UNDECIDED: "undecided"}
-WORDS |= {NOT_REFUTED: "not refuted", BY_CONSTRUCTION: "hold by construction"}
-WORDS[""] = "are not evaluated"
+WORDS = ("hold", "hold in part", "do not hold", "undecided", "not refuted", "hold by construction")
+WORDS = dict(zip((*VERDICTS, ""), (*WORDS, "are not evaluated"), strict=True))
 
 
 def sentences(key):
@@ -45,25 +37,27 @@ def verdicts_of(key, path):
 
 def page(verdicts):
     """Part of the page, from verdicts by sentence of the papers that were judged."""
-    counts, listed = {}, {}
-    for key in PAPERS:
-        found = verdicts.get(key, {})
-        numbers = Counter(found.values())
-        counts[key] = ", ".join(
-            f"{numbers[each]} {w}" for each, w in WORDS.items() if numbers[each]
-        )
-        listed[key] = [
-            (verdict, sentence)
-            for kind in (FAILS, UNDECIDED, "")
-            for sentence, verdict in found.items()
-            if verdict == kind
-        ]
+    found = {key: verdicts.get(key, {}) for key in PAPERS}
+    numbers = {key: Counter(each.values()) for key, each in found.items()}
     return render_page(
         CHECKOUT / "workflow" / "report" / "results.md.j2",
         papers=PAPERS,
         stated={key: sentences(key) for key in PAPERS},
-        counts=counts,
-        listed=listed,
+        counts={
+            key: ", ".join(
+                f"{counted[each]} {words}" for each, words in WORDS.items() if counted[each]
+            )
+            for key, counted in numbers.items()
+        },
+        listed={
+            key: [
+                (kind, sentence)
+                for kind in (FAILS, UNDECIDED, "")
+                for sentence, verdict in each.items()
+                if verdict == kind
+            ]
+            for key, each in found.items()
+        },
         folders={key: _figures(key) for key in PAPERS},
         figure_title=figure_title,
     )
@@ -74,16 +68,12 @@ def _figures(key):
     settings = yaml.safe_load((CHECKOUT / "config" / "config.yaml").read_text("utf-8"))
     found = {}
     for study, chosen in settings["studies"].items():
-        if chosen.get("paper") == key:
-            numbers = {
-                name: figure.get("number", "") for name, figure in chosen.get("figures", {}).items()
-            }
-            found[f"results/{settings['name']}/{study}/figures"] = {
-                name: number
-                for name, number in numbers.items()
-                if number or re.fullmatch(r"figure_\d+", name)
-            }
-    return {folder: figures for folder, figures in found.items() if figures}
+        for name, figure in chosen.get("figures", {}).items():
+            number = figure.get("number", "")
+            if chosen.get("paper") == key and (number or re.fullmatch(r"figure_\d+", name)):
+                folder = f"results/{settings['name']}/{study}/figures"
+                found.setdefault(folder, {})[name] = number
+    return found
 
 
 def with_block(text, name, block):

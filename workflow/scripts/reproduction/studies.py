@@ -13,7 +13,7 @@ from functools import cached_property
 from geodp.manifolds.registry import MANIFOLDS
 from geodp.mechanisms.registry import MECHANISMS, budget_names
 from geodp.models.blocks import ALL
-from reproduction.configuration.computed import PaperFigure
+from reproduction.configuration.figures import PaperFigure
 from reproduction.configuration.study import FIGURES, TABLES
 from reproduction.places import digest_of
 

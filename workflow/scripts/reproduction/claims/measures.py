@@ -6,22 +6,11 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from geodp.errors import DataError
-from reproduction.claims.conditions import column_of
+from reproduction.claims.resampling import NotEvaluated, cell_statistics, span, units
 from reproduction.pages import short
-
-# Columns whose standard error over the draws of one data set is log_error_standard_error.  For a
-# log error that is exact.  For the logarithm of a mean distance it is approximate: right where
-# private and non-private predictions are as far apart as data are from the fit (which is where
-# verdicts change), too large where they are farther apart, and too small where they are closer.
-DESCRIBED = ("log_error", "log_gap", "log_error_change", "log_mean_prediction_distance")
 
 # Signs of changes that are in the stated order.
 DIRECTIONS = {"": -1.0, "falls": -1.0, "rises": 1.0}
-
-
-class NotEvaluated(Exception):
-    """A claim cannot be evaluated on the tables; the message is the reason."""
 
 
 class Measured(NamedTuple):
@@ -34,115 +23,32 @@ class Measured(NamedTuple):
     lower_bound: bool = False  # Of what the claim is about, without an upper one.
 
 
-class Measure(NamedTuple):
-    """A function from a claim and its rows to a number, and the columns of the claim it needs.
-
-    ``compute`` takes a claim, its rows, a generator and a number of replicates to a `Measured`;
-    with ``against`` among ``needed`` also the rows of the other study.
-    """
-
-    compute: Callable
-    needed: tuple[str, ...]  # Columns of a claim that must not be empty.
-    columns: int | None  # How many ``column`` names; None for one or more.
-
-
 # Measures by name.
-MEASURES = {}
+MEASURES: dict[str, Callable[..., Measured]] = {}
 
 
 def measure(*needed, columns=1):
-    """Decorator that adds a function to `MEASURES`."""
+    """Decorator that adds a function to `MEASURES`.
+
+    It takes a claim, its rows, a generator and a number of replicates to a `Measured`; with
+    ``against`` among ``needed`` also the rows of the other study.  ``needed`` are columns of a
+    claim that must not be empty, and ``columns`` how many ``column`` names; None for one or more.
+    """
 
     def register(function):
-        MEASURES[function.__name__] = Measure(function, needed, columns)
+        function.needed, function.columns = needed, columns
+        MEASURES[function.__name__] = function
         return function
 
     return register
 
 
-class CellStatistics(NamedTuple):
-    """A statistic of a column for each cell, with bootstrap replicates."""
-
-    cells: pd.DataFrame  # A row a cell, with what is constant in it.
-    values: np.ndarray  # (1 + replicates, cells): that of the table, then replicates.
-    over: str  # Units that were resampled.
-
-    def nodes(self, keys):
-        """Means over the cells that share values of ``keys``: a row a node, indexed by these."""
-        table = pd.DataFrame(self.values.T, pd.MultiIndex.from_frame(self.cells[keys]))
-        return table.groupby(level=keys, dropna=False).mean()
+def _share(met, over, words):
+    """Share of what is met, booleans of shape (1 + replicates, number)."""
+    return Measured(np.mean(met, axis=1), over, f"{met[0].sum()} of {met.shape[1]} {words}")
 
 
-def cell_statistics(table, column, rng, replicates, statistic=np.mean):
-    """Bootstrap a statistic of a column, cell by cell: a mean or a median.
-
-    Data sets are resampled within a group, jointly in all its cells, which share them; or draws, in
-    a table with a row for each of them and no data sets.  With a single data set in a table of data
-    sets the draws vary instead: replicates follow a t distribution with the standard
-    errors of the table, and the number of footpoints less one as degrees of freedom.  A table with
-    several rows for one cell and data set is refused.
-    """
-    frames, values, sizes = [], [], set()
-    unit = "data_set" if "data_set" in table else "draw"
-    for _, part in table.groupby("group", sort=True):
-        if part.duplicated(["cell", unit]).any():
-            raise DataError(
-                "it selects several rows for one cell and data set: name one sampler there"
-            )
-        # Columns that vary within a cell keep their first value, which nothing uses.
-        frames.append(part.drop_duplicates("cell").sort_values("cell"))
-        numbers = part.pivot(index=unit, columns="cell", values=column).to_numpy(dtype=float)
-        if not np.all(np.isfinite(numbers)):
-            raise NotEvaluated(f"{column} is missing or infinite for some cell and data set")
-        count = len(numbers)
-        sizes.add(count)
-        if count == 1:
-            again = _with_spread(frames[-1], column, numbers[0], rng, replicates)
-        elif statistic is np.mean:
-            chosen = rng.integers(count, size=(replicates, count))
-            chosen += count * np.arange(replicates)[:, None]
-            times = np.bincount(chosen.ravel(), minlength=chosen.size).reshape(chosen.shape)
-            # Divided last, so that a mean of ones is exactly one.
-            again = (times @ numbers) / count
-        else:
-            again = statistic(numbers[rng.integers(count, size=(replicates, count))], axis=1)
-        values.append(np.vstack([statistic(numbers, axis=0), again]))
-    over = f"{_span(sizes)} {_units(table)}"
-    if sizes == {1}:
-        over = "one data set" if column == "not_below" else "draws of one data set"
-    return CellStatistics(pd.concat(frames, ignore_index=True), np.hstack(values), over)
-
-
-def _with_spread(cells, column, numbers, rng, replicates):
-    """Replicates of the numbers of one data set, over its draws."""
-    shape = (replicates, len(numbers))
-    if not replicates or column == "not_below":
-        # Whether an error is below another is known without error.
-        return np.broadcast_to(numbers, shape)
-    if column not in DESCRIBED:
-        raise NotEvaluated(f"one data set gives {column} no interval")
-    spread, footpoints = (
-        column_of(cells, name).to_numpy(dtype=float)
-        for name in ("log_error_standard_error", "footpoints")
-    )
-    if not np.all(np.isfinite(spread)) or np.any(footpoints < 2):
-        raise NotEvaluated("one data set with one footpoint a cell gives no interval")
-    return numbers + spread * rng.standard_t(footpoints - 1.0, size=shape)
-
-
-def _span(sizes):
-    low, high = min(sizes), max(sizes)
-    return str(low) if low == high else f"{low} to {high}"
-
-
-def _units(table):
-    """What a table has several of: data sets, settings of a mechanism, or draws of one data set."""
-    if "data_set" in table:
-        return "data sets"
-    return "settings" if "setting" in table else "draws of one data set"
-
-
-def _plain(name):
+def plain(name):
     return name.replace("_", " ")
 
 
@@ -161,7 +67,7 @@ def _curves(claim, table, rng, replicates):
         parts = nodes.groupby(level=claim.within, dropna=False)
         curves = [part.to_numpy().T for _, part in parts]
     if max(curve.shape[1] for curve in curves) < 2:
-        raise NotEvaluated(f"nothing to compare, as {_plain(claim.along)} has one level")
+        raise NotEvaluated(f"nothing to compare, as {plain(claim.along)} has one level")
     return curves, by_cell.over
 
 
@@ -181,8 +87,7 @@ def share_ordered(claim, table, rng, replicates):
     curves, over = _curves(claim, table, rng, replicates)
     changes = np.hstack([_changes_between(curve)[-1] for curve in curves])
     ordered = DIRECTIONS[claim.direction] * changes > 0.0
-    says = f"{ordered[0].sum()} of {ordered.shape[1]} comparisons have the order stated"
-    return Measured(np.mean(ordered, axis=1), over, says)
+    return _share(ordered, over, "comparisons have the order stated")
 
 
 @measure("along")
@@ -191,10 +96,9 @@ def share_worst_at_ends(claim, table, rng, replicates):
     curves, over = _curves(claim, table, rng, replicates)
     curves = [curve for curve in curves if curve.shape[1] > 2]
     if not curves:
-        raise NotEvaluated(f"no curve has a budget between its ends along {_plain(claim.along)}")
+        raise NotEvaluated(f"no curve has a budget between its ends along {plain(claim.along)}")
     above = np.hstack([c[:, [0, -1]] > np.max(c[:, 1:-1], axis=1, keepdims=True) for c in curves])
-    says = f"{above[0].sum()} of {above.shape[1]} ends lie above all between them"
-    return Measured(np.mean(above, axis=1), over, says)
+    return _share(above, over, "ends lie above all between them")
 
 
 @measure("along")
@@ -228,7 +132,7 @@ def approach(claim, table, rng, replicates):
     ratios = [curve[:, -1] / curve[:, 0] for curve in curves if curve.shape[1] > 1]
     found = np.max(ratios, axis=0)
     worst = f" (the worst of {len(ratios)} curves)" if len(ratios) > 1 else ""
-    level = _plain(claim.along)
+    level = plain(claim.along)
     says = f"the gap at the largest {level} is {short(found[0])} of that at the smallest{worst}"
     return Measured(found, over, says)
 
@@ -245,7 +149,7 @@ def power(claim, table, rng, replicates):
     by_cell = cell_statistics(table, claim.column[0], rng, replicates)
     nodes = by_cell.nodes([claim.along])
     if len(nodes) < 2:
-        raise NotEvaluated(f"{_plain(claim.along)} has one level")
+        raise NotEvaluated(f"{plain(claim.along)} has one level")
     found = _slope(nodes.index.to_numpy(dtype=float), nodes.to_numpy().T)
     return Measured(found, by_cell.over, f"the power is {short(found[0])}")
 
@@ -291,8 +195,8 @@ def share_meeting(claim, table, rng, replicates):
     met = claim.against_where.met(table)
     found = float(np.mean(met))
     again = rng.binomial(len(met), found, size=replicates) / len(met)
-    over = f"{len(met)} {_units(table)}"
-    says = f"{np.sum(met)} of {over} meet {_plain(claim.against_where.text)}"
+    over = f"{len(met)} {units(table)}"
+    says = f"{np.sum(met)} of {over} meet {plain(claim.against_where.text)}"
     return Measured(np.append(found, again), over, says)
 
 
@@ -307,7 +211,7 @@ def _extreme(claim, table, replicates, extreme, word):
     found = float(extreme(values))
     of = f"{word} of {len(values)} values" if len(values) > 1 else "value"
     sizes = set(table.groupby(claim.along).size())
-    over = "one value" if sizes == {1} else f"{_span(sizes)} pairs"
+    over = "one value" if sizes == {1} else f"{span(sizes)} pairs"
     return Measured(np.full(1 + replicates, found), over, f"the {of} is {short(found)}")
 
 
@@ -327,7 +231,7 @@ def largest(claim, table, rng, replicates):
 def largest_found(claim, table, rng, replicates):
     """Largest value of ``column``, where a search may have missed larger ones."""
     found = float(table[claim.column[0]].max())
-    says = f"the largest found at n = {_span(set(table['n']))} is {short(found)}, a lower bound"
+    says = f"the largest found at n = {span(set(table['n']))} is {short(found)}, a lower bound"
     every = np.full(1 + replicates, found)
     return Measured(every, "the neighbours of a search", says, lower_bound=True)
 
@@ -345,7 +249,7 @@ def _resampled_pairs(claim, table, rng, replicates):
         sizes.add(count)
         chosen = np.vstack([np.arange(count), rng.integers(count, size=(replicates, count))])
         values += [part[name].to_numpy(dtype=float)[chosen] for name in claim.column]
-    return values, f"{_span(sizes)} pairs"
+    return values, f"{span(sizes)} pairs"
 
 
 @measure("along", columns=None)
@@ -371,8 +275,7 @@ def share_outlying(claim, table, rng, replicates):
         reach = 1.5 * (high - low)
         outside.append((part < low - reach) | (part > high + reach))
     outside = np.hstack(outside)
-    says = f"{outside[0].sum()} of {outside.shape[1]} ratios lie beyond the whiskers of their box"
-    return Measured(np.mean(outside, axis=1), over, says)
+    return _share(outside, over, "ratios lie beyond the whiskers of their box")
 
 
 # --- Walks beside draws ---
@@ -434,126 +337,3 @@ def walk_rate(claim, table, rng, replicates):
         f"{short(found[0])} of their number {setting}"
     )
     return Measured(found, over, says, lower_bound=True)
-
-
-# --- Two tables beside each other ---
-
-
-def _changes(table, other, key, rng, replicates, otherwise):
-    """Log errors less those of other rows with the same group, key and data set, cell by cell."""
-    for name in ("log_error", "log_error_standard_error"):
-        column_of(table, name)
-    both = table.merge(other, on=["group", key, "data_set"], suffixes=("", "_other"))
-    if both.empty:
-        raise NotEvaluated(otherwise)
-    spreads = both["log_error_standard_error"], both["log_error_standard_error_other"]
-    both = both.assign(
-        log_error_change=both["log_error"] - both["log_error_other"],
-        log_error_standard_error=np.hypot(*spreads),
-    )
-    return both, cell_statistics(both, "log_error_change", rng, replicates)
-
-
-@measure()
-def sampler_difference(claim, table, rng, replicates):
-    """Mean over cells of the log error of the random walk less that of the default sampler."""
-    walked, drawn = (table[table["sampler"] == name] for name in ("random_walk", "default"))
-    otherwise = "no cell has draws of both samplers"
-    both, by_cell = _changes(walked, drawn, "cell", rng, replicates, otherwise)
-    found = np.mean(by_cell.values, axis=1)
-    changes = zip(by_cell.cells["cell"], by_cell.values[0], strict=True)
-    cells = ", ".join(f"{name} {short(change)}" for name, change in changes)
-    says = f"the log error changes by {short(found[0])} on average over cells ({cells})"
-    used = table.merge(both[["group", "cell", "data_set"]])
-    return Measured(found, by_cell.over, says, used)
-
-
-@measure("against")
-def share_nearer(claim, table, rng, replicates, other):
-    """Share of groups and budgets in all at which errors are below those of the other rows."""
-    otherwise = "no group has both at the same budget in all"
-    _, by_cell = _changes(table, other, "budget", rng, replicates, otherwise)
-    changes = by_cell.values[0]
-    least, middle, most = (short(np.exp(each)) for each in np.quantile(changes, (0.0, 0.5, 1.0)))
-    says = (
-        f"errors are smaller in {np.sum(changes < 0.0)} of {len(changes)} cells; mean squared "
-        f"errors are {least} to {most} times those they are compared with, {middle} times in the "
-        "median cell"
-    )
-    return Measured(np.mean(by_cell.values < 0.0, axis=1), by_cell.over, says)
-
-
-def _shared(keys, *tables):
-    """Means of two tables, frames (nodes, 1 + replicates), at the nodes that they share."""
-    mine, theirs = (each.nodes(keys) for each in tables)
-    return mine.align(theirs, join="inner", axis=0)
-
-
-@measure("within", "against")
-def rank_correlation(claim, table, rng, replicates, other):
-    """Spearman correlation of two studies' curves over the points (``within``) they share."""
-    both = [cell_statistics(part, claim.column[0], rng, replicates) for part in (table, other)]
-    mine, theirs = _shared(claim.within, *both)
-    if len(mine) < 3:
-        raise NotEvaluated(f"the studies share {len(mine)} points, and three are needed")
-    with np.errstate(invalid="ignore"):
-        found = mine.rank().corrwith(theirs.rank()).to_numpy()
-    says = f"the rank correlation over {len(mine)} points is {short(found[0])}"
-    return Measured(found, " and ".join(dict.fromkeys(each.over for each in both)), says)
-
-
-def _beside(claim, table, other, rng, replicates):
-    """Means over the levels of ``along`` that two tables share, and the units resampled."""
-    # Mechanisms of one study have the same data sets, which are resampled alike.
-    alike = claim.other[0] == claim.study
-    seeds = rng.integers(2**63, size=2)
-    both = [
-        cell_statistics(each, claim.column[0], np.random.default_rng(seed), replicates)
-        for each, seed in zip((table, other), seeds[[0, 0 if alike else 1]], strict=True)
-    ]
-    mine, theirs = _shared([claim.along], *both)
-    if mine.empty:
-        raise NotEvaluated(f"the two have no {_plain(claim.along)} in common")
-    return mine.to_numpy().T, theirs.to_numpy().T, both[0].over
-
-
-@measure("along", "against")
-def share_below(claim, table, rng, replicates, other):
-    """Share of the levels of ``along`` at which the mean is below that of the other rows."""
-    mine, theirs, over = _beside(claim, table, other, rng, replicates)
-    below = mine < theirs
-    times = f"{short(np.mean(mine[0] / theirs[0]))} times the mean it is compared with"
-    says = f"the mean is {times}"
-    if below.shape[1] > 1:
-        says = (
-            f"the mean is the smaller one at {below[0].sum()} of {below.shape[1]} values of "
-            f"{_plain(claim.along)}, and {times} on average"
-        )
-    return Measured(np.mean(below, axis=1), over, says)
-
-
-@measure("along", "against")
-def reduction(claim, table, rng, replicates, other):
-    """One less the ratio of means to those of the other rows, averaged over levels of ``along``."""
-    mine, theirs, over = _beside(claim, table, other, rng, replicates)
-    each = 1.0 - mine / theirs
-    found = np.mean(each, axis=1)
-    says = f"the mean is {_lower(found[0])} than the one it is compared with"
-    if each.shape[1] > 1:
-        ends = f"from {_lower(min(each[0]))} to {_lower(max(each[0]))}"
-        says += f", averaged over {_plain(claim.along)} ({ends})"
-    return Measured(found, over, says)
-
-
-@measure("along", "against")
-def reduction_fall(claim, table, rng, replicates, other):
-    """The number of `reduction` at the smallest level of ``along`` less that at the largest."""
-    mine, theirs, over = _beside(claim, table, other, rng, replicates)
-    each = 1.0 - mine / theirs
-    first, last = (_lower(value) for value in each[0, [0, -1]])
-    says = f"the mean is {first} at the smallest {_plain(claim.along)} and {last} at the largest"
-    return Measured(each[:, 0] - each[:, -1], over, says)
-
-
-def _lower(reduction):
-    return f"{short(100.0 * abs(reduction))} % {'higher' if reduction < 0.0 else 'lower'}"

@@ -4,12 +4,20 @@ from itertools import groupby
 from typing import Annotated, NamedTuple
 
 import pandas as pd
-import pydantic
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    PlainValidator,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
 
 from geodp.errors import DataError
 from geodp.settings.section import refused
+from reproduction.claims.comparisons import MEASURES
 from reproduction.claims.conditions import Conditions
-from reproduction.claims.measures import DIRECTIONS, MEASURES
+from reproduction.claims.measures import DIRECTIONS
 
 TABLES = ("errors", "neighbours", "losses", "convergence", "bounds", "draws", "settings")
 
@@ -23,7 +31,7 @@ def _parsed(parse, advice):
         except ValueError:
             raise refused(f"'{text}' is not {advice}") from None
 
-    return pydantic.PlainValidator(validate)
+    return PlainValidator(validate)
 
 
 def _one_of(names):
@@ -34,7 +42,7 @@ def _one_of(names):
             raise refused(f"'{name}' is not known: use one of {', '.join(filter(None, names))}")
         return name
 
-    return pydantic.PlainValidator(validate)
+    return PlainValidator(validate)
 
 
 Selection = Annotated[
@@ -52,11 +60,11 @@ Criterion = Annotated[
         "a criterion: write comparisons of value with numbers, such as value >= 0.95",
     ),
 ]
-Filled = Annotated[str, pydantic.StringConstraints(min_length=1)]
-Words = Annotated[list[str], pydantic.BeforeValidator(str.split)]
+Filled = Annotated[str, StringConstraints(min_length=1)]
+Words = Annotated[list[str], BeforeValidator(str.split)]
 
 
-class Claim(pydantic.BaseModel):
+class Claim(BaseModel):
     """A row of a file of claims; ``resources/published/README.md`` says what its columns mean.
 
     ``place`` is the row's place in messages.
@@ -75,7 +83,7 @@ class Claim(pydantic.BaseModel):
     measure: Annotated[str, _one_of(MEASURES)]
     table: Annotated[str, _one_of(TABLES)]
     where: Selection
-    along: Annotated[str, pydantic.StringConstraints(strip_whitespace=True)]
+    along: Annotated[str, StringConstraints(strip_whitespace=True)]
     within: Words
     column: Words
     direction: Annotated[str, _one_of(DIRECTIONS)]
@@ -97,7 +105,7 @@ class Claim(pydantic.BaseModel):
         study, _, mechanism = self.against.partition(" ")
         return (study, mechanism or self.mechanism) if study else ()
 
-    @pydantic.model_validator(mode="after")
+    @model_validator(mode="after")
     def _fits_its_measure(self):
         """Refuse a row that does not give its measure what it needs."""
         name, measure = self.measure, MEASURES[self.measure]
@@ -157,7 +165,7 @@ def _checked(row):
     """A claim; of what is wrong with it, one sentence."""
     try:
         return Claim.model_validate(row)
-    except pydantic.ValidationError as problem:
+    except ValidationError as problem:
         [first, *_] = problem.errors()
         context = first.get("ctx", {})
         column = first["loc"][0] if first["loc"] else context["key"]

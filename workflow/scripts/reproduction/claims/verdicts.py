@@ -18,8 +18,9 @@ import pandas as pd
 
 from geodp.errors import DataError
 from reproduction.claims.columns import with_derived_columns
+from reproduction.claims.comparisons import MEASURES
 from reproduction.claims.conditions import column_of
-from reproduction.claims.measures import MEASURES, NotEvaluated
+from reproduction.claims.resampling import NotEvaluated
 from reproduction.claims.rows import sentence_of
 
 HOLDS, IN_PART, FAILS, UNDECIDED = "holds", "holds in part", "does not hold", "undecided"
@@ -117,8 +118,8 @@ def _judged(claim, tables, rng, replicates):
             # are: no interval, and no random numbers.
             shown = [part[part["data_set"] == 0].reset_index(drop=True) for part in selected]
             alone = _measured(claim, shown, np.random.default_rng(0), 0)
-            result["shown_value"] = value = float(alone.replicates[0])
-            result["shown_verdict"] = _level(claim, value)
+            result["shown_value"] = float(alone.replicates[0])
+            [result["shown_verdict"]] = _levels(claim, alone.replicates[:1])
     except NotEvaluated as problem:
         result["why"] = f"not evaluated: {problem}"
     return result | {name: _origin(claim, tables, name) for name in ORIGIN}
@@ -127,7 +128,7 @@ def _judged(claim, tables, rng, replicates):
 def _measured(claim, selected, rng, replicates):
     table, *other = selected
     with _at(claim.place):
-        return MEASURES[claim.measure].compute(claim, table, rng, replicates, *other)
+        return MEASURES[claim.measure](claim, table, rng, replicates, *other)
 
 
 def _of_mechanism(table, mechanism):
@@ -173,11 +174,11 @@ def _origin(claim, tables, name):
     return ""
 
 
-def _level(claim, value):
-    """Verdict on a number that is known without error."""
-    if claim.holds.met({"value": value}):
-        return HOLDS
-    return IN_PART if claim.in_part.met({"value": value}) else FAILS
+def _levels(claim, numbers):
+    """Verdicts on numbers that are known without error."""
+    table = pd.DataFrame({"value": numbers})
+    met = [criterion.met(table) for criterion in (claim.holds, claim.in_part)]
+    return np.select(met, [HOLDS, IN_PART], FAILS).tolist()
 
 
 def _verdict(claim, table, measured):
@@ -191,11 +192,11 @@ def _verdict(claim, table, measured):
     numbers = [low, value, high]
     for *_, [one] in (*claim.holds.comparisons, *claim.in_part.comparisons):
         numbers += [np.nextafter(one, -np.inf), one, np.nextafter(one, np.inf)]
-    levels = {_level(claim, number) for number in numbers if low <= number <= high}
-    verdict = _level(claim, value)
+    lowest, verdict, *levels = _levels(claim, [n for n in numbers if low <= n <= high])
+    levels = {lowest, verdict, *levels}
     if measured.lower_bound:
         # What is looked for may be larger, so that the lower end of the interval decides.
-        verdict, high = NOT_REFUTED if _level(claim, low) == HOLDS else FAILS, np.inf
+        verdict, high = NOT_REFUTED if lowest == HOLDS else FAILS, np.inf
     elif levels >= {FAILS, HOLDS}:
         verdict = UNDECIDED
     elif verdict == HOLDS and IN_PART in levels:

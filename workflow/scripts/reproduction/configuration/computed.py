@@ -1,6 +1,6 @@
-"""Tables that are computed in place of data and draws, and figures of them."""
+"""Tables that are computed in place of data and draws."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -9,12 +9,10 @@ from geodp.mechanisms.registry import mechanism_class, named_in
 from geodp.models.sensitivity import convexity
 from geodp.settings.section import (
     Count,
-    Number,
     Positive,
     Section,
     Share,
     Text,
-    absent,
     distinct,
     integer,
     named,
@@ -25,7 +23,6 @@ from geodp.settings.section import (
 )
 from geodp.settings.sections import ManifoldSettings
 from reproduction.configuration.data import TableData
-from reproduction.configuration.figures import FigureSection
 from reproduction.configuration.spaces import PublicCentre, check_centre
 
 Budget = number(gt=0, description="Budget of a draw, epsilon.")
@@ -43,19 +40,18 @@ MeanMechanism = Literal[tuple(named_in("means"))]  # type: ignore[valid-type]
 class ComputedTable(Section):
     """A table that is computed by the function of `reproduction.tables` called like its kind."""
 
-    # The module of that function, and the columns that figures and other tables may read.
+    # The module of that function.
     module: ClassVar[str]
-    columns: ClassVar[Any]
+    # Columns that figures and other tables may read, where they depend on its rows by these.
+    columns: ClassVar[str | dict[str, str]]
+    # Columns that it needs of other tables of the study, by the names of these.
+    reads: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     @classmethod
     def columns_of(cls, settings):
         """Columns of the table with some settings, a dict."""
-        return cls.columns.split()
-
-    @classmethod
-    def reads(cls, settings):
-        """Columns that it needs of other tables of the study, by the names of these."""
-        return {}
+        given = cls.columns
+        return (given if isinstance(given, str) else given[settings["rows"]]).split()
 
 
 def check(key, function, *arguments):
@@ -251,11 +247,9 @@ class ErrorsBySize(ComputedTable):
     module = "linear"
     columns = "estimate guarantee budget n mean standard_error data_sets standard_error_log"
 
-    kind: Literal["errors_by_size"]
+    reads: ClassVar = {"errors": ("mechanism", "guarantee", "budget", "n", "distance")}
 
-    @classmethod
-    def reads(cls, settings):
-        return {"errors": ("mechanism", "guarantee", "budget", "n", "distance")}
+    kind: Literal["errors_by_size"]
 
 
 class QuantileLosses(ComputedTable):
@@ -275,14 +269,6 @@ class QuantileLosses(ComputedTable):
 # --- Geodesics on the sphere, and red wine: a table for each kind of rows ---
 
 
-class TableOfRows(ComputedTable):
-    """A table whose columns depend on its rows."""
-
-    @classmethod
-    def columns_of(cls, settings):
-        return cls.columns[settings["rows"]].split()
-
-
 class GeodesicCell(Section):
     """Data sets and a budget."""
 
@@ -294,7 +280,7 @@ class GeodesicCell(Section):
     """Budget of the footpoint, and of a shooting vector."""
 
 
-class Geodesics(TableOfRows):
+class Geodesics(ComputedTable):
     """Draws of the published mechanism for geodesics on the sphere."""
 
     module = "geodesics"
@@ -324,7 +310,7 @@ class Geodesics(TableOfRows):
     """Shooting vectors drawn at each."""
 
 
-class Wine(TableOfRows):
+class Wine(ComputedTable):
     """Lines of red wine by the published mechanism, beside recorded ones of other tools."""
 
     module = "wine"
@@ -357,106 +343,3 @@ TABLES = (
     *(PrivateMeans, MeansOfNeighbours, MeanLosses, SensitivityBounds, MeanMedians, MeanShapes),
     *(OwnMeans, SimulatedErrors, ErrorsBySize, QuantileLosses, Geodesics, Wine),
 )
-
-
-# --- Figures ---
-
-
-class PaperFigure(FigureSection):
-    """A figure of tables that are computed."""
-
-    studies: some(Text) | None = absent()
-    """Studies whose tables it shows together; its own unless given."""
-
-    @classmethod
-    def reads(cls, settings):
-        """Columns that a figure needs, from its settings, by the names of tables."""
-        raise NotImplementedError
-
-
-class Panel(Section):
-    """A panel of curves, or one for each value of a column."""
-
-    table: Text
-    """Table that it shows."""
-    x: Text
-    """Column of the horizontal axis."""
-    y: Text | some(Text)
-    """Column of the vertical axis, of which curves are means with a band of two standard errors; or
-    several, a curve each."""
-    of: Text | None = absent()
-    """Column that tells curves apart, of one `y`."""
-    each: Text | None = absent()
-    """Column with a panel for each value."""
-    where: dict[Text, Number] = Field(default={})
-    """Numbers that rows have, by column."""
-    over: Text | None = absent()
-    """Curve that the others are divided by."""
-    band: Annotated[list[Text], Field(min_length=2, max_length=2)] | None = absent()
-    """Columns of the ends of bands, where a curve has one row at each x."""
-    dots: list[Text] = Field(default=[])
-    """Curves whose rows are dots."""
-    log: list[Literal["x", "y"]] = Field(default=[])
-    """Axes that are logarithmic."""
-    from_zero: bool = True
-    """Whether a vertical axis that is not logarithmic begins at zero."""
-    line: Number | None = absent()
-    """Value on the vertical axis that is marked."""
-    xlabel: Text
-    """What the horizontal axis is called."""
-    ylabel: Text
-    """What the vertical axis is called."""
-
-    @model_validator(mode="after")
-    def _curves_have_one_name(self):
-        if self.of is not None and isinstance(self.y, list):
-            raise surplus("of", "curves of several columns are told apart by these")
-        if self.over is not None and (self.dots or self.band is not None):
-            raise surplus("over", "dots and bands of columns are divided by no curve")
-        return self
-
-
-class LinesFigure(PaperFigure):
-    """Curves over a column of tables."""
-
-    kind: Literal["lines"]
-    panels: some(Panel)
-    """Panels; those of one value of `each` stand in a row."""
-    labels: named(Text, Text)
-    """Names of curves in the legend, in this order, and of values of `each`; other curves are left
-    out."""
-    caption: Text
-    """What the report says of it."""
-
-    @classmethod
-    def reads(cls, settings):
-        found: dict = {}
-        for panel in settings["panels"]:
-            y = panel["y"] if isinstance(panel["y"], list) else [panel["y"]]
-            also = (panel[key] for key in ("of", "each") if key in panel)
-            columns = [panel["x"], *y, *also, *panel["where"], *panel.get("band", [])]
-            found.setdefault(panel["table"], []).extend(columns)
-        return found
-
-
-class TablesFigure(PaperFigure):
-    """A figure of one paper."""
-
-    kind: Literal["mean_shapes", "notebook", "notebook_data"]
-    """Private mean shapes over the mean; histograms of draws of geodesics and of ratios of
-    neighbours; or records and their geodesic."""
-    shows: ClassVar = {
-        "mean_shapes": {"errors": "space mechanism draw simulated"},
-        "notebook": {
-            "draws": "distance angle absolute_error non_private_absolute_error",
-            "neighbours": "ratio_footpoint ratio_shooting_vector",
-        },
-        "notebook_data": {"records": "kind coordinate_1 coordinate_2 coordinate_3"},
-    }
-
-    @classmethod
-    def reads(cls, settings):
-        return {name: columns.split() for name, columns in cls.shows[settings["kind"]].items()}
-
-
-FIGURES = (LinesFigure, TablesFigure)

@@ -1,8 +1,21 @@
 """The section ``figures`` of a study: one model for each kind of figure."""
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from geodp.settings.section import Count, Number, Positive, Section, Text, absent, integer, some
+from pydantic import Field, model_validator
+
+from geodp.settings.section import (
+    Count,
+    Number,
+    Positive,
+    Section,
+    Text,
+    absent,
+    integer,
+    named,
+    some,
+    surplus,
+)
 
 
 class FigureSection(Section):
@@ -133,6 +146,106 @@ class ConvergenceFigure(CellFigure):
     """Study of the same data after a landmark map, shown besides."""
 
 
+# --- Figures of tables that are computed ---
+
+
+class PaperFigure(FigureSection):
+    """A figure of tables that are computed."""
+
+    studies: some(Text) | None = absent()
+    """Studies whose tables it shows together; its own unless given."""
+
+    @classmethod
+    def reads(cls, settings):
+        """Columns that a figure needs, from its settings, by the names of tables."""
+        raise NotImplementedError
+
+
+class Panel(Section):
+    """A panel of curves, or one for each value of a column."""
+
+    table: Text
+    """Table that it shows."""
+    x: Text
+    """Column of the horizontal axis."""
+    y: Text | some(Text)
+    """Column of the vertical axis, of which curves are means with a band of two standard errors; or
+    several, a curve each."""
+    of: Text | None = absent()
+    """Column that tells curves apart, of one `y`."""
+    each: Text | None = absent()
+    """Column with a panel for each value."""
+    where: dict[Text, Number] = Field(default={})
+    """Numbers that rows have, by column."""
+    over: Text | None = absent()
+    """Curve that the others are divided by."""
+    band: Annotated[list[Text], Field(min_length=2, max_length=2)] | None = absent()
+    """Columns of the ends of bands, where a curve has one row at each x."""
+    dots: list[Text] = Field(default=[])
+    """Curves whose rows are dots."""
+    log: list[Literal["x", "y"]] = Field(default=[])
+    """Axes that are logarithmic."""
+    from_zero: bool = True
+    """Whether a vertical axis that is not logarithmic begins at zero."""
+    line: Number | None = absent()
+    """Value on the vertical axis that is marked."""
+    xlabel: Text
+    """What the horizontal axis is called."""
+    ylabel: Text
+    """What the vertical axis is called."""
+
+    @model_validator(mode="after")
+    def _curves_have_one_name(self):
+        if self.of is not None and isinstance(self.y, list):
+            raise surplus("of", "curves of several columns are told apart by these")
+        if self.over is not None and (self.dots or self.band is not None):
+            raise surplus("over", "dots and bands of columns are divided by no curve")
+        return self
+
+
+class LinesFigure(PaperFigure):
+    """Curves over a column of tables."""
+
+    kind: Literal["lines"]
+    panels: some(Panel)
+    """Panels; those of one value of `each` stand in a row."""
+    labels: named(Text, Text)
+    """Names of curves in the legend, in this order, and of values of `each`; other curves are left
+    out."""
+    caption: Text
+    """What the report says of it."""
+
+    @classmethod
+    def reads(cls, settings):
+        found: dict = {}
+        for panel in settings["panels"]:
+            y = panel["y"] if isinstance(panel["y"], list) else [panel["y"]]
+            also = (panel[key] for key in ("of", "each") if key in panel)
+            columns = [panel["x"], *y, *also, *panel["where"], *panel.get("band", [])]
+            found.setdefault(panel["table"], []).extend(columns)
+        return found
+
+
+class TablesFigure(PaperFigure):
+    """A figure of one paper."""
+
+    kind: Literal["mean_shapes", "notebook", "notebook_data"]
+    """Private mean shapes over the mean; histograms of draws of geodesics and of ratios of
+    neighbours; or records and their geodesic."""
+    shows: ClassVar = {
+        "mean_shapes": {"errors": "space mechanism draw simulated"},
+        "notebook": {
+            "draws": "distance angle absolute_error non_private_absolute_error",
+            "neighbours": "ratio_footpoint ratio_shooting_vector",
+        },
+        "notebook_data": {"records": "kind coordinate_1 coordinate_2 coordinate_3"},
+    }
+
+    @classmethod
+    def reads(cls, settings):
+        return {name: columns.split() for name, columns in cls.shows[settings["kind"]].items()}
+
+
 KINDS = (
     ErrorFigure,
     CurvesFigure,
@@ -143,4 +256,6 @@ KINDS = (
     EllipsesFigure,
     RegressionFigure,
     ConvergenceFigure,
+    LinesFigure,
+    TablesFigure,
 )

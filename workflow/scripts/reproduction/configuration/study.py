@@ -1,200 +1,51 @@
 """The section ``studies``: data, model, mechanism, budgets and figures of each study."""
 
-from typing import Annotated, Literal, Union, get_args
+from typing import Annotated, Union, get_args
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from geodp.manifolds.registry import MANIFOLDS
 from geodp.mechanisms.registry import MECHANISMS, budget_names
 from geodp.models.sensitivity import convexity
 from geodp.settings.section import (
     Count,
-    DecimalText,
     Name,
-    Number,
     Positive,
     Section,
     Seed,
-    Share,
     Text,
     absent,
-    integer,
     missing,
     named,
     refused,
-    some,
     surplus,
 )
 from geodp.settings.sections import ManifoldSettings
 from reproduction.configuration import computed
 from reproduction.configuration.data import DataSettings, SimulatedData
-from reproduction.configuration.figures import KINDS
+from reproduction.configuration.figures import KINDS, PaperFigure
 from reproduction.configuration.mechanism import BudgetGrid, MechanismSettings, ModelSettings
-from reproduction.configuration.spaces import BallSettings, PublicCentre, check_centre
+from reproduction.configuration.sections import (
+    CellsSettings,
+    LossesSettings,
+    NeighboursSettings,
+    RandomWalkSettings,
+    SamplerSettings,
+    StudyReleases,
+    SupportSettings,
+)
+from reproduction.configuration.spaces import check_centre
 
 # Kinds of figures, and of tables that are computed, by name.
 FIGURES, TABLES = (
     {name: kind for kind in kinds for name in get_args(kind.model_fields["kind"].annotation)}
-    for kinds in ((*KINDS, *computed.FIGURES), computed.TABLES)
+    for kinds in (KINDS, computed.TABLES)
 )
-FigureSettings = Annotated[Union[(*KINDS, *computed.FIGURES)], Field(discriminator="kind")]
+FigureSettings = Annotated[Union[KINDS], Field(discriminator="kind")]  # noqa: UP007
 TableSettings = Annotated[Union[computed.TABLES], Field(discriminator="kind")]  # noqa: UP007
 
 # Keys of a study of computed tables; all others belong to records, budgets and draws.
 OF_TABLES = {"paper", "seed", "tables", "figures", "note", "length_unit"}
-
-
-def _positive(value):
-    """Refuse a variance that is not above zero; text keeps its digits in names."""
-    try:
-        is_positive = 0.0 < float(value) < float("inf")
-    except ValueError:
-        is_positive = False
-    if not is_positive:
-        raise refused(f': {value!r} is not a number above zero: give a variance such as "0.001"')
-    return value
-
-
-Variance = Annotated[DecimalText, AfterValidator(_positive)]
-
-
-class CellsSettings(Section):
-    """Cells: every n with every noise variance, over the budgets named."""
-
-    n: some(integer(ge=3)) | None = absent()
-    """Numbers of records, of simulated data or of stand-ins."""
-    noise_variance: some(Variance) | None = absent()
-    """Variances of each coordinate of the noise, of simulated data."""
-    budgets: some(Text)
-    """Names of grids under `budgets`."""
-
-
-class SupportSettings(Section):
-    """Support of the parameters."""
-
-    footpoint_centre: Literal["truth", "fit"] | list[Number] | None = None
-    """Centre of a ball of footpoints: coordinates, `truth` of simulated data, or `fit`, the
-    estimate; null for no ball."""
-    footpoint_radius: Positive | None = None
-    """Its radius; null for `data_radius` plus the largest residual."""
-    shooting_vector_length: Positive | None = None
-    """Greatest length; null for the injectivity radius or, with a `data_radius`, twice that sum."""
-
-    @model_validator(mode="after")
-    def _radius_has_a_centre(self):
-        if self.footpoint_centre is None and self.footpoint_radius is not None:
-            raise refused(
-                " is missing: a ball of footpoints needs a centre and a radius", "footpoint_centre"
-            )
-        return self
-
-
-class SamplerSettings(Section):
-    """Sampler of densities."""
-
-    kind: Literal["automatic", "matched"] = Field(
-        default="automatic",
-        description="`automatic`: independent draws by rejection where an envelope is certified, "
-        "else `matched`; `matched`: a chain of matched proposals.",
-    )
-    work: Positive = 5.0e7
-    """Most cells of envelopes, times records, over the densities of a batch."""
-    pilot_proposals: integer(ge=10) = 96
-    """Of `matched`: pilot proposals."""
-    total_variation: Share = 1.0e-5
-    """Of `matched`: estimated total variation distance to the target at the end."""
-    fewest_steps: Count = 3
-    """Of `matched`: fewest steps of a chain."""
-    most_steps: Count = 400
-    """Of `matched`: most steps of a chain."""
-    chains: integer(ge=4) = 4
-    """Traced chains, for diagnostics."""
-    states: integer(ge=250) = 500
-    """States of a trace, each as many steps from the last as a draw takes."""
-
-    @model_validator(mode="after")
-    def _steps_ascend(self):
-        few, most = self.fewest_steps, self.most_steps
-        if few > most:
-            raise refused(
-                f": {few} is more than most_steps, {most}: lower it or raise most_steps",
-                "fewest_steps",
-            )
-        return self
-
-
-class ComparedCell(Section):
-    """A cell that the random walk samples as well."""
-
-    group: Text | None = absent()
-    """Group of data sets; else the study's first."""
-    cell: Text
-    """Cell, such as `p0.5_v0.5`."""
-
-
-class RandomWalkSettings(Section):
-    """The papers' random walk, for comparison, on some cells."""
-
-    steps: Count = 1000
-    """Steps of a chain; its end is the draw."""
-    step_scale: Positive = 2.0
-    """Radius of a step, in units of sigma."""
-    cells: list[ComparedCell] = Field(default=[])
-    """Cells that it samples."""
-    data_sets: Count = 1
-    """Data sets that it samples, from the first on."""
-
-
-class StudyReleases(BallSettings):
-    """Releases whose budget is proved, beside the study's own draws and at the same budgets.
-
-    Public inputs are chosen without the data: see docs/releases.md.
-    """
-
-    centre: PublicCentre
-    """Public centre of the ball of footpoints: coordinates; or `identity` of spd, `origin` of
-    euclidean and hyperbolic, `corpus callosum` of kendall, the mean of 647 published outlines."""
-    centre_moved: Positive | None = None
-    """Distance by which a named centre is moved, in a random direction."""
-    residual_scale: Positive | None = None
-    """A guess: standard deviation of the records in each direction; null for that of simulated
-    noise."""
-    totals: some(DecimalText)
-    """Budgets in all: the cell `all1.0` has budget 1.0."""
-    draws: Count = 10
-    """Releases from each data set."""
-    data_sets: Count = 1
-    """Data sets that have releases, from the first on."""
-
-
-class NeighboursSettings(Section):
-    """Pairs of neighbouring data sets, for ratios of published to realised sensitivity."""
-
-    pairs: Count = 20
-    """Pairs at each n."""
-    n: list[integer(ge=3)] = Field(default=[])
-    """Numbers of records; none for no pairs."""
-    noise_variance: Variance = "0.001"
-    """Variance of each coordinate of the noise."""
-
-
-class LossesSettings(Section):
-    """Search for neighbouring data sets with a large privacy loss, on the sphere S^2."""
-
-    n: integer(ge=3) = 20
-    """Number of records."""
-    budget: Positive = 1.0
-    """Stated budget of each step."""
-    ball_radius: Positive = 0.3927
-    """Radius of the public ball that holds all records, in rad."""
-    geodesic_length: Positive = 0.6283
-    """Length of the true geodesic through its middle, in rad."""
-    noise_variance: Positive = 0.001
-    """Variance of each coordinate of the noise."""
-    candidates: integer(ge=8) = 24
-    """Neighbours tried in each round."""
-    rounds: Count = 3
-    """Rounds; later ones are near the best so far."""
 
 
 class StudySettings(Section):
@@ -248,7 +99,7 @@ class StudySettings(Section):
             for key in sorted(self.model_fields_set - OF_TABLES):
                 raise refused(" does not go with tables that are computed: remove it", key)
             for name, figure in self.figures.items():
-                if not isinstance(figure, computed.PaperFigure):
+                if not isinstance(figure, PaperFigure):
                     raise refused(
                         f": {figure.kind} is of data and draws, and this study has tables: give "
                         "another kind",

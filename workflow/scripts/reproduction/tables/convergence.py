@@ -34,57 +34,73 @@ def tabulate(job):
 
     import numpy as np
     import pandas as pd
+
+    from reproduction.jobs import load_arrays
+    from reproduction.mechanism import load_mechanism
+    from reproduction.models import study_model
+
+    params, radius, rows = job.params, job.params.figure.get("footpoint_radius"), []
+    for name, chosen, data, fit in zip(
+        ("as configured", "reduced"), params.studies, job.input.data, job.input.fit, strict=False
+    ):
+        chosen, origin = SimpleNamespace(**chosen), load_arrays(data)
+        mechanism = load_mechanism(study_model(chosen), chosen, chosen.study, data, fit)
+        mechanism = mechanism.take(slice(0, 1))
+        rows += _compared(params, name, mechanism, origin)
+        if radius is not None and name == "as configured":
+            wide = replace(
+                mechanism.support,
+                footpoint_centre=mechanism.fit.footpoint,
+                footpoint_radius=np.array([radius]),
+            )
+            rows += _compared(params, "wider", replace(mechanism, support=wide), origin)
+    return pd.DataFrame(rows)
+
+
+def _compared(params, name, mechanism, data):
+    """Rows of independent draws of the default sampler, then of walks that start at the estimate.
+
+    Of walks also how the distribution of their distances differs from that of the draws.
+    """
+    import numpy as np
     from scipy.stats import ks_2samp
 
     from geodp.randomness import random_stream
     from geodp.samplers.base import SamplerPlan, run
     from geodp.samplers.choice import plan
     from geodp.samplers.random_walk import RandomWalk
-    from reproduction.jobs import load_arrays
-    from reproduction.mechanism import load_mechanism
-    from reproduction.models import study_model
 
-    params = job.params
-    settings = params.figure
-    budget = float(params.cell_budgets["footpoint"])
+    settings, budget = params.figure, float(params.cell_budgets["footpoint"])
     steps, chains, draws = (settings[key] for key in ("steps", "chains", "draws"))
-    # Among them the number after which the study's own random walks end.
-    checkpoints = {*np.geomspace(1, steps, CHECKPOINTS).astype(int), params.steps_of_draws}
-    rows = []
+    target = mechanism.footpoint_target(budget)
 
-    def add(name, kind, mechanism, data, planned, **places):
-        rows.append(
-            {
-                "distribution": name,
-                "kind": kind,
-                "manifold": mechanism.manifold.name,
-                "data": str(data["description"]),
-                "n": data["points"].shape[1],
-                "mechanism": mechanism.name,
-                "guarantee": mechanism.guarantee.line,
-                "support": mechanism.support_description,
-                "footpoint_radius": mechanism.support.footpoint_radius[0],
-                "budget_footpoint": budget,
-                "cell": settings["cell"],
-                "root_mean_squared_residual": np.sqrt(2.0 * mechanism.fit.energy[0]),
-                "seed": params.seed,
-                "lock": params.lock,
-                "drawn_by": planned.drawn_by,
-                "proposals": planned.proposals,
-                "certificate": planned.certificate,
-                "largest_weight": planned.largest_weight,
-                "estimated_total_variation": planned.total_variation,
-                **places,
-            }
-        )
-
-    def described(mechanism, state, drawn):
-        """Distances of states from the estimate; how their distribution differs from that drawn."""
+    def row(kind, planned, step, state, drawn=None):
+        """Distances of states from the estimate, and these in a row."""
         away = mechanism.manifold.dist(mechanism.fit.footpoint[:, None], state.position)[0]
         low, middle, high = np.quantile(away, [0.1, 0.5, 0.9])
-        # Its p-value is not used, so that the quickest one does.
+        # The p-value is not used, so that the quickest one does.
         test = None if drawn is None else ks_2samp(away, drawn, method="asymp")
         return away, {
+            "distribution": name,
+            "kind": kind,
+            "manifold": mechanism.manifold.name,
+            "data": str(data["description"]),
+            "n": data["points"].shape[1],
+            "mechanism": mechanism.name,
+            "guarantee": mechanism.guarantee.line,
+            "support": mechanism.support_description,
+            "footpoint_radius": mechanism.support.footpoint_radius[0],
+            "budget_footpoint": budget,
+            "cell": settings["cell"],
+            "root_mean_squared_residual": np.sqrt(2.0 * mechanism.fit.energy[0]),
+            "seed": params.seed,
+            "lock": params.lock,
+            "drawn_by": planned.drawn_by,
+            "proposals": planned.proposals,
+            "certificate": planned.certificate,
+            "largest_weight": planned.largest_weight,
+            "estimated_total_variation": planned.total_variation,
+            "step": step,
             "states": len(away),
             "distance_low": low,
             "distance_median": middle,
@@ -93,44 +109,17 @@ def tabulate(job):
             "difference": np.nan if test is None else test.statistic,
         }
 
-    def walk(name, mechanism, data, drawn):
-        """Distances along random walks that start at the estimate."""
-        target = mechanism.footpoint_target(budget)
-        rng = random_stream(params.seed, params.study, name, "walks")
-        kernel = RandomWalk(params.step_scale)
-        state = kernel.init(rng, target, chains)
-        walked = kernel.walk(rng, target, state, steps, 1)
-        for step, (reached, _) in enumerate(walked, start=1):
-            if step in checkpoints:
-                _, places = described(mechanism, reached, drawn)
-                planned = SamplerPlan(kernel, step, proposals=step)
-                add(name, "random_walk", mechanism, data, planned, step=step, **places)
-
-    def compare(name, mechanism, data):
-        """Distances of independent draws of the default sampler, and those of walks."""
-        target = mechanism.footpoint_target(budget)
-        rng = random_stream(params.seed, params.study, name, "draws")
-        planned = plan(rng, target, draws, **params.sampler["plan"])
-        state, _ = run(rng, planned.sampler, target, draws, planned.steps)
-        drawn, places = described(mechanism, state, None)
-        add(name, "default", mechanism, data, planned, step=planned.steps, **places)
-        walk(name, mechanism, data, drawn)
-
-    names = ["as configured", "reduced"]
-    for name, chosen, data, fit in zip(
-        names, params.studies, job.input.data, job.input.fit, strict=False
-    ):
-        origin = load_arrays(data)
-        chosen = SimpleNamespace(**chosen)
-        mechanism = load_mechanism(study_model(chosen), chosen, chosen.study, data, fit)
-        mechanism = mechanism.take(slice(0, 1))
-        compare(name, mechanism, origin)
-        radius = settings.get("footpoint_radius")
-        if radius is not None and name == "as configured":
-            wide = replace(
-                mechanism.support,
-                footpoint_centre=mechanism.fit.footpoint,
-                footpoint_radius=np.array([radius]),
-            )
-            compare("wider", replace(mechanism, support=wide), origin)
-    return pd.DataFrame(rows)
+    rng = random_stream(params.seed, params.study, name, "draws")
+    planned = plan(rng, target, draws, **params.sampler["plan"])
+    state, _ = run(rng, planned.sampler, target, draws, planned.steps)
+    drawn, first = row("default", planned, planned.steps, state)
+    yield first
+    # Among them the number after which the study's own random walks end.
+    checkpoints = {*np.geomspace(1, steps, CHECKPOINTS).astype(int), params.steps_of_draws}
+    rng = random_stream(params.seed, params.study, name, "walks")
+    kernel = RandomWalk(params.step_scale)
+    walked = kernel.walk(rng, target, kernel.init(rng, target, chains), steps, 1)
+    for step, (reached, _) in enumerate(walked, start=1):
+        if step in checkpoints:
+            planned = SamplerPlan(kernel, step, proposals=step)
+            yield row("random_walk", planned, step, reached, drawn)[1]
