@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from geodp.randomness import random_stream
-from reproduction.claims.rows import read_paper
+from reproduction.claims.rows import read_claims
 from reproduction.claims.verdicts import FAILS, HOLDS, IN_PART, judge
 from reproduction.places import CHECKOUT
 
@@ -135,12 +135,12 @@ def tables_of(name):
     return tables
 
 
-def paper(rows, name="a paper", source="claims.csv"):
-    return read_paper(name, io.StringIO(rows.to_csv(index=False)), source)
+def claims_of(rows):
+    return read_claims(io.StringIO(rows.to_csv(index=False)), "claims.csv")
 
 
-def judged(rows, tables, stream=stream):
-    return judge([paper(rows)], tables, stream, replicates=200)
+def judged(rows, tables, stream=stream, paper="a paper"):
+    return judge(paper, claims_of(rows), tables, stream, replicates=200)
 
 
 def verdict_on(name, tables):

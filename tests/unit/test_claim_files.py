@@ -5,12 +5,12 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
-from planted_claims import CLAIMS, ROWS, by_budget, judged, one, paper, tables_of
+from planted_claims import CLAIMS, ROWS, by_budget, claims_of, judged, one, tables_of
 
 from geodp.errors import DataError
-from reproduction.claims.conditions import Conditions
 from reproduction.claims.comparisons import MEASURES
-from reproduction.claims.rows import Claim, read_paper
+from reproduction.claims.conditions import Conditions
+from reproduction.claims.rows import Claim, read_claims
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_a_claim_that_makes_no_sense_is_refused(change, says):
         ({}, "column part: its sentence has several"),
         (
             {"claim": ["a.x", "b", "a.y"], "statement": ["It is.", "It is.", ""]},
-            "other rows stand between those of a",
+            "other rows stand between those of its sentence",
         ),
     ],
 )
@@ -169,9 +169,9 @@ def test_a_file_without_a_column_or_without_a_claim_is_refused():
 @pytest.mark.parametrize("text", ["", 'a,b\n"1,2\n', "a,b\n1,2,3\n1,2\n"])
 def test_a_file_that_is_no_table_is_refused(text):
     with pytest.raises(DataError, match=r"^claims\.csv[:,][^\n]*$"):
-        read_paper("a paper", io.StringIO(text), "claims.csv")
+        read_claims(io.StringIO(text), "claims.csv")
 
 
 def test_claims_cover_the_measures():
-    found = [claim.measure for rows in ROWS.values() for claim in paper(rows).claims]
+    found = [claim.measure for rows in ROWS.values() for claim in claims_of(rows)]
     assert set(found) == set(MEASURES)

@@ -30,9 +30,7 @@ def claim_of(column="y", **others):
 
 
 def measured(name, claim, *tables, replicates=1):
-    return MEASURES[name](
-        claim, tables[0], np.random.default_rng(0), replicates, *tables[1:]
-    )
+    return MEASURES[name](claim, tables[0], np.random.default_rng(0), replicates, *tables[1:])
 
 
 @pytest.mark.parametrize(

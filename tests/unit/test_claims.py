@@ -17,8 +17,6 @@ from planted_claims import (
     errors_table,
     judged,
     one,
-    paper,
-    stream,
     tables_of,
     verdict_on,
 )
@@ -37,7 +35,6 @@ from reproduction.claims.verdicts import (
     VERDICTS,
     _together,
     _verdict,
-    judge,
 )
 from reproduction.places import CHECKOUT
 
@@ -259,31 +256,23 @@ def test_what_cannot_be_judged_gets_no_verdict(name, change, why):
 # --- Several papers, and the page ---
 
 
-def test_papers_are_judged_side_by_side():
-    """Each as if it were alone, and identifiers may recur from paper to paper."""
+def test_replicates_depend_on_the_seed_and_the_claim_alone():
     tables = by_budget()
     table = tables["sphere", "errors"]
     table["mean_squared_error"] *= np.exp(np.random.default_rng(5).standard_normal(len(table)))
     some = CLAIMS[CLAIMS["claim"].isin(["sphere_budget", "sphere_split.ends"])]
-    other = one("sphere_budget").assign(direction="rises", statement="It rises.")
-    papers = [paper(some, "First"), paper(other, "Second")]
-    found = judge(papers, tables, stream, 200)
-    assert found["paper"].tolist() == ["First", "First", "Second"]
-    assert found["claim"].tolist() == ["sphere_budget", "sphere_split.ends", "sphere_budget"]
-    # One says that errors fall, the other that they rise.
-    assert found["value"][0] + found["value"][2] == 1.0
-    for each in papers:
-        part = found[found["paper"] == each.name].reset_index(drop=True)
-        pd.testing.assert_frame_equal(judge([each], tables, stream, 200), part)
-    others = judge(papers, tables, lambda claim: random_stream(8, "claims", claim), 200)
-    assert np.any(others["low"] != found["low"])
+    found = judged(some, tables)
+    pd.testing.assert_frame_equal(judged(some[:1], tables), found[:1])
+    others = judged(some, tables, lambda claim: random_stream(8, "claims", claim))
+    ends = ["low", "high"]
+    assert np.any(others[ends] != found[ends])
 
 
 def test_the_page_of_verdicts_that_are_read_is_that_of_those_that_were_written(tmp_path):
     tables = by_budget()
     rows = pd.concat([one("sphere_budget"), one("sphere_ratios.tight")])
-    papers = [paper(rows, "First"), paper(rows[:1].assign(statement="1 < 2."), "The 2nd")]
-    found = judge(papers, tables, stream, 200).assign(seed=1.0, lock="abc")
+    second = judged(rows[:1].assign(statement="1 < 2."), tables, paper="The 2nd")
+    found = pd.concat([judged(rows, tables, paper="First"), second]).assign(seed=1.0, lock="abc")
     found.to_csv(tmp_path / "claims.csv", index=False)
 
     def page(rows, note=""):
@@ -308,8 +297,7 @@ def test_the_page_counts_sentences_by_verdict():
         claim=["a.x", "a.y", "b"], statement=["It is.", "", "It is."], part=["p", "q", ""]
     )
     tables = by_budget()
-    found = judge([paper(rows, "First")], tables, stream, 200)
-    [shown] = by_paper(found)
+    [shown] = by_paper(judged(rows, tables))
     assert dict(shown["counts"]) == dict.fromkeys((*VERDICTS, ""), 0) | {HOLDS: 2}
     [[first, second]] = shown["sections"].values()
     assert [len(each["rows"]) for each in (first, second)] == [2, 1]

@@ -14,7 +14,7 @@ from geodp.manifolds.sphere import Sphere
 from geodp.randomness import random_stream
 from reproduction.claims.conditions import Conditions
 from reproduction.claims.measures import MEASURES
-from reproduction.claims.rows import read_paper
+from reproduction.claims.rows import read_claims
 from reproduction.claims.verdicts import judge
 from reproduction.configuration.study import FIGURES, TABLES
 from reproduction.figures import lines
@@ -69,7 +69,7 @@ def tables(tmp_path_factory):
     found, folder = {}, tmp_path_factory.mktemp("tables")
     for study, sections in STUDIES.items():
         for name, settings in sections.items():
-            reads = TABLES[settings["kind"]].reads(settings)
+            reads = TABLES[settings["kind"]].reads
             paths = {read: folder / f"{study}_{read}.csv" for read in (*reads, name)}
             tabulated(study, settings, **paths).to_csv(paths[name], index=False)
             found[study, name] = pd.read_csv(paths[name])
@@ -95,10 +95,10 @@ def test_errors_have_a_row_a_cell_and_data_set(tables):
 @pytest.mark.parametrize("paper", ["reimherr_awan", "kulkarni_soto_first_version"])
 def test_claims_are_judged(paper, tables):
     file = CHECKOUT / "resources" / "published" / f"{paper}_claims.csv"
-    read = read_paper(paper, file, file.name)
-    found = judge([read], tables, lambda claim: random_stream(1, claim), replicates=50)
+    read = read_claims(file, file.name)
+    found = judge("a paper", read, tables, lambda claim: random_stream(1, claim), replicates=50)
     # Some are about more records than a test has.
-    large = [each.claim for each in read.claims if each.needs or "1000000" in each.where.text]
+    large = [each.claim for each in read if each.needs or "1000000" in each.where.text]
     verdicts = found.set_index("claim")["verdict"].drop(large, errors="ignore")
     assert len(verdicts) > 15
     assert list(verdicts.index[verdicts == ""]) == []
@@ -219,6 +219,6 @@ def test_share_of_data_sets_that_meet_a_condition():
     table = pd.DataFrame({"width": [0.1, 0.2, 0.3, 0.4]})
     claim = SimpleNamespace(against_where=Conditions.parse("width <= 0.3"))
     rng = np.random.default_rng(15)
-    found = MEASURES["share_meeting"].compute(claim, table, rng, 500)
+    found = MEASURES["share_meeting"](claim, table, rng, 500)
     assert (found.replicates[0], found.says[:6]) == (0.75, "3 of 4")
     assert abs(np.mean(found.replicates[1:]) - 0.75) < 0.1

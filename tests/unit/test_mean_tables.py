@@ -14,10 +14,9 @@ from geodp.manifolds.registry import make_manifold
 from geodp.mechanisms.base import PROVED
 from geodp.mechanisms.registry import mechanism_class, named_in
 from geodp.randomness import random_stream
-from reproduction.claims.rows import read_paper
+from reproduction.claims.rows import read_claims
 from reproduction.claims.verdicts import judge
 from reproduction.configuration.study import FIGURES, TABLES
-from reproduction.papers import PAPERS
 from reproduction.places import CHECKOUT
 from reproduction.tables.means import in_ball, iterations
 
@@ -111,10 +110,10 @@ def test_the_support_of_the_gradient_mechanism_makes_its_loss(tables):
 @pytest.mark.parametrize(("paper", "sentences"), [("reimherr_bharath_soto", 8), ("soto", 4)])
 def test_claims_are_judged_of_these_tables(paper, sentences, tables):
     file = CHECKOUT / "resources" / "published" / f"{paper}_claims.csv"
-    read = read_paper(PAPERS[paper].name, file, file.name)
-    found = judge([read], tables, lambda claim: random_stream(1, claim), replicates=50)
+    read = read_claims(file, file.name)
+    found = judge("a paper", read, tables, lambda claim: random_stream(1, claim), replicates=50)
     # Small settings lack sizes that some need.
-    few = [claim.claim for claim in read.claims if claim.needs]
+    few = [claim.claim for claim in read if claim.needs]
     found = found.set_index("claim")["verdict"].drop(few)
     assert found.index.str.partition(".").get_level_values(0).nunique() == sentences
     assert (found != "").all()

@@ -9,16 +9,18 @@ with job() as snakemake:
 
     from geodp.randomness import random_stream
     from reproduction.claims.page import render
-    from reproduction.claims.rows import read_paper
+    from reproduction.claims.rows import read_claims
     from reproduction.claims.verdicts import judge
 
     params, output = snakemake.params, snakemake.output
-    papers = [read_paper(params.paper, snakemake.input.claims, snakemake.input.claims)]
+    claims = read_claims(snakemake.input.claims, snakemake.input.claims)
     tables = {
         tuple(named): pd.read_csv(path, dtype={"group": str, "cell": str})
         for named, path in zip(params.tables, snakemake.input.tables, strict=True)
     }
-    found = judge(papers, tables, lambda claim: random_stream(params.seed, "claims", claim))
+    found = judge(
+        params.paper, claims, tables, lambda claim: random_stream(params.seed, "claims", claim)
+    )
     # Also for claims whose study is not part of this run.
     found["seed"], found["lock"] = params.seed, params.lock
     save_table(output.csv, found)

@@ -15,26 +15,35 @@ _ORDERED = rf"(?:<=|>=|<|>) {_NUMBER}"
 _COMPARISON = rf"\w+ (?:{_ORDERED}|(?:==|!=) {_VALUE}|in \[{_VALUE}(?:, {_VALUE})*\])"
 
 
+def _joined(comparison, text):
+    return re.fullmatch(rf"{comparison}(?: (?:and|or) {comparison})*", text)
+
+
 class Conditions(NamedTuple):
     """Comparisons joined by ``and``, in alternatives joined by ``or``; without any all meet it."""
 
     text: str  # As it stands in the file.
 
     @classmethod
-    def parse(cls, text, comparison=_COMPARISON):
+    def parse(cls, text):
         """Parse a text such as ``n >= 50 and group in ['a', 'b']``; a `ValueError` for others."""
         # Nothing else may reach pandas, which would run it.
-        if not re.fullmatch(rf"\s*({comparison}( (and|or) {comparison})*)?\s*", text):
-            raise ValueError(text)
+        if text.strip() and not _joined(_COMPARISON, text.strip()):
+            raise ValueError(
+                f"'{text}' is not a selection of rows: compare columns with texts and numbers, "
+                "joined by and and or, such as sampler == 'default' and n in [20, 50]"
+            )
         return cls(text.strip())
 
     @classmethod
     def of_number(cls, text):
         """Parse comparisons of ``value`` with numbers; a `ValueError` for any other text."""
-        found = cls.parse(text, f"value {_ORDERED}")
-        if not found:
-            raise ValueError(text)
-        return found
+        if not _joined(f"value {_ORDERED}", text.strip()):
+            raise ValueError(
+                f"'{text}' is not a criterion: write comparisons of value with numbers, such as "
+                "value >= 0.95"
+            )
+        return cls(text.strip())
 
     def __bool__(self):
         return bool(self.text)

@@ -9,9 +9,6 @@ import pandas as pd
 from reproduction.claims.resampling import NotEvaluated, cell_statistics, span, units
 from reproduction.pages import short
 
-# Signs of changes that are in the stated order.
-DIRECTIONS = {"": -1.0, "falls": -1.0, "rises": 1.0}
-
 
 class Measured(NamedTuple):
     """The number of a measure, with bootstrap replicates."""
@@ -86,7 +83,7 @@ def share_ordered(claim, table, rng, replicates):
     """
     curves, over = _curves(claim, table, rng, replicates)
     changes = np.hstack([_changes_between(curve)[-1] for curve in curves])
-    ordered = DIRECTIONS[claim.direction] * changes > 0.0
+    ordered = changes > 0.0 if claim.direction == "rises" else changes < 0.0
     return _share(ordered, over, "comparisons have the order stated")
 
 

@@ -1,11 +1,10 @@
 """Files of claims: a typed row each, checked by a model."""
 
-from itertools import groupby
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal
 
 import pandas as pd
 from pydantic import (
-    BaseModel,
+    AfterValidator,
     BeforeValidator,
     PlainValidator,
     StringConstraints,
@@ -14,84 +13,51 @@ from pydantic import (
 )
 
 from geodp.errors import DataError
-from geodp.settings.section import refused
+from geodp.settings.reading import sentence
+from geodp.settings.section import Section, Text, refused
 from reproduction.claims.comparisons import MEASURES
 from reproduction.claims.conditions import Conditions
-from reproduction.claims.measures import DIRECTIONS
-
-TABLES = ("errors", "neighbours", "losses", "convergence", "bounds", "draws", "settings")
 
 
-def _parsed(parse, advice):
-    """Validator of a text that ``parse`` takes."""
-
-    def validate(text):
-        try:
-            return parse(text)
-        except ValueError:
-            raise refused(f"'{text}' is not {advice}") from None
-
-    return PlainValidator(validate)
+def _known(name):
+    if name not in MEASURES:
+        raise refused(f": '{name}' is not known: use one of {', '.join(MEASURES)}")
+    return name
 
 
-def _one_of(names):
-    """Validator of a name."""
-
-    def validate(name):
-        if name not in names:
-            raise refused(f"'{name}' is not known: use one of {', '.join(filter(None, names))}")
-        return name
-
-    return PlainValidator(validate)
-
-
-Selection = Annotated[
-    Conditions,
-    _parsed(
-        Conditions.parse,
-        "a selection of rows: compare columns with texts and numbers, joined by and and or, such "
-        "as sampler == 'default' and n in [20, 50]",
-    ),
-]
-Criterion = Annotated[
-    Conditions,
-    _parsed(
-        Conditions.of_number,
-        "a criterion: write comparisons of value with numbers, such as value >= 0.95",
-    ),
-]
-Filled = Annotated[str, StringConstraints(min_length=1)]
+Selection = Annotated[Conditions, PlainValidator(Conditions.parse)]
+Criterion = Annotated[Conditions, PlainValidator(Conditions.of_number)]
 Words = Annotated[list[str], BeforeValidator(str.split)]
 
 
-class Claim(BaseModel):
+class Claim(Section):
     """A row of a file of claims; ``resources/published/README.md`` says what its columns mean.
 
     ``place`` is the row's place in messages.
     """
 
     place: str
-    claim: Filled
+    claim: Text
     part: str
     reading: str
     section: str
     figure: str
     study: str
-    mechanism: Filled
+    mechanism: Text
     statement: str
     quantity: str
-    measure: Annotated[str, _one_of(MEASURES)]
-    table: Annotated[str, _one_of(TABLES)]
+    measure: Annotated[str, AfterValidator(_known)]
+    table: Literal["errors", "neighbours", "losses", "convergence", "bounds", "draws", "settings"]
     where: Selection
     along: Annotated[str, StringConstraints(strip_whitespace=True)]
     within: Words
     column: Words
-    direction: Annotated[str, _one_of(DIRECTIONS)]
+    direction: Literal["", "falls", "rises"]
     against: str
     against_where: Selection
     holds: Criterion
     in_part: Criterion
-    needs: Selection = Conditions.parse("")
+    needs: Selection = ""
     construction: str = ""
 
     @property
@@ -111,14 +77,14 @@ class Claim(BaseModel):
         name, measure = self.measure, MEASURES[self.measure]
         for column in measure.needed:
             if not getattr(self, column):
-                raise refused(f"it is empty and {name} needs it: fill it in", column)
+                raise refused(f": it is empty and {name} needs it: fill it in", column)
         if self.against and "against" not in measure.needed:
-            raise refused(f"{name} looks at one study: leave the column empty", "against")
+            raise refused(f": {name} looks at one study: leave the column empty", "against")
         count = len(self.column)
         if count != measure.columns and not (count and measure.columns is None):
             wanted = measure.columns or "one or more"
             raise refused(
-                f"it names {count} columns and {name} takes {wanted}: name as many", "column"
+                f": it names {count} columns and {name} takes {wanted}: name as many", "column"
             )
         return self
 
@@ -128,15 +94,11 @@ def sentence_of(claim):
     return claim.partition(".")[0]
 
 
-class Paper(NamedTuple):
-    """A paper's name and its claims, each with the statement of its sentence."""
+def read_claims(file, source):
+    """A paper's claims, a list, from a CSV file, checked; ``source`` is what messages call it.
 
-    name: str
-    claims: list[Claim]
-
-
-def read_paper(name, file, source):
-    """A paper's claims from a CSV file, checked; ``source`` is what messages call it."""
+    Each has the statement of its sentence.
+    """
     try:
         table = pd.read_csv(file, dtype=str, keep_default_na=False)
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as problem:
@@ -149,16 +111,15 @@ def read_paper(name, file, source):
             raise DataError(f"{source}, row 1: there is no column {column}: add it")
     if table.empty:
         raise DataError(f"{source}: it holds no claim: add one, or leave the paper out")
-    claims = [
-        _checked(row | {"place": f"{source}, row {number} (claim '{row['claim']}')"})
-        for number, row in enumerate(table.to_dict("records"), start=2)
+    table = table.filter(items=Claim.model_fields)
+    table["place"] = [
+        f"{source}, row {number} (claim '{claim}')"
+        for number, claim in enumerate(table["claim"], start=2)
     ]
-    _check_sentences(claims)
-    statements = {claim.sentence: claim.statement for claim in claims if claim.statement}
-    return Paper(
-        name,
-        [claim.model_copy(update={"statement": statements[claim.sentence]}) for claim in claims],
-    )
+    sentences = table["claim"].map(sentence_of)
+    _check_sentences(table, sentences)
+    table["statement"] = table.groupby(sentences)["statement"].transform("first")
+    return list(map(_checked, table.to_dict("records")))
 
 
 def _checked(row):
@@ -166,43 +127,27 @@ def _checked(row):
     try:
         return Claim.model_validate(row)
     except ValidationError as problem:
-        [first, *_] = problem.errors()
-        context = first.get("ctx", {})
-        column = first["loc"][0] if first["loc"] else context["key"]
-        words = context.get("words", "it is empty: fill it in")
-        raise DataError(f"{row['place']}, column {column}: {words}") from None
+        words = sentence(problem.errors(include_url=False), row).removeprefix("key ")
+        raise DataError(f"{row['place']}, column {words}") from None
 
 
-def _check_sentences(claims):
+def _check_sentences(table, sentences):
     """Refuse rows that do not say what they are of their sentence."""
-    done = set()
-    for sentence, rows in groupby(claims, lambda claim: claim.sentence):
-        rows = list(rows)
-        if sentence in done:
-            raise DataError(
-                f"{rows[0].place}: other rows stand between those of {sentence}: put them together"
-            )
-        done.add(sentence)
-        names = [row.claim for row in rows]
-        counting = [row for row in rows if not row.reading]
-        for row in rows:
-            first = row is rows[0]
-            unnamed = row in counting and not row.part and len(counting) > 1
-            for wrong, column, words in (
-                (names.count(row.claim) > 1, "claim", "another row has this name: rename one"),
-                (
-                    first != bool(row.statement),
-                    "statement",
-                    "the first row of a sentence has its statement, and no other: "
-                    + ("fill it in" if first else "leave it empty"),
-                ),
-                (first and row.reading, "reading", "the first row of a sentence counts: empty it"),
-                (
-                    row.reading and row.part,
-                    "reading",
-                    "the row is a part of its sentence: empty one",
-                ),
-                (unnamed, "part", "its sentence has several: say which one it is"),
-            ):
-                if wrong:
-                    raise DataError(f"{row.place}, column {column}: {words}")
+    first, counts = ~sentences.duplicated(), table["reading"] == ""
+    is_stated, is_part = table["statement"] != "", table["part"] != ""
+    several = counts.groupby(sentences).transform("sum") > 1
+    statement = "statement: the first row of a sentence has its statement, and no other: "
+    for words, wrong in (
+        (
+            "claim: other rows stand between those of its sentence: put them together",
+            ~first & (sentences != sentences.shift()),
+        ),
+        ("claim: another row has this name: rename one", table["claim"].duplicated()),
+        (f"{statement}fill it in", first & ~is_stated),
+        (f"{statement}leave it empty", ~first & is_stated),
+        ("reading: the first row of a sentence counts: empty it", first & ~counts),
+        ("reading: the row is a part of its sentence: empty one", ~counts & is_part),
+        ("part: its sentence has several: say which one it is", counts & ~is_part & several),
+    ):
+        if wrong.any():
+            raise DataError(f"{table['place'][wrong.idxmax()]}, column {words}")

@@ -53,8 +53,8 @@ def _at(place):
         raise DataError(f"{place}: {problem}") from problem
 
 
-def judge(papers, tables, stream, replicates=1000):
-    """Verdicts on the claims of papers of different names: a frame of the columns `RESULT_COLUMNS`.
+def judge(paper, claims, tables, stream, replicates=1000):
+    """Verdicts on the claims of a paper of some name: a frame of the columns `RESULT_COLUMNS`.
 
     It has a row for each row of claims about a study that is there, of sentences of which a row
     that counts is about such a study.  ``low`` and ``high`` are a 95 % percentile interval,
@@ -62,24 +62,24 @@ def judge(papers, tables, stream, replicates=1000):
     several data sets; ``verdict`` is empty if the row was not evaluated, and ``sentence_verdict``
     is that of all rows of the sentence that count.
 
-    Tables are frames by (study, table); text in place of one that is not there says what makes it.
-    ``stream`` gives for a claim's identifier the `numpy.random.Generator` of its bootstrap.  A
-    `DataError` says that a claim names a column that its table has not.
+    Tables are frames by (study, table).  ``stream`` gives for a claim's identifier the
+    `numpy.random.Generator` of its bootstrap.  A `DataError` says that a claim names a column that
+    its table has not.
     """
     studies = {study for study, _ in tables}
-    found = []
-    for name, claims in papers:
-        there = [claim for claim in claims if claim.study in studies]
-        counting = {claim.sentence for claim in there if not claim.reading}
-        found += [
-            {"paper": name, **_judged(claim, tables, stream(claim.claim), replicates)}
+    there = [claim for claim in claims if claim.study in studies]
+    counting = {claim.sentence for claim in there if not claim.reading}
+    found = pd.DataFrame(
+        [
+            {"paper": paper, **_judged(claim, tables, stream(claim.claim), replicates)}
             for claim in there
             if claim.sentence in counting
-        ]
-    found = pd.DataFrame(found, columns=RESULT_COLUMNS)
-    sentences = [found["paper"], found["claim"].map(sentence_of)]
-    counting = found["verdict"].where(found["reading"] == "")
-    found["sentence_verdict"] = counting.groupby(sentences).transform(_together)
+        ],
+        columns=RESULT_COLUMNS,
+    )
+    verdicts = found["verdict"].where(found["reading"] == "")
+    sentences = found["claim"].map(sentence_of)
+    found["sentence_verdict"] = verdicts.groupby(sentences).transform(_together)
     return found
 
 
