@@ -106,27 +106,6 @@ def fit_of(run, study, group):
     return json.loads(run.files()[f"{study}/groups/{group}/fit.json"].read_text())
 
 
-def sampled_arrays(run):
-    """Bytes of the arrays of all cells, by study, group, sampler, cell and name."""
-    return {
-        (name.rpartition("_")[0], key): values.tobytes()
-        for name, path in run.files("*.npz").items()
-        for key, values in arrays(path).items()
-        if "/" in key
-    }
-
-
-def same_arrays(first, second):
-    """Whether two files hold the same numbers, whatever made them."""
-    left, right = arrays(first), arrays(second)
-    return left.keys() == right.keys() and all(
-        (left[name].dtype, left[name].shape, left[name].tobytes())
-        == (right[name].dtype, right[name].shape, right[name].tobytes())
-        for name in left
-        if name != "made_by"
-    )
-
-
 # --- Files ---
 
 
@@ -165,19 +144,6 @@ def test_groups_hold_points_fits_and_bounds(finished, name):
         np.testing.assert_array_equal(bounds["tau"], fit["largest_residual"])
         said = [str(bounds[key]) for key in ("description", "status", "guarantee")]
         assert said == [study.support, "stated but false", GUARANTEE]
-
-
-@EACH
-def test_draws_have_their_shapes(finished, name):
-    study = STUDIES[name]
-    for cell, sets in study.sampled().items():
-        draws = draws_of(finished, name, *cell)
-        assert draws["footpoint"].shape == (sets, 2, *study.point_shape)
-        assert draws["shooting_vector"].shape == (sets, 2, 2, *study.point_shape)
-        for key, values in draws.items():
-            of_plan = key.endswith(("largest_weight", "_total_variation"))
-            if values.dtype.kind in "fc" and not of_plan:
-                assert np.all(np.isfinite(values)), key
 
 
 # --- Tables ---
@@ -398,45 +364,3 @@ def test_every_file_says_what_made_it(finished):
         # What is not random has no seed.
         random = folder == "cells" or study != "rats"
         assert origin["seed"] == (7 if random else None)
-
-
-# --- The same again, and parts of it ---
-
-
-def test_cores_and_blocks_change_no_number(finished, checkout, small):
-    """Nor the other studies of a configuration."""
-    small["cells_per_job"], small["papers"] = 3, []
-    small["studies"] = {"sphere": small["studies"]["sphere"]}
-    checkout.configure(small)
-    chosen = ("groups/", "tables/errors.", "tables/diagnostics.", "figures/figure_1.")
-    compared = [
-        name for name in finished.files() if name.startswith(tuple(f"sphere/{c}" for c in chosen))
-    ]
-    checkout.run(*(f"results/small/{name}" for name in compared), cores=1)
-    files, again = finished.files(), checkout.files()
-    for name in compared:
-        if name.endswith(".npz"):
-            assert same_arrays(files[name], again[name]), name
-        else:
-            assert files[name].read_bytes() == again[name].read_bytes(), name
-    expected = sampled_arrays(finished)
-    assert sampled_arrays(checkout) == {
-        key: values for key, values in expected.items() if key[0].startswith("sphere")
-    }
-
-
-def test_another_seed_and_another_cell_have_other_draws(finished, checkout, small):
-    checkout.configure(small | {"seed": 8})
-    block = "sphere/cells/n5_noise0.001/default_0.npz"
-    checkout.run(f"results/small/{block}")
-    before, after = arrays(finished.files()[block]), arrays(checkout.files()[block])
-    one, other = (f"{cell}/footpoint" for cell in STUDIES["sphere"].cells[:2])
-    for key in (one, other, "p0.5_v0.5/shooting_vector"):
-        assert not np.any(before[key] == after[key])
-    assert not np.any(after[one] == after[other])
-
-
-def test_one_figure_is_drawn_alone(finished_copy):
-    for path in finished_copy.files("*/figures/*").values():
-        path.unlink()
-    assert finished_copy.planned("results/small/sphere/figures/figure_1.pdf") == {"figure": 1}

@@ -3,7 +3,9 @@
 import os
 import re
 
+import numpy as np
 import pytest
+from test_chain import STUDIES, arrays
 
 from reproduction.dependencies import code
 
@@ -111,3 +113,60 @@ def test_every_rule_says_what_it_does(source):
     text = "".join(path.read_text() for path in (source / "workflow/rules").glob("*.smk"))
     pieces = re.split(r"^ *(?:use )?rule\b", text, flags=re.MULTILINE)[1:]
     assert [piece.split("\n")[0] for piece in pieces if "message:" not in piece] == []
+
+
+# --- The same again, with other cores, blocks and seeds ---
+
+
+def sampled_arrays(run):
+    """Bytes of the arrays of all cells, by study, group, sampler, cell and name."""
+    return {
+        (name.rpartition("_")[0], key): values.tobytes()
+        for name, path in run.files("*.npz").items()
+        for key, values in arrays(path).items()
+        if "/" in key
+    }
+
+
+def same_arrays(first, second):
+    """Whether two files hold the same numbers, whatever made them."""
+    left, right = arrays(first), arrays(second)
+    return left.keys() == right.keys() and all(
+        (left[name].dtype, left[name].shape, left[name].tobytes())
+        == (right[name].dtype, right[name].shape, right[name].tobytes())
+        for name in left
+        if name != "made_by"
+    )
+
+
+def test_cores_and_blocks_change_no_number(finished, checkout, small):
+    """Nor the other studies of a configuration."""
+    small["cells_per_job"], small["papers"] = 3, []
+    small["studies"] = {"sphere": small["studies"]["sphere"]}
+    checkout.configure(small)
+    chosen = ("groups/", "tables/errors.", "tables/diagnostics.", "figures/figure_1.")
+    compared = [
+        name for name in finished.files() if name.startswith(tuple(f"sphere/{c}" for c in chosen))
+    ]
+    checkout.run(*(f"results/small/{name}" for name in compared), cores=1)
+    files, again = finished.files(), checkout.files()
+    for name in compared:
+        if name.endswith(".npz"):
+            assert same_arrays(files[name], again[name]), name
+        else:
+            assert files[name].read_bytes() == again[name].read_bytes(), name
+    expected = sampled_arrays(finished)
+    assert sampled_arrays(checkout) == {
+        key: values for key, values in expected.items() if key[0].startswith("sphere")
+    }
+
+
+def test_another_seed_and_another_cell_have_other_draws(finished, checkout, small):
+    checkout.configure(small | {"seed": 8})
+    block = "sphere/cells/n5_noise0.001/default_0.npz"
+    checkout.run(f"results/small/{block}")
+    before, after = arrays(finished.files()[block]), arrays(checkout.files()[block])
+    one, other = (f"{cell}/footpoint" for cell in STUDIES["sphere"].cells[:2])
+    for key in (one, other, "p0.5_v0.5/shooting_vector"):
+        assert not np.any(before[key] == after[key])
+    assert not np.any(after[one] == after[other])

@@ -9,7 +9,6 @@ QUANTILES = ["distance_low", "distance_median", "distance_high"]
 
 def draw(numbers, params):
     """Draw the figure; return it and the numbers that it shows."""
-    from matplotlib.lines import Line2D
 
     names = list(dict.fromkeys(numbers["distribution"]))
     length_unit = params.length_unit
@@ -21,7 +20,7 @@ def draw(numbers, params):
     handles = []
     for place, (which, curve) in enumerate(zip(names, style.CURVES, strict=False)):
         part = numbers[numbers["distribution"] == which]
-        handles.append(Line2D([], [], label=_in_words(which, part, length_unit), **curve.keywords))
+        handles.append(style.line(label=_in_words(which, part, length_unit), **curve.keywords))
         walks = part[part["kind"] == "random_walk"].sort_values("step")
         step, low, middle, high = walks[["step", *QUANTILES]].to_numpy().T
         style.plot_band(walked, step, middle, low, high, curve, marker="")
@@ -31,7 +30,7 @@ def draw(numbers, params):
     dotted = {"color": "0.3", "linestyle": ":", "linewidth": 1.2}
     for panel in (walked, drawn):
         panel.axhline(numbers["root_mean_squared_residual"].iloc[0], **dotted)
-    handles.append(Line2D([], [], **dotted, label="a record's distance from the fit"))
+    handles.append(style.line(**dotted, label="a record's distance from the fit"))
     walked.set_xscale("log")
     walked.xaxis.set_major_formatter("{x:,.0f}")
     walked.set(ylim=(0.0, None), xlabel="steps of a random walk from the estimate")

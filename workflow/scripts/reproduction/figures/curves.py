@@ -11,7 +11,6 @@ def draw(numbers, params):
     """Draw the figure; return it and the numbers that it shows."""
     import pandas as pd
     from matplotlib import colormaps
-    from matplotlib.lines import Line2D
 
     from reproduction.figures.sphere_view import SphereView
 
@@ -51,7 +50,7 @@ def draw(numbers, params):
     shares = f"\n(${equal} = \\epsilon/{len(names)}$)" if len(names) > 1 else ""
     figure.legend(
         handles=[
-            Line2D([], [], color=shade, linewidth=1.8, label=f"{total:g}")
+            style.line(color=shade, linewidth=1.8, label=f"{total:g}")
             for total, shade in shades.items()
         ],
         title=rf"total budget $\epsilon${shares}",
@@ -62,14 +61,14 @@ def draw(numbers, params):
     )
     middle = list(shades.values())[len(totals) // 3]
     drawn = [
-        Line2D([], [], color="0.45", marker=".", linestyle="", label="records"),
-        Line2D([], [], color="black", linewidth=2.4, label="fit without privacy"),
-        Line2D(
-            [], [], color=middle, linewidth=1.3, label=f"draws, {style.mechanism_label(drawn_from)}"
+        style.line(color="0.45", marker=".", linestyle="", label="records"),
+        style.line(color="black", linewidth=2.4, label="fit without privacy"),
+        style.line(
+            color=middle, linewidth=1.3, label=f"draws, {style.mechanism_label(drawn_from)}"
         ),
     ]
     if hidden:
         far = {"color": middle, "linewidth": 0.9, "linestyle": ":"}
-        drawn.append(Line2D([], [], label="on the far side", **far))
+        drawn.append(style.line(label="on the far side", **far))
     style.legend_above(figure, drawn)
     return figure, numbers

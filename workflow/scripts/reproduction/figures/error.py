@@ -15,8 +15,6 @@ WITHOUT_DATA = {"color": "0.5", "linestyle": (0, (6, 3)), "linewidth": 1.0}
 
 def draw(table, params):
     """Draw the figure; return it and the numbers that it shows."""
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
     from matplotlib.ticker import MultipleLocator
 
     settings = params.figure
@@ -33,7 +31,7 @@ def draw(table, params):
     for curve, group in zip(style.CURVES, groups, strict=False):
         row = numbers[numbers["group"] == group].iloc[0]
         label = _own_words(row, settings["curves"]) or f"n = {row['n']}"
-        handles.append(Line2D([], [], label=label, **curve.keywords))
+        handles.append(style.line(label=label, **curve.keywords))
     for sampler, panels in zip(samplers, axes, strict=True):
         drawn = numbers[numbers["sampler"] == sampler]
         for panel, grid in zip(panels, settings["grids"], strict=True):
@@ -65,21 +63,21 @@ def draw(table, params):
     middle, of, level = words
     any_colour = {"color": "0.35"}
     meaning = [
-        Line2D([], [], **any_colour, linewidth=1.4, label=middle),
-        Patch(**any_colour, alpha=0.2, linewidth=0, label=f"10 to 90 % of {of}"),
+        style.line(**any_colour, linewidth=1.4, label=middle),
+        style.patch(**any_colour, alpha=0.2, label=f"10 to 90 % of {of}"),
     ]
     if several:
-        meaning.append(Line2D([], [], **any_colour, linewidth=0.7, label="one data set"))
-    meaning.append(Line2D([], [], **any_colour, linestyle=":", label=f"without privacy{level}"))
+        meaning.append(style.line(**any_colour, linewidth=0.7, label="one data set"))
+    meaning.append(style.line(**any_colour, linestyle=":", label=f"without privacy{level}"))
     if "release" in samplers:
-        meaning.append(Line2D([], [], **WITHOUT_DATA, label="drawn without data"))
+        meaning.append(style.line(**WITHOUT_DATA, label="drawn without data"))
     if numbers["flagged"].any():
-        meaning.append(Line2D([], [], **style.HOLLOW, label="fails its diagnostics"))
+        meaning.append(style.line(**style.HOLLOW, label="fails its diagnostics"))
     if numbers["refused"].any():
-        meaning.append(Line2D([], [], **style.HOLLOW, label="refused by geodp plan as noise"))
+        meaning.append(style.line(**style.HOLLOW, label="refused by geodp plan as noise"))
     shared = _shared_words(numbers, settings["curves"])
     if shared:
-        handles.append(Line2D([], [], linestyle="", label=f"(all: {shared})"))
+        handles.append(style.line(linestyle="", label=f"(all: {shared})"))
     style.legend_above(figure, handles, meaning)
     return figure, numbers
 

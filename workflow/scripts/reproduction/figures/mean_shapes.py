@@ -19,7 +19,6 @@ BOLD = {"color": style.CURVES[0].colour, "linewidth": 1.6}
 
 def draw(errors, params):
     """Draw the figure; return it and the numbers that it shows."""
-    from matplotlib.lines import Line2D
 
     numbers = errors[errors["draw"] < SHOWN]
     spaces = list(numbers.groupby("space", sort=False))
@@ -43,8 +42,8 @@ def draw(errors, params):
     for panel, title in zip(axes[0], NAMES.values(), strict=True):
         panel.set_title(title, fontsize=8)
     style.letter_panels(axes)
-    handles = [Line2D([], [], label="mean shape", **BOLD)]
-    handles.append(Line2D([], [], label="private mean shapes", **THIN))
+    handles = [style.line(label="mean shape", **BOLD)]
+    handles.append(style.line(label="private mean shapes", **THIN))
     figure.legend(handles=handles, loc="outside upper center", ncols=2, fontsize=7)
     return figure, numbers
 

@@ -7,7 +7,6 @@ OF_MECHANISM = True
 
 def draw(numbers, params):
     """Draw the figure; return it and the numbers that it shows."""
-    from matplotlib.lines import Line2D
 
     states = numbers["trace_chains"] * numbers["trace_states"]
     # Independent draws have no chains: each is one effective draw.
@@ -41,11 +40,11 @@ def draw(numbers, params):
     style.letter_panels(axes)
     axes[0, 0].set_ylabel("effective sample size\nper state of a chain")
     handles = [
-        Line2D([], [], **(curve.keywords | {"linestyle": ""}), label=label)
+        style.line(**(curve.keywords | {"linestyle": ""}), label=label)
         for label, (chosen, curve) in kinds.items()
         if chosen.any()
     ]
     if not numbers["passed"].all():
-        handles.append(Line2D([], [], **style.HOLLOW, label="hollow: too few, or not mixed"))
+        handles.append(style.line(**style.HOLLOW, label="hollow: too few, or not mixed"))
     style.legend_above(figure, handles)
     return figure, numbers

@@ -101,14 +101,25 @@ def letter_panels(axes):
             panel.set_title(letter, loc="left", fontweight="bold")
 
 
-def legend_above(figure, *rows):
-    """Legend over the panels of a figure, from rows of handles."""
+def line(**look):
+    """Handle of a line or a marker in a legend; keywords are Matplotlib's."""
     from matplotlib.lines import Line2D
 
+    return Line2D([], [], **look)
+
+
+def patch(**look):
+    """Handle of an area in a legend; keywords are Matplotlib's."""
+    from matplotlib.patches import Patch
+
+    return Patch(linewidth=0, **look)
+
+
+def legend_above(figure, *rows):
+    """Legend over the panels of a figure, from rows of handles."""
+
     columns = max(map(len, rows))
-    filled = [
-        [*row, *[Line2D([], [], linestyle="", label=" ")] * (columns - len(row))] for row in rows
-    ]
+    filled = [[*row, *[line(linestyle="", label=" ")] * (columns - len(row))] for row in rows]
     # Matplotlib fills a legend column by column.
     handles = [handle for column in zip(*filled, strict=True) for handle in column]
     figure.legend(handles=handles, loc="outside upper center", ncols=columns, fontsize=8)
@@ -116,23 +127,20 @@ def legend_above(figure, *rows):
 
 def legend_of_draws(figure, numbers, fit, first, others):
     """Legend of a table of predictions: styles of the fit, of one draw and of the others."""
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
     draws, private = int(numbers["draw"].max()), numbers[numbers["kind"] == "private"]
     row = private.iloc[0]
     # Several cells are told apart in the figure.
     cell = [cell_in_words(row)] if private["cell"].nunique() == 1 else []
     what = ", ".join([mechanism_label(row["mechanism"]), *cell, f"n = {row['n']}"])
     drawn = [
-        Line2D([], [], **fit, label="fit without privacy"),
-        Line2D([], [], **first, label=f"one draw, {what}"),
+        line(**fit, label="fit without privacy"),
+        line(**first, label=f"one draw, {what}"),
     ]
     if "band" in private:
         band = f"{100 * private['band_level'].max():g} % band of it"
-        drawn.append(Patch(color=RELEASED.colour, alpha=BAND_SHADE, linewidth=0, label=band))
+        drawn.append(patch(color=RELEASED.colour, alpha=BAND_SHADE, label=band))
     if draws > 1:
-        drawn.append(Line2D([], [], **others, label=f"{draws - 1} more"))
+        drawn.append(line(**others, label=f"{draws - 1} more"))
     legend_above(figure, drawn)
 
 
