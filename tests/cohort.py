@@ -9,6 +9,8 @@ import yaml
 
 from geodp_release.ledger import Ledger
 
+ROOT = Path(__file__).resolve().parents[1]
+
 # More dimensions than 6 are planned in a second.
 DIM, NUMBER = 8, 400
 COLUMNS = [f"c{index}" for index in range(DIM)]
@@ -40,7 +42,7 @@ SETTINGS = {
 }
 
 # Mistakes in settings and in files of releases, with what is said of them.
-REFUSALS = yaml.safe_load((Path(__file__).parent / "unit" / "refusals.yaml").read_text())
+REFUSALS = yaml.safe_load((ROOT / "tests" / "unit" / "refusals.yaml").read_text())
 
 
 def changed(parts=None, **more):
@@ -68,3 +70,17 @@ def write_cohort(folder, allowed, with_sex=False):
     table[COLUMNS] = points
     table.to_csv(folder / "mine.csv", index=False, float_format="%.12f")
     Ledger.create(folder / "mine.ledger", allowed, "epsilon")
+
+
+def write(settings, path="mine.yaml"):
+    Path(path).write_text(yaml.safe_dump(settings, sort_keys=False))
+
+
+def rewrite(change):
+    """Change the lines of the table."""
+    lines = Path("mine.csv").read_text().splitlines()
+    Path("mine.csv").write_text("\n".join(change(lines)) + "\n")
+
+
+def spent():
+    return str(Ledger.open("mine.ledger").spent)

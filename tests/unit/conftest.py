@@ -10,6 +10,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
+from cohort import SETTINGS, write, write_cohort
 from hypothesis import settings
 
 from geodp.manifolds.base import Manifold
@@ -92,11 +93,84 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.fixture
+def path(tmp_path):
+    """The path of a ledger to be."""
+    return tmp_path / "ledger"
+
+
+@pytest.fixture
+def ledger(path):
+    """A ledger of one epsilon."""
+    from geodp_release.ledger import Ledger
+
+    return Ledger.create(path, "1", "epsilon")
+
+
+@pytest.fixture
 def few_points(monkeypatch):
     """Plans that are made, and releases that are drawn, in little time."""
     from geodp_release import planning
 
     monkeypatch.setattr(planning, "MOST_POINTS", 1 << 10)
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Folders of releases without pictures, which take seconds."""
+    from geodp_release import folder
+
+    monkeypatch.setattr(folder, "picture", lambda *_: ("<svg/>", "Points."))
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """Folders with pictures, in spite of `undrawn`."""
+    from geodp_release import folder, pictures
+
+    monkeypatch.setattr(folder, "picture", pictures.picture)
+
+
+@pytest.fixture
+def holder(folder, undrawn):
+    """A holder's folder with data, settings and a ledger, as the working directory."""
+    write_cohort(folder, "3")
+    write(SETTINGS)
+    return folder
+
+
+@pytest.fixture
+def run(capsys):
+    """A function that runs a command, by default on the settings that are there: what it shows."""
+    from geodp_release.cli import main
+
+    def running(command, settings=None, *options, status=0):
+        capsys.readouterr()
+        if settings is not None:
+            write(settings)
+        assert main([command, "mine.yaml", *options]) == status
+        shown = capsys.readouterr()
+        assert "Traceback" not in shown.out + shown.err
+        return shown
+
+    return running
+
+
+@pytest.fixture
+def refused(run):
+    """A function that returns the one sentence that a release ends with."""
+
+    def refusing(settings=None, *options, status=2):
+        *_, last = run("release", settings, *options, status=status).err.splitlines()
+        assert last.startswith("geodp: ")
+        return last.removeprefix("geodp: ")
+
+    return refusing
+
+
+@pytest.fixture
+def released(holder, run):
+    """The holder's folder with a release, and what making it showed."""
+    return holder, run("release")
 
 
 def _same_bits(name):

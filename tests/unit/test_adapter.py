@@ -9,7 +9,6 @@ from model_checks import check_model
 
 from geodp import DataError, GeodesicModel, GeomstatsManifold
 from geodp.manifolds.registry import make_manifold
-from geodp.models.blocks import block_names
 from geodp.models.losses import Huber, SquaredDistance
 from geodp.testing import check_manifold
 
@@ -24,7 +23,6 @@ pre_shape = pytest.importorskip("geomstats.geometry.pre_shape")
 hpd_matrices = pytest.importorskip("geomstats.geometry.hpd_matrices")
 poincare_ball = pytest.importorskip("geomstats.geometry.poincare_ball")
 
-BLOCKS = block_names(1)
 SPHERE = hypersphere.Hypersphere(2)
 ADAPTED = {
     "sphere": GeomstatsManifold(SPHERE, (1.0, 1.0), injectivity_radius=np.pi),

@@ -3,7 +3,6 @@
 import pickle
 import re
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,6 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from geodp import (
     SPD,
-    Assumptions,
     Euclidean,
     KendallPlanarShapes,
     Ledger,
@@ -27,10 +25,8 @@ from geodp import (
 )
 from geodp.errors import DataError
 from geodp_release import estimator as module
-from geodp_release import needed
 from geodp_release.assumptions import ADD_OR_REMOVE, REPLACE
-from geodp_release.needed import planned, subjects_needed
-from geodp_release.planning import NOISE
+from geodp_release.needed import subjects_needed
 from geodp_release.subjects import ONE_EACH
 
 # Plans of spaces of more than six dimensions take about a second.
@@ -285,69 +281,6 @@ def test_noise_is_refused(monkeypatch):
         estimator(**few).fit(X, y)
 
 
-# One plan that would do, if any, and numbers of subjects to start from.
-@pytest.mark.parametrize("enough", [1, 57, 4000, 9_999_999, 10**12])
-@pytest.mark.parametrize("start", [1, 20, 5000, 10**7, 10**9])
-def test_search_for_the_number_of_subjects(monkeypatch, enough, start):
-    tried = []
-
-    def plan(assumptions, budget):
-        tried.append(assumptions.subjects)
-        # Reaches the limit at the number that is enough, and levels off on both sides of it.
-        share = min(NOISE**2 * (enough / assumptions.subjects) ** 2, 0.9) + 1e-9
-        if assumptions.subjects >= enough:
-            share = min(share, 0.999 * NOISE**2)
-        return dummy_plan(assumptions, budget, np.sqrt(share))
-
-    monkeypatch.setattr(needed, "planned", plan)
-    assumptions = replace(estimator()._assumptions(), subjects=start)
-    found = subjects_needed(assumptions, PrivacyBudget("1"))
-    if enough > 10**7:
-        assert found is None
-        assert 10**7 in tried
-    else:
-        assert enough <= found <= max(np.ceil(1.1 * enough), enough)
-    assert len(set(tried)) == len(tried) <= 14
-
-
-OTHERS = [
-    {"centre": np.full(DIM, 1e-300)},
-    {"footpoint_radius": 9.0},
-    {"shooting_vector_length": 9.0},
-    {"covariate_range": (0.0, 1.0)},
-    {"residual_scale": 2.0},
-    {"subjects": 3},
-    {"records_per_subject": 2},
-    {"neighbours": ADD_OR_REMOVE},
-    {"covariate_spread": "evenly"},
-    {"manifold": Sphere(6), "centre": np.eye(7)[0], **SMALL},
-    # A space that files do not know.
-    *[{"manifold": type("Unnamed", (Euclidean,), {})(DIM)}] * 2,
-]
-
-
-def test_plans_are_kept_by_their_inputs(monkeypatch):
-    made = []
-
-    def plan(*inputs):
-        made.append(inputs)
-        return dummy_plan(*inputs)
-
-    monkeypatch.setattr(needed, "plan_release", plan)
-    needed._kept_plan.cache_clear()
-    first = Assumptions(**PUBLIC)
-    same = Assumptions(**PUBLIC | {"manifold": Euclidean(DIM), "sources": {"centre": "zero"}})
-    for each in (first, same):
-        assert planned(each, PrivacyBudget("1")).assumptions is each
-    assert len(made) == 1
-    for change in OTHERS:
-        planned(Assumptions(**PUBLIC | change), PrivacyBudget("1"))
-    for other in (PrivacyBudget("2"), PrivacyBudget("1", "rho", "1e-6")):
-        planned(first, other)
-    assert len(made) == 1 + len(OTHERS) + 2
-    needed._kept_plan.cache_clear()
-
-
 # What is kept of the data
 
 
@@ -446,62 +379,3 @@ def test_checks_of_scikit_learn(kind, own, tmp_path, monkeypatch):
     assert set(expected) - noisy <= set(statuses["xfail"]) <= set(expected)
     assert set(statuses["skipped"]) <= {"check_pipeline_consistency", "check_array_api_input"}
     assert len(statuses["passed"]) > 35
-
-
-# Lines and planes
-
-TABLE = pd.DataFrame(np.random.default_rng(2).uniform(0.0, 10.0, (NUMBER, 2)), columns=["a", "b"])
-SIZES, TRUTH = np.array([10.0, 0.2]), np.array([[100.0, 5.0, -2.0], [1.0, 0.01, 0.02]])
-RESPONSES = TRUTH[:, 0] + TABLE @ TRUTH[:, 1:].T
-RESPONSES += SIZES * np.random.default_rng(3).normal(size=(NUMBER, 2))
-RANGES = [(50.0, 200.0), (0.0, 3.0)]
-PLANES = [("unknown", RESPONSES[0]), (RANGES[0], RESPONSES[0]), (RANGES, RESPONSES)]
-
-
-def plane(response_range, y, epsilon="5", **others):
-    public = {"covariate_range": [(0.0, 10.0)] * 2, "subjects": NUMBER, "neighbours": REPLACE}
-    public |= {"response_range": response_range, "unit": ONE_EACH}
-    return PrivateLinearRegression(epsilon=epsilon, **public | others).fit(TABLE, y)
-
-
-@pytest.mark.parametrize(("public", "y"), PLANES)
-def test_lines_and_planes(public, y):
-    found, near = plane(public, y), TABLE[:3]
-    truth, size = (TRUTH, SIZES) if y.ndim > 1 else (TRUTH[0], SIZES[0])
-    values = np.insert(found.coef_, 0, found.intercept_, axis=-1)
-    lines = np.insert(near, 0, 1.0, axis=1)
-    for true, value, limits in (
-        (truth, values, found.intervals()),
-        (lines @ truth.T, found.predict(near), found.predict_interval(near)),
-    ):
-        assert limits.shape == (*true.shape, 2)
-        np.testing.assert_allclose(np.mean(limits, axis=-1), value)
-        # Five times the distance at which one in twenty is outside.
-        assert np.all(np.abs(value - true) < 2.5 * np.ptp(limits, axis=-1))
-    np.testing.assert_allclose(found.predict(near), lines @ values.T)
-    np.testing.assert_allclose(found.residual_scale_.value, size, rtol=0.5)
-    assert np.max(found.p_values_) < 0.05
-    assert found.score() == found.r_squared_.value == pytest.approx(found.score(TABLE, y), abs=0.3)
-
-
-BAD_RANGES = [(2.0, 1.0), "anything", 1.0, (np.nan, 1.0), (0.0, np.inf), []]
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        *(("response_range", each) for each in [*BAD_RANGES, [(0.0, 1.0), "unknown"]]),
-        *(("residual_scale", each) for each in (-1.0, [0.1, 0.2, 0.3], 0.0)),
-    ],
-)
-def test_public_inputs_of_responses_that_cannot_be_used(name, value):
-    with pytest.raises(DataError, match=f"{name}: give"):
-        plane(**{"response_range": RANGES, "y": RESPONSES, name: value})
-
-
-def test_no_record_decides_how_many_responses_there_are():
-    ragged = np.empty(NUMBER, dtype=object)
-    ragged[:] = [[each] for each in RESPONSES[0]]
-    ragged[0], whole = [1.0, 2.0], np.array(RESPONSES[[0]], dtype=object)
-    shapes = [plane(RANGES[0], y, residual_scale=10.0).coef_.shape for y in (ragged, whole)]
-    assert shapes == [(2,), (2,)]

@@ -7,14 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
-from cohort import changed, write_cohort
+from cohort import changed
 from scipy.optimize import minimize
 
 from geodp import Assumptions, DataError, Euclidean, PrivacyBudget, Release, ReleasePlan, Sphere
 from geodp.samplers.integer_choice import generator_bits
-from geodp_release import folder
-from geodp_release.cli import main
 from geodp_release.draw import run_plan
 from geodp_release.holder import off_least_squares
 from geodp_release.release import release_geodesic
@@ -160,15 +157,10 @@ def test_a_file_has_the_loss(tmp_path):
         Release.load(tmp_path / "other.json")
 
 
-def test_settings_release_it_and_all_that_is_shown_says_so(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(folder, "picture", lambda *_: ("<svg/>", "Points."))
-    write_cohort(tmp_path, "3")
+def test_settings_release_it_and_all_that_is_shown_says_so(holder, run):
     given = changed({"public.loss": "huber", "budget.epsilon": "3"})
-    Path("mine.yaml").write_text(yaml.safe_dump(given))
-    for command in ("plan", "check", "release"):
-        assert main([command, "mine.yaml"]) == 0
-    assert capsys.readouterr().out.count("Huber's loss") >= 2
+    shown = [run(command, given).out for command in ("plan", "check", "release")]
+    assert "".join(shown).count("Huber's loss") >= 2
     page = html.unescape(Path("out/trial/index.html").read_text())
     release = Release.load("out/trial/release.json")
     for words in ("by Huber's loss", "The band is for what Huber's loss would find"):

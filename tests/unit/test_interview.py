@@ -11,21 +11,15 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-import yaml
-from cohort import SETTINGS, write_cohort
+from cohort import ROOT, SETTINGS, write, write_cohort
 
 import geodp
 from geodp import DataError, Ledger, PrivacyBudget, Release
-from geodp_release import folder as folder_module
 from geodp_release.cli import main
 from geodp_release.settings import read_settings
 
-SCRIPTS = Path(__file__).parents[2] / "workflow" / "scripts"
-
-
-@pytest.fixture(autouse=True)
-def holder(folder, monkeypatch):
-    monkeypatch.setattr(folder_module, "picture", lambda *_: ("<svg/>", "Points."))
+SCRIPTS = ROOT / "workflow" / "scripts"
+pytestmark = pytest.mark.usefixtures("folder", "undrawn")
 
 
 CLINIC = "euclidean|sbp|age, sex||none|50, 90|a protocol|no|years|F=0, M=1|||400|a protocol|mmHg|"
@@ -107,7 +101,7 @@ def on_a_terminal(answers, *arguments):
 def test_a_release_on_a_terminal_checks_and_asks_once():
     write_cohort(Path(), "3")
     Path("mine.ledger").unlink()
-    Path("mine.yaml").write_text(yaml.safe_dump(SETTINGS))
+    write(SETTINGS)
     status, shown = on_a_terminal(["3", "no"], "release", "mine.yaml")
     assert (status, Ledger.open("mine.ledger").spent) == (1, 0)
     for words in (

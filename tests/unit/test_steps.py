@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.stats import chi
+from test_contributions import assumed, states_of
 
 from geodp import Assumptions, Euclidean, PrivacyBudget, Release, ReleasePlan
 from geodp.samplers.integer_choice import generator_bits
@@ -23,16 +24,19 @@ from geodp_release.coordinates import ClippingCoordinates
 from geodp_release.doubts import long_tails
 from geodp_release.draw import Released, run_plan
 from geodp_release.holder import off_least_squares
+from geodp_release.noise import Noise
 from geodp_release.simulation import EVENLY, Covariates
 from geodp_release.stages import (
     FarStage,
     LastStep,
+    MatrixStage,
     NoisyStep,
     ProductsStage,
     ScaleStage,
     TailStage,
 )
 from geodp_release.stages.products import triangle_matrix
+from geodp_release.stages.step import moved
 from geodp_release.stages.tail import excess_beyond, share_beyond, squares_beyond
 from geodp_release.subjects import ONE_EACH, subject_records
 
@@ -257,3 +261,46 @@ def test_mean_squares_of_residuals_count_what_clipping_took_and_what_is_guessed(
     # A part that simulated residuals stand for is as unsure as they are.
     guessed = replace(measured, guessed=0.25).residual_squares(typical)
     np.testing.assert_allclose(guessed, 4.0 + 0.25 * (typical**2 - 4.0))
+
+
+# Steps in any space
+
+
+@pytest.mark.parametrize("reach", [10.0, 1.3])
+def test_without_noise_a_matrix_leads_to_least_squares(manifold, reach, monkeypatch):
+    """Of residuals about the centre, with weights, of covariates in clumps."""
+    monkeypatch.setattr(Noise, "add", lambda noise, sums, bits: sums)
+    assumptions = assumed(manifold, 61, covariate_range=((-0.5, 0.5),) * 2)
+    rng, origin, size = np.random.default_rng(11), assumptions.support.origin, (3, manifold.dim)
+    x = rng.beta(2.0, 5.0, (61, 2)) - 0.5
+    true, _ = moved(assumptions, origin, 0.1 / np.sqrt(manifold.dim) * rng.normal(size=size))
+    clean = manifold.ends(true[0], true[1:], x)
+    points = manifold.exp(clean, 1e-3 / np.sqrt(manifold.dim) * manifold.random_tangent(rng, clean))
+    records = subject_records(assumptions, x, points, ONE_EACH)
+    stage = MatrixStage(10**6, clip=1.0, prior=(1.0,) * 3, reach=reach)
+    plan = ReleasePlan(assumptions, PrivacyBudget("1e6"), (stage,), 1.0, 1.0, 1.0)
+    found = run_plan(plan, records, None).state
+    rows = np.column_stack([np.ones(61), x])
+    long = np.linalg.norm(rows / stage.widths(assumptions), axis=1, keepdims=True)
+    weights = 1.0 / np.maximum(long, reach)
+    residuals = manifold.coordinates(origin[0], manifold.log(origin[0], points))
+    expected = np.linalg.lstsq(weights * rows, weights * residuals)[0]
+    np.testing.assert_allclose(found, moved(assumptions, origin, expected)[0], atol=1e-6)
+    # To first order in curved space that is the fit.
+    assert np.max(manifold.dist(manifold.ends(found[0], found[1:], x), clean)) < 3e-3
+
+
+@pytest.mark.parametrize(("size", "radius"), [(1.0, 0.6), (1e300, 0.6), (3.0, None)])
+@pytest.mark.filterwarnings("error")
+def test_a_step_stays_in_the_support(manifold, size, radius):
+    vectors = radius and 2.0 * radius
+    assumptions = assumed(manifold, 4, footpoint_radius=radius, shooting_vector_length=vectors)
+    rng = np.random.default_rng(13)
+    (state,) = states_of(assumptions, 1)
+    for _ in range(5):
+        state, reached = moved(assumptions, state, size * rng.normal(size=(2, manifold.dim)))
+        assert assumptions.support.contains(state[None])[0]
+        p, vector = state
+        lengths = [manifold.dist(assumptions.centre, p), manifold.norm(p, vector)]
+        kept = np.minimum(reached, 1.0) * assumptions.support.radii
+        np.testing.assert_allclose(lengths, kept, rtol=1e-6)

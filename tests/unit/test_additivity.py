@@ -1,0 +1,162 @@
+"""What one subject is does not change, by a last digit, what others contribute.
+
+Lattices are so fine here that a last digit of a double shows: `fine`.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.linalg import block_diag
+from test_contributions import (
+    CLIP,
+    FEW,
+    LIMIT,
+    RANGE,
+    WINDOW,
+    assumed,
+    draw_records,
+    each_gradient,
+    grouped,
+    matrix_of,
+    states_of,
+    take,
+    within,
+)
+from test_public_inputs import rotated
+
+from geodp import SPD, Hyperbolic, Sphere
+from geodp.manifolds.kendall import KendallPlanarShapes
+from geodp_release import contributions
+from geodp_release.assumptions import ADD_OR_REMOVE
+from geodp_release.contributions import CHUNK, LARGE_CHUNK, MANY, gradient_sums, loss_sums
+from geodp_release.coordinates import ClippingCoordinates
+from geodp_release.moments import matrix_moments
+from geodp_release.subjects import subject_records
+
+# Steps of the fine lattices, which are near those of doubles.
+FINE = 1 << 50
+
+
+@pytest.fixture
+def fine(monkeypatch):
+    """Lattices on which last digits of contributions show."""
+    monkeypatch.setattr(contributions, "LATTICE", FINE)
+    monkeypatch.setattr(contributions, "LOSS_LATTICE", FINE)
+    monkeypatch.setattr(contributions, "MATRIX_LATTICE", FINE)
+
+
+def gradients_of(assumptions, records, state, clip=CLIP):
+    window = WINDOW
+    if assumptions.number_of_covariates > 1:
+        # Covariates that go together.
+        parts = np.tril(np.full((assumptions.number_of_covariates,) * 2, 0.1))
+        window = ClippingCoordinates.about(matrix_moments(block_diag(1.0, parts @ parts.T)))
+    return np.array(gradient_sums(assumptions, records, state, clip, window))
+
+
+def assert_additive(assumptions, records, states, clip, seed=8, times=4):
+    """Sums of two parts of the subjects, in any order, are those of all, bit by bit."""
+    rng = np.random.default_rng(seed)
+    number = len(records)
+    losses = loss_sums(assumptions, records, states, clip)
+    gradients = gradients_of(assumptions, records, states[0], clip)
+    matrix = matrix_of(assumptions, records, states[0], clip)
+    assert np.any(losses % 1024)
+    assert np.any(gradients)
+    assert np.any(matrix % 1024)
+    parts = [rng.permutation(number) for _ in range(times)]
+    cuts = [1, number - 1, *rng.integers(1, number, size=times)][:times]
+    for order, cut in zip(parts, cuts, strict=True):
+        both = take(records, order[:cut]), take(records, order[cut:])
+        found = [loss_sums(assumptions, each, states, clip) for each in both]
+        np.testing.assert_array_equal(found[0] + found[1], losses)
+        found = [gradients_of(assumptions, each, states[0], clip) for each in both]
+        np.testing.assert_array_equal(found[0] + found[1], gradients)
+        found = [matrix_of(assumptions, each, states[0], clip) for each in both]
+        # On fine lattices products have their last 64 bits alone.
+        assert not np.any((found[0] + found[1] - matrix) % 2**64)
+
+
+@pytest.mark.usefixtures("fine")
+def test_removal_and_order_leave_other_subjects_as_they_are(manifold):
+    """Whatever they are: some far, no points, or no numbers at all."""
+    number = CHUNK + 30
+    assumptions = assumed(manifold, number, records_per_subject=2)
+    covariates, points = draw_records(assumptions, 2 * number, 9)
+    points[0] = draw_records(assumptions, 1, 7, 3.0)[1][0]
+    points[1], points[2], points[3] = np.nan, 1e300, 0.0
+    subjects = np.arange(2 * number) // 2
+    records = subject_records(assumptions, covariates, points, subjects)
+    assert_additive(assumptions, records, states_of(assumptions, 8), 4.0)
+    several = replace(assumptions, covariate_range=(RANGE,) * 3)
+    records = subject_records(several, np.stack([covariates] * 3, axis=-1), points, subjects)
+    assert_additive(several, records, states_of(several, 4), 4.0)
+
+
+@pytest.mark.parametrize(
+    ("subjects", "size"),
+    [(1, 32), (32, 32), (33, 64), (200, 256), (257, 256), (MANY - 1, CHUNK), (MANY, LARGE_CHUNK)],
+)
+def test_the_public_number_of_subjects_decides_how_many_are_computed_at_once(subjects, size):
+    """Not how many there are, which is private under addition and removal."""
+    public = assumed(Sphere(2), subjects, neighbours=ADD_OR_REMOVE)
+    records = grouped(assumed(Sphere(2), 300), 9)
+    for number in (1, 40, 300):
+        chunks = contributions._chunks(public, take(records, range(number)))
+        assert {len(part[-1]) for part in chunks} == {size}
+
+
+@pytest.mark.parametrize("space", [Sphere(2), KendallPlanarShapes(8)], ids=str)
+@pytest.mark.usefixtures("fine")
+def test_large_chunks_are_additive(space):
+    few = assumed(space, LARGE_CHUNK + 30, neighbours=ADD_OR_REMOVE)
+    records, states = grouped(few, 9), states_of(few, 2)
+    assert_additive(replace(few, subjects=MANY), records, states, 4.0, times=2)
+
+
+# Spaces, lengths of shooting vectors and numbers of subjects at which sums of an earlier version
+# depended on what other subjects were.
+WEAK = {
+    "S20": (Sphere(20), 2.0 * np.pi, 30),
+    "Kendall8": (KendallPlanarShapes(8), np.pi, 21),
+    "H5": (Hyperbolic(5), 10.0, 21),
+    "SPD2": (SPD(2), 10.0, 21),
+}
+
+
+@pytest.mark.parametrize(("space", "length", "number"), WEAK.values(), ids=WEAK)
+@pytest.mark.usefixtures("fine")
+def test_old_weak_points_are_additive(space, length, number):
+    """With shooting vectors as long as they may be, far records, and one in many copies."""
+    public = {"shooting_vector_length": length, "footpoint_radius": 1.0}
+    assumptions = assumed(space, number, records_per_subject=LIMIT, **public)
+    covariates, points = draw_records(assumptions, number, 10, 1.5)
+    # The first subject has all of its records.
+    repeated = np.concatenate([[0] * (LIMIT - 1), np.arange(number)])
+    records = subject_records(assumptions, covariates[repeated], points[repeated], repeated)
+    states = states_of(assumptions, 16)
+    states[:, 1] *= space.expand(length / space.norm(states[:, 0], states[:, 1]))
+    assert_additive(assumptions, records, states, 8.0)
+
+
+KEPT = {
+    "SPD2 of axes at 9e5": (SPD(2), np.diag([1.0, 9e5])),
+    "SPD2 at 9e5": (SPD(2), rotated(9e5)),
+    "H2 at 13": (Hyperbolic(2), np.array([np.cosh(13.0), np.sinh(13.0), 0.0])),
+}
+
+
+@pytest.mark.parametrize(("space", "centre"), KEPT.values(), ids=KEPT)
+@pytest.mark.filterwarnings("error")
+def test_far_centres_that_are_not_refused_keep_the_sensitivity(space, centre, monkeypatch):
+    assumptions = assumed(space, 30, centre=centre)
+    records, states = grouped(assumptions, 12), states_of(assumptions, 4)
+    assert records.valid.all()
+    with monkeypatch.context() as patch:
+        patch.setattr(contributions, "CHUNK", FEW)
+        for state in states:
+            assert all(map(within, each_gradient(assumptions, records, state)))
+    monkeypatch.setattr(contributions, "LATTICE", FINE)
+    monkeypatch.setattr(contributions, "LOSS_LATTICE", FINE)
+    assert_additive(assumptions, records, states, 4.0)

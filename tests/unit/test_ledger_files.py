@@ -1,0 +1,219 @@
+"""Files of ledgers that are refused, or of an earlier version, and that nothing overwrites."""
+
+import hashlib
+import os
+import signal
+import sqlite3
+import time
+from contextlib import closing
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from cohort import REFUSALS
+from test_ledger import WAIT, crash_before_the_commit, ended, execute, refused, reserve
+
+from geodp import DataError
+from geodp_release import ledger as module
+from geodp_release.ledger import Ledger
+
+# Ledgers of version 1
+
+
+@pytest.fixture
+def old(path):
+    """A ledger as version 1 made them: one release of each status."""
+    rows = [
+        (1, "2025-01-01T00:00:00+00:00", "finished", "0.25", "a", "mean shape", b"/out"),
+        (2, "2025-01-02T00:00:00+00:00", "started", "0.5", "b", "mean shape", None),
+        (3, "2025-01-03T00:00:00+00:00", "cancelled", "0.9", "c", "mean shape", None),
+    ]
+    checksum = hashlib.sha256(ascii(([("epsilon", "1")], rows)).encode()).hexdigest()
+    pragmas = (f"application_id = {module.APPLICATION}", "user_version = 1")
+    execute(path, *module.TABLES, *(f"PRAGMA {each}" for each in pragmas))
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executemany("INSERT INTO releases VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+        connection.execute("INSERT INTO budget VALUES ('epsilon', '1', ?)", (checksum,))
+        connection.commit()
+    return path
+
+
+def test_old_ledger_is_read_as_it_is(old):
+    before, ledger = old.read_bytes(), Ledger.open(old)
+    assert [entry.status for entry in ledger.entries()] == ["finished", "started", "cancelled"]
+    assert (str(ledger.spent), str(ledger.left)) == ("0.75", "0.25")
+    assert ledger.last_check("columns", "file") is None
+    assert old.read_bytes() == before
+    # An upgrade is whole or not there.
+    assert ended(crash_before_the_commit, old) == -signal.SIGKILL
+    assert len(Ledger.open(old).entries()) == 3
+    assert execute(old, "PRAGMA user_version") == [(1,)]
+    assert reserve(ledger, "a").folder == Path("/out")
+
+
+WRITES = {
+    "reserve": lambda ledger: reserve(ledger, "new"),
+    "finish": lambda ledger: ledger.finish(ledger.entries()[1], "/out"),
+    "note_check": lambda ledger: ledger.note_check("columns", "file", False),
+    "fingerprint": lambda ledger: ledger.fingerprint(__file__),
+}
+READS = (Ledger.entries, Ledger.words, lambda ledger: ledger.spent, lambda x: Ledger.open(x.path))
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_first_write_upgrades_an_old_ledger(old, write):
+    ledger = Ledger.open(old)
+    before = ledger.entries()
+    WRITES[write](ledger)
+    assert execute(old, "PRAGMA user_version") == [(2,)]
+    assert (ledger.entries()[0], ledger.entries()[2]) == (before[0], before[2])
+    found = ledger.fingerprint(__file__)
+    ledger.note_check("columns", found, True)
+    # The secret stays.
+    assert Ledger.open(old).last_check("columns", ledger.fingerprint(__file__)) is True
+
+
+# Files that are refused
+
+
+@pytest.mark.parametrize("taken", ["ledger", "ledger-journal"])
+@pytest.mark.parametrize("kind", ["file", "folder", "link"])
+def test_nothing_is_overwritten(path, taken, kind):
+    place = path.with_name(taken)
+    if kind == "file":
+        place.write_text("data")
+    elif kind == "folder":
+        place.mkdir()
+    else:
+        place.symlink_to("nowhere")
+    with refused(f"^{place} is there already and a ledger is never overwritten"):
+        Ledger.create(path, "1", "epsilon")
+    assert os.listdir(path.parent) == [taken]
+    assert kind != "file" or place.read_text() == "data"
+
+
+def test_ledger_that_appears_meanwhile_is_not_overwritten(path, monkeypatch):
+    move = module.move_to_new
+
+    def late(partial, target):
+        monkeypatch.setattr(module, "move_to_new", move)
+        reserve(Ledger.create(path, "1", "epsilon"))
+        move(partial, target)
+
+    monkeypatch.setattr(module, "move_to_new", late)
+    with refused(f"^{path} is there already"):
+        Ledger.create(path, "100", "epsilon")
+    assert Ledger.open(path).spent == Decimal("0.1")
+    assert os.listdir(path.parent) == ["ledger"]
+
+
+@pytest.mark.parametrize("step", ["_seal", "claim", "move_to_new"])
+@pytest.mark.parametrize("problem", [OSError(5, "Input/output error"), KeyboardInterrupt()])
+def test_failed_creation_leaves_nothing(path, monkeypatch, step, problem):
+    def fail(*_):
+        raise problem
+
+    monkeypatch.setattr(module, step, fail)
+    expected = DataError if isinstance(problem, OSError) else KeyboardInterrupt
+    with pytest.raises(expected):
+        Ledger.create(path, "1", "epsilon")
+    assert os.listdir(path.parent) == []
+
+
+def all_refused(path, pattern):
+    """Expect every use to be refused, and the folder and the file to be as before."""
+
+    def state():
+        found = path.read_bytes() if path.is_file() else None
+        return sorted(os.listdir(path.parent)), found
+
+    before = state()
+    for use in (*WRITES.values(), *READS):
+        with refused(pattern):
+            use(Ledger(path))
+    assert state() == before
+
+
+def test_missing_file_is_not_made(path, monkeypatch):
+    all_refused(path, f"^{path} is not there or no file")
+    path.symlink_to("nowhere")
+    all_refused(path, f"^{path.with_name('nowhere')} is not there or no file")
+    path.unlink()
+    path.mkdir()
+    all_refused(path, f"^{path} is not there or no file")
+    path.rmdir()
+    with refused(f"^{path}/ledger cannot be used .*: give a ledger in a folder that is there"):
+        Ledger.create(path / "ledger", "1", "epsilon")
+    # It vanishes after it was looked for.
+    monkeypatch.setattr(Path, "is_file", lambda _: True)
+    with refused(f"^{path} cannot be used"):
+        reserve(Ledger(path))
+    assert os.listdir(path.parent) == []
+
+
+@pytest.mark.parametrize("content", [b"", b"epsilon 1\n" * 500, bytes(8192), b"SQLite format 3\0"])
+def test_file_that_is_no_database(path, content):
+    path.write_bytes(content)
+    all_refused(path, "is not a ledger or is damaged")
+
+
+def test_foreign_database(path):
+    execute(path, *module.TABLES)
+    all_refused(path, "is not a ledger or is damaged")
+    execute(path, f"PRAGMA application_id = {module.APPLICATION}")
+    for number in (0, 3, -1):
+        execute(path, f"PRAGMA user_version = {number}")
+        all_refused(path, f"is a ledger of version {number}, and this geodp reads versions 1 to 2")
+    for number in (2, 1):
+        execute(path, f"PRAGMA user_version = {number}")
+        all_refused(path, "is not a ledger or is damaged")
+
+
+@pytest.mark.parametrize("change", REFUSALS["ledgers"])
+def test_changed_rows_are_refused(ledger, path, change):
+    reserve(ledger, "first")
+    reserve(ledger, "second")
+    ledger.note_check("columns", "file", False)
+    execute(path, change)
+    all_refused(path, "is not a ledger or is damaged")
+
+
+def test_more_spent_than_allowed_is_refused_where_the_checksum_is_right(ledger, path):
+    reserve(ledger, amount="0.5")
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE budget SET allowed = '0.49'")
+        module._seal(connection)
+        connection.commit()
+    all_refused(path, "more is spent than allowed")
+
+
+def test_damaged_file_is_refused(ledger, path):
+    for number in range(3):
+        reserve(ledger, f"key {number}", description="mean shape " * 200)
+    whole, damaged = path.read_bytes(), path.with_name("damaged")
+    contents = [whole[:length] for length in (*range(0, len(whole), 4096), len(whole) - 1)]
+    # A letter of a description.
+    contents.append(whole.replace(b"mean shape", b"mean shade", 1))
+    # Of free pages, in the header, another number: further writing could harm rows.
+    contents.append(whole[:36] + (1).to_bytes(4, "big") + whole[40:])
+    for content in contents:
+        damaged.write_bytes(content)
+        with refused("is not a ledger or is damaged"):
+            Ledger.open(damaged)
+        assert damaged.read_bytes() == content
+
+
+@pytest.mark.parametrize("lock", ["IMMEDIATE", "EXCLUSIVE", "reads"])
+def test_busy_file(ledger, path, monkeypatch, lock):
+    """Of a reader that stays the commit is refused, and what was refused is not spent."""
+    assert module.BUSY_SECONDS >= 5
+    monkeypatch.setattr(module, "BUSY_SECONDS", 0.2)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN" if lock == "reads" else f"BEGIN {lock}")
+        other.execute("SELECT * FROM releases").fetchall()
+        start = time.monotonic()
+        with refused(f"^{path} has been in use by another process for 0.2 s: try again later"):
+            reserve(ledger)
+        assert 0.2 <= time.monotonic() - start < module.BUSY_SECONDS + WAIT
+    # The other's transaction ended.
+    assert reserve(ledger).number == 1

@@ -1,0 +1,104 @@
+"""Bands in pictures, and where pictures end."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from test_release_covariates import assumed, cohort, quick
+
+import geodp
+from geodp import SPD, KendallPlanarShapes
+from geodp.manifolds.landmark_maps import fourier_harmonics
+from geodp.manifolds.registry import make_manifold
+from geodp_release import folder
+from geodp_release.pictures import (
+    ellipse_factors,
+    ellipse_radii,
+    entry_limits,
+    landmark_radii,
+    picture,
+)
+from geodp_release.simulation import UNKNOWN
+from geodp_release.subjects import ONE_EACH
+
+
+@pytest.mark.parametrize("harmonics", [None, 2])
+def test_landmarks_of_shapes_in_a_ball_are_in_their_discs(harmonics):
+    manifold = make_manifold("kendall", 12, harmonics and fourier_harmonics(12, harmonics))
+    point, radius = manifold.random_point(np.random.default_rng(3)), 0.01
+    [radii] = landmark_radii(manifold, point[None], [radius])
+    ends = ends_of_steps(manifold, point, radius, 20000)
+    away = np.max(np.abs(manifold.to_landmarks(ends) - manifold.to_landmarks(point)), axis=0)
+    # No larger than they have to be.
+    assert np.all((away <= 1.01 * radii) & (away >= 0.7 * radii))
+
+
+def ends_of_steps(manifold, point, radius, number):
+    starts = np.broadcast_to(point, (number, *point.shape))
+    directions = manifold.random_direction(np.random.default_rng(3), starts)
+    return manifold.exp(starts, radius * directions)
+
+
+def test_entries_of_matrices_in_a_ball_are_within_their_limits():
+    manifold = SPD(3)
+    matrix = np.array([[2.0, 0.3, -0.9], [0.3, 0.5, 0.0], [-0.9, 0.0, 1.0]])
+    ends = manifold.entries(ends_of_steps(manifold, matrix, 0.4, 100000))
+    [low], [high] = entry_limits(manifold, matrix[None], np.array([0.4]))
+    within = (low <= ends) & (ends <= high)
+    assert np.all(within)
+    # No wider than they have to be.
+    np.testing.assert_allclose(np.ptp(ends, axis=0), high - low, rtol=0.06)
+
+
+def test_ellipses_of_matrices_in_a_ball_are_in_their_ring():
+    matrix, direction, radius = np.array([[2.0, 0.3], [0.3, 0.5]]), np.array([[0.6], [0.8]]), 0.3
+    ends = ends_of_steps(SPD(2), matrix, radius, 5000)
+    ratios = [ellipse_radii(end, direction) for end in ends] / ellipse_radii(matrix, direction)
+    factor = ellipse_factors(radius)
+    assert np.max(ratios) == pytest.approx(factor, rel=0.01)
+    assert np.min(ratios) == pytest.approx(1.0 / factor, rel=0.01)
+
+
+def called(made, names, responses=(), is_geographic=False):
+    """What settings say of the names of a release."""
+    assumptions, public = made.plan.assumptions, SimpleNamespace(centre=[0.0, 0.0])
+    about = {"assumptions": assumptions, "public": public, "is_geographic": is_geographic}
+    about["value_words"] = lambda _, value: f"{value:g}"
+    return SimpleNamespace(names=names, responses=responses, labels=list, **about)
+
+
+@pytest.mark.parametrize("names", [[], ["age", "sex"]])
+@pytest.mark.parametrize(
+    "manifold", [geodp.SPD(2), geodp.SPD(3), geodp.Sphere(2), "latitude_longitude"]
+)
+def test_figures_have_a_title_a_covariate(manifold, names):
+    """Of several covariates one line each; of a mean none."""
+    is_map = manifold == "latitude_longitude"
+    assumptions = assumed(geodp.Sphere(2) if is_map else manifold, len(names), 300)
+    made = geodp.release_geodesic(quick(assumptions), *cohort(assumptions), ONE_EACH)
+    settings = called(made, names, is_geographic=is_map)
+    svg, caption = picture(made, settings, np.full((1, len(names)), 12.0), 0.95)
+    assert ("longitude" in svg) == is_map
+    assert all(name in svg for name in names)
+    assert "covariate" not in caption or names
+
+
+@pytest.mark.parametrize("manifold", [geodp.SPD(2), geodp.Sphere(2), KendallPlanarShapes(5)])
+def test_bands_and_figures_end_where_subjects_do(manifold):
+    plan = quick(assumed(manifold, 1))
+    made = geodp.release_geodesic(plan, *cohort(plan.assumptions), ONE_EACH)
+    assert np.all(np.isfinite(made.band([10.0, 20.0])))
+    plan = quick(assumed(manifold, 1, covariate_spread=UNKNOWN))
+    made = replace(made, moments=np.array([-0.4, 0.1625]), plan=plan)
+    x = np.array([[11.0], [20.0]])
+    assert np.isfinite(made.band(x)).tolist() == [True, False]
+    # Over where subjects are, and not in their midst alone.
+    assert 0.0 < made.error < np.min(made.band([10.5, 11.5]))
+    settings = called(made, ["age"], [] if manifold.dtype is complex else ["a", "b", "c"])
+    svg, caption = picture(made, settings, x, 0.95)
+    assert svg.count("too few subjects here") == 1 or "end where" in caption
+    rows = folder.predictions(made, settings, x)
+    for row, there, note in zip(rows, [True, False], ["", "too few subjects here"], strict=True):
+        _, *numbers, said = row.values()
+        assert ({*np.isfinite(numbers)}, said) == ({there}, note)
