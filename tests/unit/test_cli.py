@@ -126,18 +126,6 @@ def test_an_entry_of_the_registry_says_what_the_release_says(released, capsys):
     assert "a point (an earlier study)\n" in said
 
 
-def test_a_release_is_made_once(released, run):
-    """Again it is the same folder, which is never overwritten, and what is spent stays spent."""
-    before = {path: path.read_bytes() for path in Path("out/trial").iterdir()}
-    # Not even the data are needed.
-    Path("mine.csv").rename("moved.csv")
-    shown = run("release").out
-    assert "Released before: out/trial/index.html (nothing was spent)" in shown
-    assert "The release is of the data as they were when it was drawn" in shown
-    assert spent() == "2"
-    assert {path: path.read_bytes() for path in Path("out/trial").iterdir()} == before
-
-
 MEAN = dict.fromkeys(
     ("covariate", "data.covariate", "public.covariate_range", "public.shooting_vector_length")
 )
@@ -282,15 +270,12 @@ def test_what_a_release_prints_does_not_depend_on_its_records(released, run):
 
 FEW = "no: the data have 399 subjects, and public.subjects says"
 NO = [
-    (no_numbers, {}, "400 of 400 records are no records of the manifold and would not count"),
     (no_numbers, {}, "no: no record is valid"),
     (no_numbers, {}, "mine.csv, row 2, column "),
     (lambda lines: [*lines[:9], '"' + lines[9], *lines[10:]], {}, "no: mine.csv: the quote in"),
     (lambda lines: [*lines, lines[1].replace("patient", "p")], {}, "no: the data have 401 sub"),
-    (lambda lines: [*lines[:-1], lines[1]], {}, FEW),
     (lambda lines: lines[:-1], {"data.subject": "one record each"}, FEW),
     (lambda lines: [*lines[:-1], lines[-1][12:]], {}, FEW),
-    (lambda lines: lines[:1], {}, "no: the data have 0 subjects"),
 ]
 
 
@@ -302,15 +287,6 @@ def test_a_check_that_says_no_has_a_status_that_says_no(holder, run, change, par
     assert "The check says no: do not release before the data are mended." in shown.out
     assert shown.out.endswith("mine.ledger.\nNothing was spent.\n")
     assert (shown.err, spent()) == ("", "0")
-
-
-def test_a_check_tells_the_holder_and_spends_nothing(holder, run):
-    rewrite(lambda lines: [lines[0], "patient00000,x,0,0,0,0,0,0,0,0", *lines[2:]])
-    before, shown = sorted(Path().rglob("*")), run("check").out
-    assert "1 of 400 records are no records of the manifold" in shown
-    assert "There are 400 records of 400 subjects." in shown
-    assert "The check says yes." in shown
-    assert (spent(), sorted(Path().rglob("*"))) == ("0", before)
 
 
 def test_a_file_of_which_the_check_said_no_is_not_released(holder, run, refused):

@@ -1,6 +1,5 @@
 """Private linear regression beside other tools: noise, sensitivities, data sets and shares."""
 
-from functools import partial
 from unittest import mock
 
 import matplotlib.pyplot as plt
@@ -15,7 +14,7 @@ import tools_methods as methods
 from geodp.mechanisms.gaussian import gaussian_delta
 from geodp.randomness import random_stream
 from reproduction.places import CHECKOUT
-from tools_methods import METHODS, Budget, Problem, functional_mechanism
+from tools_methods import METHODS, Budget, Problem
 
 DELTA = 1e-6
 SETS = pd.read_csv(CHECKOUT / "evaluation" / "data_sets.csv", keep_default_na=False)
@@ -94,35 +93,6 @@ def test_noise_of_adassp_is_that_of_the_paper():
     assert found.mean() == pytest.approx(ridge, rel=0.05)
 
 
-def loaded(name):
-    [chosen] = SETS[SETS["name"] == name].to_dict("records")
-    return tools.load(*(chosen[key] for key in ("package", "item", "response", "dropped", "log")))
-
-
-@pytest.mark.competitors
-@pytest.mark.slow
-@pytest.mark.parametrize("data_set", ["auto", "boston", "concrete"])
-def test_adassp_has_its_published_errors(data_set):
-    """Published errors rank among ours of the same experiment: ten parts, and a draw of each.
-
-    Their own standard deviations, each of ten draws, are no measure: at small budgets errors are
-    skewed, and where no draw is bad both the mean and the deviation are small.
-    """
-    published = pd.read_csv(CHECKOUT / "tests" / "unit" / "wang_adassp.csv")
-    published = published[published["data_set"] == data_set]
-    problem, rng, scores = loaded(data_set), random_stream(1, "published", data_set), []
-    for budget, expected in zip(published["budget"], published["adassp"], strict=True):
-        lines = partial(tools.drawn, "adassp", Budget(budget, DELTA), rng, 1)
-        shuffled = (rng.permutation(problem.records) for _ in range(99))
-        found = [
-            tools.errors_of(problem, np.array_split(order, 10), lines).mean() for order in shuffled
-        ]
-        scores.append(stats.norm.ppf((np.sum(np.array(found) < expected) + 0.5) / 100))
-    # If both have one distribution, whichever it is, ranks are uniform, scores normal, and a sum of
-    # squares exceeds this in one of a thousand tests.
-    assert np.sum(np.square(scores)) < stats.chi2.isf(1e-3, len(scores))
-
-
 def test_noise_of_ihm_is_that_of_the_paper():
     normal, right = equations(methods.ihm, 3, 500)
     assert len(normal) == 500 * methods.STEPS
@@ -156,49 +126,6 @@ def test_moment_matrices_know_the_public_number_of_records_alone(rng, monkeypatc
             methods.matrix(each, Budget(0.3, DELTA), rng, is_pure)
     assert [len(y) for _, x, y, *_ in seen] == [20, 20, 19, 19]
     assert [others for _, _, _, *others in seen] == [[300, 0.3, None], [300, 0.3, DELTA]] * 2
-
-
-def used_by(epsilon, *given, **how):
-    """Budgets of all mechanisms that diffprivlib uses, and their sensitivities in order."""
-    from diffprivlib.mechanisms import Laplace, LaplaceFolded, LaplaceTruncated
-
-    used = {}
-
-    def patched(kind):
-        own = kind.randomise
-
-        def randomise(self, value):
-            # One that calls that of its base class is one mechanism.
-            used[id(self)] = self
-            return own(self, value)
-
-        return mock.patch.object(kind, "randomise", randomise)
-
-    with patched(Laplace), patched(LaplaceFolded), patched(LaplaceTruncated):
-        functional_mechanism(*given, epsilon, random_stream(3, "recorded"), **how)
-    sensitivities = sorted(each.sensitivity for each in used.values())
-    return [each.epsilon for each in used.values()], sensitivities
-
-
-@pytest.mark.competitors
-@pytest.mark.parametrize("k", [1, 3])
-def test_diffprivlib_spends_more_than_stated_with_an_intercept(rng, k):
-    problem, ones = a_problem(rng, k=k), np.ones(k)
-    for has_intercept, factor in ((False, 1.0), (True, 1.0 + 1.0 / (k + 1))):
-        given = problem.covariates, problem.responses, (-ones, ones), 1.0
-        spent, _ = used_by(2.0, *given, has_intercept=has_intercept)
-        assert sum(spent) == pytest.approx(2.0 * factor)
-
-
-@pytest.mark.competitors
-@pytest.mark.parametrize(("low", "least"), [(-1.0, 1.0), (0.0, 0.0)])
-def test_squares_have_the_sensitivity_of_the_lower_bound_alone(rng, low, least):
-    """Which is right on the benchmark, for bounds (-1, 1), and zero, without noise, for (0, 1)."""
-    x, y = np.abs(a_problem(rng, k=2).covariates), np.ones((400, 1))
-    given = x, y, (np.full(2, low), np.ones(2)), 1.0
-    _, found = used_by(1.0, *given, has_intercept=False)
-    # Of two squares, three products and the square of the response.
-    assert found == pytest.approx(sorted([least, least, 1.0 - low, 2.0, 2.0, 1.0]))
 
 
 def test_columns_become_numbers(monkeypatch):
@@ -239,8 +166,9 @@ def test_data_are_prepared_as_the_benchmark_does(rng):
 
 @pytest.mark.competitors
 def test_every_data_set_is_there_and_of_a_size_that_is_wanted():
-    first = SETS.loc[SETS["round"] == 0, "name"]
-    sizes = {name: loaded(name).covariates.shape for name in first}
+    keys, first = ["package", "item", "response", "dropped", "log"], SETS[SETS["round"] == 0]
+    loaded = (tools.load(*each) for each in first[keys].itertuples(index=False))
+    sizes = {name: each.covariates.shape for name, each in zip(first["name"], loaded, strict=True)}
     assert len(sizes) == 28
     assert all(100 <= n <= 20_200 and k >= 1 for n, k in sizes.values())
     assert sizes["boston"] == (506, 13)

@@ -8,8 +8,6 @@ import signal
 import sqlite3
 import stat
 from contextlib import closing, contextmanager
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from decimal import ROUND_UP, Decimal, localcontext
 from pathlib import Path
 
@@ -17,7 +15,7 @@ import pytest
 
 from geodp import DataError, PrivacyBudget
 from geodp_release import ledger as module
-from geodp_release.ledger import Entry, Ledger
+from geodp_release.ledger import Ledger
 
 # A fork would carry the threads and locks of the tests along.
 PROCESSES = multiprocessing.get_context("spawn")
@@ -62,22 +60,6 @@ def test_new_ledger(path):
     found = [str(value) for value in (ledger.allowed, ledger.spent, ledger.left)]
     assert found == ["1.50", "0", "1.50"]
     assert os.listdir(path.parent) == ["ledger"]
-
-
-def test_release_is_reserved_and_finished(ledger, path, tmp_path, monkeypatch):
-    before = datetime.now(UTC) - timedelta(seconds=1)
-    entry = reserve(ledger, "first", "0.30", "mean of S²")
-    assert entry == Entry(1, entry.when, "started", Decimal("0.30"), "first", "mean of S²")
-    assert before <= datetime.fromisoformat(entry.when) <= datetime.now(UTC)
-    assert Ledger.open(path).entries() == (entry,)
-    assert (str(ledger.spent), str(ledger.left)) == ("0.30", "0.70")
-    # Another process may finish it, and the path is kept as an absolute one.
-    monkeypatch.chdir(tmp_path)
-    found = Ledger.open("ledger").finish(entry, "out")
-    assert found == replace(entry, status="finished", folder=tmp_path / "out")
-    assert (entry.finished, found.finished) == (False, True)
-    assert Ledger.open(path).entries() == (found,)
-    assert (str(ledger.spent), str(ledger.left)) == ("0.30", "0.70")
 
 
 def test_a_release_spends_until_it_is_finished(ledger, path, tmp_path):
@@ -136,18 +118,6 @@ def test_the_last_check_of_a_file_counts(ledger, path):
 
 
 # Amounts
-
-
-def test_more_than_is_left_is_refused(ledger, path):
-    reserve(ledger, "first", "0.70")
-    with refused("^") as caught:
-        reserve(ledger, "second", "0.300000000000000000000000000000001")
-    assert str(caught.value) == (
-        f"{path} allows 1 epsilon, of which 0.70 is spent, and the release asks for "
-        "0.300000000000000000000000000000001 while 0.30 is left: ask for no more than that; "
-        "nothing was spent"
-    )
-    assert caught.value.argument == "amount"
 
 
 def test_sums_are_exact(path):

@@ -23,8 +23,6 @@ from geodp import (
     ReleasePlan,
     release_geodesic,
 )
-from geodp.manifolds.kendall import ReducedPlanarShapes
-from geodp.manifolds.landmark_maps import LandmarkMap
 from geodp.manifolds.registry import make_manifold
 from geodp_release import files, stages
 from geodp_release.assumptions import ADD_OR_REMOVE, REPLACE
@@ -140,17 +138,6 @@ def test_what_is_loaded_is_what_was_saved(name, budget, neighbours, tmp_path):
     # A second file has the same text.
     found.save(tmp_path / "again.json")
     assert (tmp_path / "again.json").read_text() == path.read_text()
-
-
-def test_a_landmark_map_of_ones_own_comes_back(tmp_path):
-    rng = np.random.default_rng(2)
-    matrix = rng.standard_normal((3, 6)) + 1j * rng.standard_normal((3, 6))
-    matrix[0, 0] = complex(-0.0, -0.0)
-    release = released(ReducedPlanarShapes(LandmarkMap(matrix, "three numbers")))
-    release.save(tmp_path / "release.json")
-    found = Release.load(tmp_path / "release.json").plan.assumptions.manifold
-    assert bits(found.landmark_map.matrix) == bits(matrix)
-    assert found.name == "planar shapes of 6 landmarks, three numbers"
 
 
 def test_a_space_without_a_name_is_refused(example, tmp_path):
