@@ -29,7 +29,7 @@ def examples(page):
 
 
 # They plan and release several times.
-SLOW = ("first_release.md", "inputs.md", "tutorial.md")
+SLOW = ("releases.md", "tutorial.md")
 
 EXAMPLES = [
     pytest.param(page, id=page.name, marks=[pytest.mark.slow] * (page.name in SLOW))
@@ -63,7 +63,7 @@ def test_own_study_is_a_configuration(tmp_path, monkeypatch):
 
 def test_public_inputs_of_each_space_can_be_used():
     spaces = set()
-    for text in blocks(ROOT / "docs" / "inputs.md", "yaml"):
+    for text in blocks(ROOT / "docs" / "releases.md", "yaml"):
         public = yaml.safe_load(text)["public"]
         assert set(public) >= {"centre", "covariate_range", "subjects"}
         spaces.add(space := public["manifold"]["name"])
