@@ -92,8 +92,12 @@ class SPD(SymmetricSpace):
         # From the difference, so that nearby matrices lose no digits; and from themselves where
         # they are far.  Both are computed for all, so that time does not tell which are far.
         white, factor = self._whiten(point, other - point)
-        far = symmetric_eigenvalues(white)[..., 0] < -0.5
-        return np.where(far[..., None, None], self._whiten(point, other)[0], white), far, factor
+        return *self._nearer(white, self._whiten(point, other)[0]), factor
+
+    def _nearer(self, difference, whole):
+        """Whitened differences, but whole matrices where these are far; and which are."""
+        far = symmetric_eigenvalues(difference)[..., 0] < -0.5
+        return np.where(far[..., None, None], whole, difference), far
 
     def _logarithms(self, values, far):
         near = np.log1p(np.maximum(values, -0.5))
@@ -220,11 +224,41 @@ class SPD(SymmetricSpace):
         white, factor = self._whiten(point, vector)
         _, vectors = np.linalg.eigh(white)
         inverse = transposed(vectors)
-        entries = self.entries(inverse @ self._whiten(point, other)[0] @ vectors)
-        columns = inverse @ transposed(factor)
+        turned = inverse @ self._whiten(point, other)[0] @ vectors
+        return self._eigenspaces(turned, inverse @ transposed(factor))
+
+    def _eigenspaces(self, turned, columns):
+        """Components of ``G W G^T`` by entries of W, given the columns of G as rows."""
         first, second = columns[..., self._rows, :], columns[..., self._columns, :]
         products = first[..., :, None] * second[..., None, :]
-        return self.expand(0.5 * self._counts * entries) * (products + transposed(products))
+        entries = self.expand(0.5 * self._counts * self.entries(turned))
+        return entries * (products + transposed(products))
+
+    def carried_residuals(self, start, vectors, points):
+        """See `SymmetricSpace.carried_residuals`; with the eigenvectors of vectors found once.
+
+        With ``G G^T = p`` and G diagonalising v the end is ``G exp(D) G^T``, and ``G exp(D / 2)``
+        takes the identity there.  Its logarithms are carried back with G in place of it.
+        """
+        white, factor = self._whiten(start, vectors)
+        values, turns = np.linalg.eigh(white)
+        inverse = transposed(turns)
+        columns = inverse @ transposed(factor)
+        ends = symmetrised(spectral(np.exp(values), transposed(columns)))
+        shrink = np.exp(-0.5 * values)
+        shrink = shrink[..., :, None] * shrink[..., None, :]
+
+        def seen(matrix):
+            inside = inverse @ self._whiten(start, matrix)[0] @ turns
+            return symmetrised(inside * shrink)
+
+        compared, far = self._nearer(seen(points - ends), seen(points))
+        logarithms, directions = finite_eigh(compared)
+        logarithms = self._logarithms(logarithms, far)
+        squares = np.sum(logarithms**2, axis=-1)
+        components = self._eigenspaces(spectral(logarithms, directions), columns)
+        gaps = values[..., self._rows] - values[..., self._columns]
+        return 0.5 * np.abs(gaps), components, squares
 
     def _moved(self, inverse, points, shrink):
         """Shrunk points in another basis: matrices (*batch, n, m, m)."""

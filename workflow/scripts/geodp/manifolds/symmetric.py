@@ -211,6 +211,18 @@ class SymmetricSpace(Manifold):
     def split(self, point, vector, other):
         """Components of ``other`` in the eigenspaces of ``vector``; (..., K, *point_shape)."""
 
+    def carried_residuals(self, start, vectors, points):
+        """Logarithms of points from the ends of vectors, carried back to the start of these.
+
+        Frequencies (..., K) of the vectors, components (..., K, *point_shape) of the logarithms in
+        their eigenspaces, and squared distances (...).  A record's do not depend on others.
+        """
+        back = self.transport_back(start, vectors, self.log(self.exp(start, vectors), points))
+        components = self.split(start, vectors, back)
+        squares = self.inner(np.expand_dims(start, -self.point_ndim - 1), components, components)
+        squares = np.maximum(np.sum(squares, axis=-1), 0.0)
+        return self.frequencies(start, vectors), components, squares
+
     def jacobi_adjoint(self, point, vector, other, argument):
         """Adjoint of the derivative of ``Exp(p, v)``, applied to a tangent vector at its end.
 

@@ -54,12 +54,15 @@ class PerRecordGeodesicResiduals(Residuals):
     ----------
     manifold : SymmetricSpace
     covariates : ndarray that broadcasts to (*data_sets, *chains, n, k)
-    start, vectors : ndarray, shape (*data_sets, *chains, n, *point_shape)
-        Footpoint, and ``x_1 v_1 + ... + x_k v_k`` of each record.
+    start : ndarray, shape (*data_sets, *chains, 1, *point_shape)
+        Footpoint.
+    vectors : ndarray, shape (*data_sets, *chains, n, *point_shape)
+        ``x_1 v_1 + ... + x_k v_k`` of each record.
     frequencies : ndarray, shape (*data_sets, *chains, n, K)
         Of these vectors.
     components : ndarray, shape (*data_sets, *chains, n, K, *point_shape)
         Of the residuals carried back, by curvature eigenspace.
+    squared_distances : ndarray, shape (*data_sets, *chains, n)
     blocks : tuple of str
     """
 
@@ -69,34 +72,20 @@ class PerRecordGeodesicResiduals(Residuals):
     vectors: np.ndarray
     frequencies: np.ndarray
     components: np.ndarray
+    squared_distances: np.ndarray
     blocks: tuple
 
     @classmethod
     def of(cls, manifold, parameters, covariates, points):
         x, start, vectors = _record_vectors(manifold, parameters, covariates)
         y = align_data_axes(points, covariates.ndim - 2, vectors.ndim - manifold.point_ndim - 1)
-        back = manifold.transport_back(
-            start, vectors, manifold.log(manifold.exp(start, vectors), y)
-        )
-        return cls(
-            manifold,
-            x,
-            start,
-            vectors,
-            manifold.frequencies(start, vectors),
-            manifold.split(start, vectors, back),
-            tuple(parameters),
-        )
+        frequencies, components, squares = manifold.carried_residuals(start, vectors, y)
+        blocks = tuple(parameters)
+        return cls(manifold, x, start, vectors, frequencies, components, squares, blocks)
 
     @staticmethod
     def record_size(manifold):
         return len(manifold.curvature_signs) * int(np.prod(manifold.point_shape))
-
-    @cached_property
-    def squared_distances(self):
-        start = np.expand_dims(self.start, -self.manifold.point_ndim - 1)
-        squares = self.manifold.inner(start, self.components, self.components)
-        return np.maximum(np.sum(squares, axis=-1), 0.0)
 
     @cached_property
     def _carried(self):
@@ -151,7 +140,7 @@ def _record_vectors(manifold, parameters, covariates):
     x = align_data_axes(covariates, covariates.ndim - 2, footpoint.ndim - manifold.point_ndim)
     total = manifold.combinations(vectors, x)
     start = np.expand_dims(footpoint, -manifold.point_ndim - 1)
-    return x, np.broadcast_to(start, total.shape), total
+    return x, start, total
 
 
 def _factors_of_records(manifold, frequencies):
