@@ -41,9 +41,11 @@ NOISE = 1.0 / 3.0
 # The score is the first entry of whatever was tried.
 _score_of = itemgetter(0)
 
-# Simulated releases: of beginnings, of the best of them with all that may follow, and of the plan;
-# and the part of their choices that looks for rare failures.
-COMPARED, FOLLOWED, PREDICTED, TAILS = 96, 768, 2048, 0.25
+# Simulated releases: of beginnings, and of the best of them with all that may follow.
+COMPARED, FOLLOWED = 96, 768
+
+# Of a plan, and the part of their choices that looks for rare failures.
+PREDICTED, TAILS = 2048, 0.25
 
 # How much longer a choice takes with several covariates, where records have geodesics of their own.
 SEVERAL_SLOWER = 8
