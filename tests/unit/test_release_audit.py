@@ -2,8 +2,8 @@
 
 No loss is estimated.  A stage is run on one data set with its noise recorded, and on a neighbouring
 one with that noise replayed: what is released has to be the same, and the loss follows from how far
-the sums differ to which noise of its scale is added (`geodp_release.replay`).  That noise has its
-distribution is tested in `test_exact_noise`.
+the sums differ to which noise of its scale is added (`geodp_release.replay`).  That the noise has
+its distribution is tested in `test_exact_noise`.
 """
 
 from dataclasses import dataclass, replace

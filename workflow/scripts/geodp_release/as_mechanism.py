@@ -31,10 +31,10 @@ from geodp_release.subjects import ONE_EACH, subject_records
 class ReleaseMechanism(Mechanism):
     """Releases of the geodesics of some data sets, one record a subject unless labels differ.
 
-    Draws of a study use its seeded generator.  `geodp_release.release.release_geodesic` makes one
-    draw with random bits of the operating system.  The model is of least squares, covariates are
-    (data_sets, n, k), points (data_sets, n, *point_shape) and labels of subjects (data_sets, n) or
-    None; assumptions are public, about each of the data sets.
+    Draws of a study use its seeded generator; `geodp.release_geodesic` makes one draw with random
+    bits of the operating system.  The model is of least squares, covariates are (data_sets, n, k),
+    points (data_sets, n, *point_shape) and labels of subjects (data_sets, n) or None; assumptions
+    are public, about each of the data sets.
     """
 
     model: GeodesicModel

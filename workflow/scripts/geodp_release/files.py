@@ -1,7 +1,7 @@
 """Files of releases: JSON with all digits of every number.
 
-A file holds what a `geodp_release.release.Release` holds, and so nothing else of the records.  It
-is not signed: whoever can change a file can change what it says.
+A file holds what a `geodp.Release` holds, and so nothing else of the records.  It is not signed:
+whoever can change a file can change what it says.
 """
 
 import json

@@ -57,8 +57,8 @@ class Release:
     reached : ndarray, shape (1 + k,)
         See `geodp_release.draw.Released`: what `doubts` go by.
     tails, products : tuple
-        See `geodp_release.draw.Released`: counts of what the last step clipped, and second moments,
-        of which bands are made.
+        See `geodp_release.draw.Released`: counts of what the last step clipped, and second
+        moments, of which bands are made.
     """
 
     footpoint: np.ndarray

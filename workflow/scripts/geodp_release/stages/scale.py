@@ -40,7 +40,7 @@ SIZES = 2.0 ** np.arange(-15.0, 15.0, 1.0 / (FINER * LIMITS_PER_DOUBLING))
 
 @dataclass(frozen=True)
 class ScaleStage(Stage):
-    """A choice from `simulation.length_grid` by how far from a share the shorter residuals are.
+    """A choice from `length_grid` by how far from a share the shorter residuals are.
 
     By the exponential mechanism: a subject changes each number by one at most.
 
