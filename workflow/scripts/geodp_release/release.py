@@ -4,7 +4,6 @@ A release holds its plan, which is public, and what the stages released.  Nothin
 on the records.  Random bits come from the operating system, without a seed.
 """
 
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,18 +14,15 @@ from numpy.typing import ArrayLike
 
 from geodp.errors import DataError
 from geodp.samplers.integer_choice import system_bits
-from geodp_release import bands
-from geodp_release.doubts import WITHHELD, doubts, share_of_noise
+from geodp_release import bands, release_words
+from geodp_release.doubts import doubts
 from geodp_release.draw import run_plan
 from geodp_release.files import read_release, write_release
-from geodp_release.hypotheses import ASSUMED, ReleaseGuarantee, check_hypotheses
+from geodp_release.hypotheses import ReleaseGuarantee, check_hypotheses
 from geodp_release.planning import ReleasePlan
 from geodp_release.simulation import TWO_GROUPS
 from geodp_release.stages import BeyondStage
 from geodp_release.subjects import subject_records
-
-# Largest p-value of a trend that is said to be there.
-SIGNIFICANT = 0.05
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -261,37 +257,7 @@ class Release:
 
     def found(self, names: Sequence[str] = (), unit: str | None = None) -> list[str]:
         """What was found besides the geodesic, with names of covariates and a unit: sentences."""
-        assumptions, clauses = self.plan.assumptions, []
-        unit = assumptions.manifold.length_unit if unit is None else unit
-        for index, (p_value, said) in enumerate(zip(self.p_values(), self.p_words(), strict=True)):
-            which = f" with {names[index] if names else f'covariate {index + 1}'}"
-            if len(self.shooting_vectors) == 1 and not names:
-                which = ""
-            there = "there is a trend" if p_value <= SIGNIFICANT else "no trend is clear"
-            clauses.append(f"{there}{which} (p = {said})")
-        scale, explained = self.residual_scale(), self.r_squared()
-        if explained is not None:
-            clauses.append(f"R^2, the share of the variance explained, is {explained.words()}")
-        if scale is not None:
-            unit = f" {unit}".rstrip()
-            each = " in each direction" if assumptions.manifold.dim > 1 else ""
-            clauses.append(f"residuals have a standard deviation of {scale.words(unit)}{each}")
-        together = "; ".join(clauses)
-        lines = [f"{together[0].upper()}{together[1:]}."] if clauses else []
-        if self.threshold is not None:
-            lines.append(
-                f"The {assumptions.what.split()[-1]} minimises Huber's loss, not squares: "
-                f"residuals longer than {f'{self.threshold:.3g} {unit.strip()}'.strip()}, "
-                f"{assumptions.threshold:g} times what about half of them are shorter than, pull "
-                "no more than one of that length, so that it is where most records are."
-            )
-        if self.far is not None:
-            noise = share_of_noise(self.plan, self.number, 0.05)
-            lines.append(
-                f"About {self.share_far_away:.0%} of records, give or take {noise:.0%}, "
-                f"lie far from the {assumptions.what.split()[-1]}."
-            )
-        return lines
+        return release_words.found(self, names, unit)
 
     def p_values(self) -> np.ndarray:
         """Of the hypothesis that predictions do not depend on a covariate, for each one; (k,).
@@ -415,62 +381,7 @@ class Release:
         )
 
     def __str__(self):
-        assumptions = self.plan.assumptions
-        manifold = assumptions.manifold
-        vectors = [
-            line
-            for (low, high), vector in zip(assumptions.ranges, self.shooting_vectors, strict=True)
-            for line in (
-                f"Shooting vector, from covariate {low:g} to {high:g}, of length "
-                f"{float(manifold.norm(self.footpoint, vector)):.6g}:",
-                _numbers(vector),
-            )
-        ]
-        middles = " and ".join(f"{each:g}" for each in assumptions.middles)
-        what = assumptions.what[0].upper() + assumptions.what[1:]
-        where = " where subjects are" if assumptions.spreads else ""
-        assumed = [
-            _wrapped(f"  {each.name}: {each.by_holder}")
-            for each in self.guarantee.hypotheses
-            if each.state == ASSUMED
-        ]
-        return "\n".join(
-            [
-                *(_wrapped(line) for line in self.found()),
-                _wrapped(
-                    f"{what} by {assumptions.fit} on {manifold.name}, released with "
-                    f"{self.guarantee.words()}."
-                ),
-                *(_wrapped(f"{WITHHELD} {line}") for line in self.doubts()),
-                "",
-                f"Footpoint{f', where the covariate is {middles}' if middles else ''}:",
-                _numbers(self.footpoint),
-                *vectors,
-                f"Predicted error{where}: {self.error:.3g}; without privacy "
-                f"{self.error_without_privacy:.3g}, without data "
-                f"{self.plan.error_without_data:.3g}.",
-                "",
-                "Public inputs, chosen without looking at the data:",
-                *(_wrapped(f"  {line}") for line in assumptions.lines()),
-                "",
-                "No code can check these assumptions; whoever released it answers for them:",
-                *assumed,
-                "",
-                "Drawn by:",
-                *(_wrapped(f"  {stage.describe()}") for stage in self.plan.stages),
-            ]
-        )
-
-
-def _wrapped(text):
-    """Text in lines of at most 100 characters, indented from the second on."""
-    return textwrap.fill(text, 100, subsequent_indent="    ", break_long_words=False)
-
-
-def _numbers(array):
-    """Numbers of an array as indented lines; the middle of a long one is left out."""
-    text = np.array2string(array, precision=6, suppress_small=True, threshold=36, edgeitems=2)
-    return "\n".join(f"    {line}" for line in text.splitlines())
+        return release_words.text(self)
 
 
 def release_geodesic(
