@@ -1,4 +1,4 @@
-"""Exact draws: certificates that hold, errors where they do not, and the rules of the choice.
+"""Exact draws: certificates that hold, and errors where they do not.
 
 `test_distributions` compares draws with their density; here is what the sampler promises besides.
 Counts are compared with the probabilities that are promised by binomial tails: a right
@@ -7,25 +7,31 @@ There are fewer than a hundred, with fixed seeds.
 """
 
 from dataclasses import dataclass, replace
-from functools import cache, partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from quadrature import beside_the_fit, laplace_target, origin, published_mechanism, target_in_a_ball
+from exact_targets import (
+    NUMBER,
+    PLANE,
+    TARGETS,
+    distances_of,
+    footpoints,
+    footpoints_in_a_ball,
+    planned,
+    states_of,
+    target,
+)
 from scipy import stats
 
 from geodp.manifolds.euclidean import Euclidean
-from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.manifolds.kendall import KendallPlanarShapes
-from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.mechanisms.density import FootpointDensity
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import Huber
 from geodp.randomness import random_directions
-from geodp.samplers import cells, choice, exact, matched
-from geodp.samplers.base import Kernel, State, run
+from geodp.samplers import cells, exact
 from geodp.samplers.cells import CellEnvelope
 from geodp.samplers.radial import RadialEnvelope
 
@@ -35,78 +41,12 @@ FALSE_ALARM = 1e-6
 PROPOSALS = 4000
 DRAWS = 4000
 
-NUMBER = 8
-
-
-def footpoints(space, noise_variances, budget):
-    return published_mechanism(space, noise_variances, NUMBER).footpoint_target(budget)
-
-
-def footpoints_in_a_ball(space, noise_variances, budget, radius, aside=0.0):
-    """With the centre of the support beside the fit."""
-    whole = published_mechanism(space, noise_variances, NUMBER)
-    return target_in_a_ball(whole, budget, radius, aside)
-
-
-def shooting_vectors(space, noise_variances, budget, distances):
-    """At footpoints so far from the fit; the batch is (data sets, distances)."""
-    whole = published_mechanism(space, noise_variances, NUMBER)
-    places = np.stack([beside_the_fit(whole, away) for away in distances], axis=1)
-    return whole.shooting_vector_target(places, budget)[0]
-
-
-CIRCLE, SPHERE, PLANE, SOLID = Sphere(1), Sphere(2), Hyperbolic(2), Euclidean(3)
-
-# One for each envelope on each kind of space and support: unbounded and bounded, about the fit and
-# beside it, up to the cut locus, of one dimension and of four, of one member and of several.
-TARGETS = {
-    "R3": partial(footpoints, SOLID, (0.01,), 1.0),
-    "R3 ball": partial(footpoints_in_a_ball, SOLID, (0.01,), 1.0, 0.2),
-    "R1 ball elsewhere": partial(footpoints_in_a_ball, Euclidean(1), (0.01,), 1.0, 0.3, 3.0),
-    "S1": partial(footpoints, CIRCLE, (0.01, 0.1), 1.0),
-    "S1 ball": partial(footpoints_in_a_ball, CIRCLE, (0.01,), 1.0, 0.5, 0.6),
-    "S2 narrow": partial(footpoints, SPHERE, (0.0001,), 10.0),
-    "S2 whole, beside": partial(footpoints_in_a_ball, SPHERE, (0.01,), 0.5, np.pi, 1.5),
-    "S2 vector": partial(shooting_vectors, SPHERE, (0.001, 0.1), 1.0, (0.0, 0.3)),
-    "S3": partial(footpoints_in_a_ball, Sphere(3), (0.001,), 1.0, 0.5, 0.4),
-    "H2": partial(footpoints, PLANE, (0.0001, 0.01), 2.0),
-    "H2 ball": partial(footpoints_in_a_ball, PLANE, (0.001,), 0.2, 1.0, 0.9),
-    "SPD2": partial(footpoints, SPD(2), (0.0001, 0.01), 5.0),
-    "SPD2 ball": partial(footpoints_in_a_ball, SPD(2), (0.001,), 1.0, 0.5, 0.4),
-    "Kendall3": partial(footpoints, KendallPlanarShapes(3), (0.001,), 1.0),
-    "Kendall4": partial(footpoints_in_a_ball, KendallPlanarShapes(4), (0.00001,), 20.0, 0.15),
-}
-
 # One target for each envelope.
 OF_A_KIND = {"H2": RadialEnvelope, "S2 whole, beside": CellEnvelope}
 
 
-@cache
-def target(name):
-    return TARGETS[name]()
-
-
-@cache
-def planned(name, draws=1000):
-    found, certified, reason = exact.plan(target(name), draws)
-    assert reason is None
-    assert np.all(certified)
-    return found
-
-
 def members(kernel):
     return np.arange(len(kernel.chosen))
-
-
-def states_of(kernel, found, count, seed=1):
-    state, accepted = run(np.random.default_rng(seed), kernel, found, count, 0)
-    assert np.all(accepted == 1.0)
-    return state
-
-
-def distances_of(found, state):
-    axis = -found.space.point_ndim - 1
-    return found.space.dist(np.expand_dims(found.centre, axis), state.position)
 
 
 def accepted_by(kernel, envelope, member, seed=2):
@@ -368,69 +308,4 @@ def test_in_many_dimensions_little_acceptance_is_not_taken():
     found = footpoints_in_a_ball(KendallPlanarShapes(5), (0.0001,), 20.0, 0.15)
     assert "6 dimensions are too many for cells" in refused(found)
     assert 0.0 < RadialEnvelope.of(found).acceptance[0] < exact.MODE_ACCEPTANCE
-    assert choose(found).drawn_by == "matched"
-
-
-def choose(found, kind="automatic", **limits):
-    return choice.plan(np.random.default_rng(11), found, 1000, kind, **limits)
-
-
-@pytest.fixture(scope="module")
-def mixed():
-    """A target whose first member has a certificate, and whose second has none."""
-    return footpoints(PLANE, (0.0001, 0.01), 0.5)
-
-
-def test_draws_are_exact_where_all_is_certified():
-    plan = choose(target("H2"))
-    assert isinstance(plan.sampler, exact.Exact)
-    assert (plan.drawn_by, plan.steps, plan.exact_share) == ("exact", 0, 1.0)
-    assert plan.total_variation == exact.RUN_OUT
-    assert plan.certificate.startswith("energy is convex along geodesics from the mode; acceptance")
-
-
-def test_matched_chains_on_request_and_where_nothing_is_certified():
-    plan = choose(target("H2"), "matched")
-    assert plan.certificate == "none: not looked for"
-    without = laplace_target(SPHERE, origin(SPHERE, 1), np.array([0.1]))
-    automatic = choose(without)
-    assert automatic.certificate == "none: its density gives no bounds"
-    for each in (plan, automatic):
-        assert isinstance(each.sampler, matched.Matched)
-        expected = ("matched", 0.0, each.steps + 1)
-        assert (each.drawn_by, each.exact_share, each.proposals) == expected
-        assert each.steps >= 3
-
-
-class AtTheMode(Kernel):
-    """Never leaves the mode."""
-
-    def init(self, rng, target, chains):
-        axis = -target.space.point_ndim - 1
-        shape = (*target.batch, chains, *target.space.point_shape)
-        position = np.broadcast_to(np.expand_dims(target.centre, axis), shape)
-        return State(position, target.log_density(position))
-
-    def walk(self, rng, target, state, steps, every):
-        yield state, np.zeros(target.batch)
-
-
-def test_only_members_without_a_certificate_are_drawn_by_chains(mixed):
-    plan = choose(mixed)
-    assert (plan.drawn_by, plan.exact_share) == ("exact or matched", 0.5)
-    assert plan.proposals == max(plan.sampler.exact.proposals, plan.steps + 1)
-    assert plan.certificate.endswith("; else none: " + exact.plan(mixed, 1000)[2])
-    first, second = (slice(0, 1),), (slice(1, 2),)
-    assert plan.sampler.member(first).name == "exact"
-    assert isinstance(plan.sampler.member(second), matched.Matched)
-    kernel = replace(plan.sampler, matched=AtTheMode())
-    rng = np.random.default_rng(18)
-    state = kernel.init(rng, mixed, 5)
-    ((later, accepted),) = kernel.walk(rng, mixed, state, 4, 4)
-    for each in (state, later):
-        away = distances_of(mixed, each)
-        assert np.all(away[0] > 1e-9)
-        assert np.all(away[1] < 1e-9)
-        np.testing.assert_allclose(each.log_density, mixed.log_density(each.position), atol=1e-6)
-    assert len(np.unique([each.log_density[0] for each in (state, later)])) == 10
-    np.testing.assert_array_equal(accepted, [1.0, 0.0])
+    assert exact.plan(found, 1000)[0] is None

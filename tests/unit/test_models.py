@@ -113,39 +113,6 @@ def test_chunks_change_nothing_and_steps_are_newtons(space, kind):
     testing._run([_chunks, _gauss_newton], at)
 
 
-class WrongLoss(Huber):
-    """Huber's loss whose derivative belongs to a larger threshold."""
-
-    def weights(self, squared_distances):
-        return Huber(1.001 * self.threshold).weights(squared_distances)
-
-
-class Broken(GeodesicModel):
-    """A model whose shooting vectors stay behind when the footpoint moves."""
-
-    def retract(self, parameters, steps):
-        still = {"shooting_vector": parameters["shooting_vector"] + steps.get("shooting_vector", 0)}
-        return super().retract(parameters, steps) | still
-
-
-class Stopped(GeodesicModel):
-    def fit(self, covariates, points):
-        return super().fit(covariates, points, max_iterations=1)
-
-
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        (GeodesicModel(Sphere(2), 1, WrongLoss(0.3)), "is the derivative of the energy"),
-        (Broken(Sphere(2)), "the gradient in footpoint is the derivative"),
-        (Stopped(Sphere(2)), "the fit converges"),
-    ],
-)
-def test_a_mistake_is_found_and_named(model, message):
-    with pytest.raises(AssertionError, match=f"covariates and the loss .* on sphere.*{message}"):
-        check_model(model)
-
-
 # Closed forms
 
 

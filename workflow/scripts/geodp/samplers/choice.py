@@ -2,9 +2,9 @@
 
 For each member of a batch the rule is:
 
-* Draws are exact if `exact.plan` certifies an envelope.  That needs a symmetric space which is
-  flat, or has at most three dimensions, or an energy convex enough along geodesics from the mode
-  for an acceptance rate of one in fifty.
+* Draws are exact if `exact.plan` certifies an envelope.  That needs a symmetric space of at most
+  three dimensions, or an energy convex enough along geodesics from the mode for an acceptance rate
+  of one in fifty.
 * Otherwise draws are the last states of `matched` chains, whose total variation distance to the
   target is estimated.
 """
