@@ -2,11 +2,20 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from geodp import Sphere
 from geodp.data.matrices import parse_matrix
 from geodp.data.messages import text_of
 from geodp.errors import DataError
+from geodp.manifolds.kendall import NoReducedShapeError, ReducedPlanarShapes
 from geodp.manifolds.landmark_maps import LandmarkMap, fourier_harmonics
+from geodp.manifolds.registry import make_manifold, parse_point
+
+EPSILON = np.finfo(float).eps
+
+seeds = st.integers(0, 2**32 - 1)
 
 PLACE = "studies.callosa.manifold.landmark_map"
 
@@ -78,3 +87,97 @@ def test_a_file_of_too_many_characters_is_refused(tmp_path):
     assert text_of(path, 4) == "1,2\n"
     with pytest.raises(DataError, match=r"map.csv has more than 3 characters: give a smaller file"):
         text_of(path, 3)
+
+
+# Shapes reduced by a landmark map
+
+
+def largest(array):
+    return np.max(np.abs(array))
+
+
+def random_landmarks(rng, shape):
+    real, imaginary = rng.standard_normal((2, *shape))
+    return real + 1j * imaginary
+
+
+MAPS = {
+    "harmonics": fourier_harmonics(12, 2),
+    # Neither orthonormal rows nor rows that sum to zero.
+    "random": LandmarkMap(random_landmarks(np.random.default_rng(31), (4, 12)), "a random map"),
+}
+
+
+@pytest.fixture(scope="module", params=MAPS.values(), ids=MAPS.keys())
+def reduced(request):
+    return ReducedPlanarShapes(request.param)
+
+
+@given(seed=seeds)
+def test_translation_scale_and_rotation_do_not_move_reduced_points(reduced, seed):
+    rng = np.random.default_rng(seed)
+    landmarks = random_landmarks(rng, (12,))
+    shift, turn = random_landmarks(rng, (2,))
+    point = reduced.from_landmarks(landmarks)
+    assert reduced.invalid_reason(point) is None
+    moved = reduced.from_landmarks(shift + turn * landmarks)
+    # A configuration near the kernel loses digits.
+    matrix = reduced.landmark_map.matrix
+    image = matrix @ (landmarks - np.mean(landmarks))
+    size = np.linalg.norm(matrix, 2) * np.linalg.norm(landmarks) / np.linalg.norm(image)
+    allowed = 100 * EPSILON * size * (1.0 + abs(shift / turn))
+    assert largest(point - image / np.linalg.norm(image)) <= allowed
+    assert reduced.dist(point, moved) <= allowed
+    # What changes a shape moves them.
+    assert reduced.dist(point, reduced.from_landmarks(landmarks**2)) > 1e-3
+
+
+@given(seed=seeds)
+def test_reduced_points_come_back_from_landmarks_that_hold_nothing_else(reduced, seed):
+    points = reduced.random_point(np.random.default_rng(seed), (5,))
+    landmarks = reduced.to_landmarks(points)
+    assert landmarks.shape == (5, 12)
+    assert largest(np.mean(landmarks, axis=-1)) <= 10 * EPSILON
+    assert largest(np.linalg.norm(landmarks, axis=-1) - 1.0) <= 10 * EPSILON
+    assert largest(reduced.dist(reduced.from_landmarks(landmarks), points)) <= 1000 * EPSILON
+    matrix = reduced.landmark_map.matrix
+    unseen = np.linalg.svd(matrix - np.mean(matrix, axis=1, keepdims=True))[2][4:]
+    assert largest(unseen @ landmarks.T) <= 100 * EPSILON
+
+
+def test_configuration_without_a_reduced_shape_is_named():
+    space = ReducedPlanarShapes(MAPS["harmonics"])
+    landmarks = random_landmarks(np.random.default_rng(5), (4, 12))
+    # The third harmonic alone, which the map does not see, anywhere in the plane.
+    landmarks[2] = 3.0 + 2.0 * np.exp(2j * np.pi * 3.0 * np.arange(12) / 12)
+    with pytest.raises(NoReducedShapeError) as caught:
+        space.from_landmarks(landmarks)
+    assert caught.value.record == 2
+    assert str(caught.value) == f"record 3: {caught.value.reason}"
+    assert "Fourier harmonics up to 2" in caught.value.reason
+    # A little of what the map sees is enough.
+    landmarks[2] += 1e-9 * np.exp(2j * np.pi * np.arange(12) / 12)
+    assert space.from_landmarks(landmarks).shape == (4, 4)
+    with pytest.raises(NoReducedShapeError, match="record 1: "):
+        space.from_landmarks(np.zeros(12, dtype=complex))
+
+
+def test_map_has_to_go_with_the_manifold():
+    for name, size, message in (("sphere", 20, "planar shapes only"), ("kendall", 19, "of 20 lan")):
+        with pytest.raises(DataError, match=message):
+            make_manifold(name, size, fourier_harmonics(20, 2))
+
+
+def test_parsed_points_and_the_numbers_to_give():
+    space = make_manifold("kendall", 20, fourier_harmonics(20, 1))
+    point = parse_point(space, [3.0, 0.0, 0.0, 4.0], "footpoint")
+    assert largest(point - np.array([0.6, 0.8j])) <= EPSILON
+    triangles = make_manifold("kendall", 3)
+    for wrong, numbers, message in (
+        (space, [3.0, 4.0], r"footpoint: .* give 4, real and imaginary"),
+        (space, [0.0] * 4, "not a point of planar shapes of 20 landmarks, Fourier"),
+        (Sphere(2), [1.0, 0.0], r"its 2 numbers .* give 3, the coordinates in row-major order$"),
+        (triangles, [0.0, 1.0, 3.0], r"footpoint: .* \(x1, y1, x2"),
+    ):
+        with pytest.raises(DataError, match=message):
+            parse_point(wrong, numbers, "footpoint")
