@@ -285,5 +285,6 @@ def test_a_thinned_trace_keeps_some_of_the_states(sampler):
     third = trace(random_stream(1, "thin"), sampler, target, chains=2, states=4, thin=3)
     for key, values in every.items():
         assert np.array_equal(values[..., 2::3], third[key])
-    state, _ = run(random_stream(1, "thin"), sampler, target, 2, 12)
+    state, accepted = run(random_stream(1, "thin"), sampler, target, 2, 12)
     assert np.array_equal(every["log_density"][..., -1], state.log_density)
+    assert np.all((accepted > 0.0) & (accepted <= 1.0))

@@ -7,7 +7,7 @@ a null set of the space: it has no cut locus, or one at a single distance.
 Where all directions are alike the length of v has a log-concave density by itself.  Elsewhere J is
 at most ``exp(growth |v|)``, so that a Euclidean Laplace distribution of a larger scale is an
 envelope, and rejection is exact.  On symmetric positive definite matrices this is the distribution
-of Hajri et al. (2016).
+of Hajri et al. (2016).  Laplace noise in flat space and in tangent spaces is drawn here, too.
 """
 
 from dataclasses import dataclass, replace
