@@ -1,13 +1,10 @@
 """Symmetric positive definite matrices with the affine-invariant metric."""
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
-
 import numpy as np
 
 from geodp.manifolds.base import align_data_axes
-from geodp.manifolds.symmetric import SMALLEST, BendingLogs, SymmetricSpace
+from geodp.manifolds.spd_logs import SPDLogs
+from geodp.manifolds.symmetric import SymmetricSpace
 from geodp.manifolds.symmetric_matrices import (
     ASYMMETRY,
     SINGULAR,
@@ -375,59 +372,3 @@ class SPD(SymmetricSpace):
             some = self.symmetric(np.moveaxis(moved, -2, -1)[far])
             np.moveaxis(entries, -2, -1)[far] = self.entries(spectral(*log_eigen(some)))
         return entries
-
-
-@dataclass(frozen=True)
-class SPDLogs(BendingLogs):
-    """`LogsAlong` on SPD(m), in the eigenframe (*batch, m, m) of the velocity.
-
-    ``eigen`` are the eigenvalues (*batch, n, m) of the logarithms and their eigenvectors.  Of
-    small matrices they are not known, but the entries ``moved`` of which logarithms were taken.
-    """
-
-    basis: np.ndarray
-    moved: Any
-    eigen: tuple | None
-
-    def combine(self, weights):
-        """See `LogsAlong.combine`."""
-        parts = zip(weights, np.moveaxis(self.components, -2, 0), strict=True)
-        sums = [np.sum(weight * component, axis=-1) for weight, component in parts]
-        return self.vector(np.stack(sums, axis=-1))
-
-    @property
-    def bends_readily(self):
-        return self.eigen is not None
-
-    def coordinates(self, vector):
-        """See `BendingLogs.coordinates`."""
-        half = np.linalg.solve(self.basis, vector)
-        entries = self.manifold.entries(np.linalg.solve(self.basis, transposed(half)))
-        return self.manifold.roots * entries
-
-    def vector(self, coordinates):
-        """See `BendingLogs.vector`."""
-        matrix = self.manifold.symmetric(coordinates / self.manifold.roots)
-        return self.basis @ matrix @ transposed(self.basis)
-
-    def bend(self, moves):
-        """See `BendingLogs.bend`.
-
-        Along a geodesic of frequency w the factor is ``w / tanh(w)``.
-        """
-        vectors, factors = self._bends
-        matrices = self.manifold.symmetric(np.moveaxis(moves, -2, -1) / self.manifold.roots)
-        bent = vectors @ (factors * (transposed(vectors) @ matrices @ vectors))
-        bent = self.manifold.entries(bent @ transposed(vectors))
-        return np.moveaxis(bent * self.manifold.roots, -1, -2)
-
-    @cached_property
-    def _bends(self):
-        """Eigenvectors (*batch, n, m, m), and factors of entries in them."""
-        eigen = self.eigen
-        if eigen is None:
-            eigen = log_eigen(self.manifold.symmetric(np.moveaxis(self.moved, -2, -1)))
-        logarithms, vectors = eigen
-        frequencies = 0.5 * np.abs(logarithms[..., :, None] - logarithms[..., None, :])
-        safe = np.maximum(frequencies, SMALLEST)
-        return vectors, safe / np.tanh(safe)
