@@ -143,29 +143,24 @@ def divided(number):
 
 def measure(block, pairs, seed):
     """A table of what was found in one block of pairs, a row for each way, format and kind."""
-    rows = []
+    rows: list = []
     for index, ((space, by, _), number) in enumerate(zip(WAYS, divided(pairs), strict=True)):
         key = int(np.random.SeedSequence([seed, block, index]).generate_state(1)[0])
         whole = number // 2 if space is SPACES[block % len(SPACES)] else None
-        found = pd.DataFrame(search(space, by, number, key, whole=whole) if number else [])
-        for (kind, name), part in found.groupby(["neighbour", "format"]) if number else ():
-            wrong = part[part["findings"].map(bool)]
-            first = f"{wrong['findings'].iloc[0]} {wrong['pair'].iloc[0]}" if len(wrong) else ""
-            described = {"block": block, "space": space.manifold.name, "by": by, "format": name}
-            rows.append(
-                described
-                | {
-                    "neighbour": kind,
-                    "pairs": len(part),
-                    "whole": part["is_whole"].sum(),
-                    "refused": len(part) - part["is_made"].sum(),
-                    "findings": len(wrong),
-                    "first_finding": first,
-                    "largest_share": part["share"].max(),
-                    "median_ratio": part["ratio"].median(),
-                }
-            )
-    return pd.DataFrame(rows)
+        for row in search(space, by, number, key, whole=whole) if number else ():
+            row |= {"block": block, "space": space.manifold.name, "by": by}
+            row["first"] = f"{row['findings'][0]} {row['pair']}" if row["findings"] else None
+            rows.append(row)
+    cells = pd.DataFrame(rows).groupby(["block", "space", "by", "format", "neighbour"])
+    return cells.agg(
+        pairs=("share", "size"),
+        whole=("is_whole", "sum"),
+        refused=("is_made", lambda made: (~made).sum()),
+        findings=("first", "count"),
+        first_finding=("first", "first"),
+        largest_share=("share", "max"),
+        median_ratio=("ratio", "median"),
+    ).reset_index()
 
 
 def summarise(table):
