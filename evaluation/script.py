@@ -13,25 +13,14 @@ import numpy as np
 import pandas as pd
 
 from geodp.samplers.integer_choice import generator_bits
+from geodp_release import pictures
 from geodp_release.draw import run_plan
 from geodp_release.release import Release
 from geodp_release.subjects import ONE_EACH, subject_records
 
-STYLE = {
-    "savefig.dpi": 200,
-    "savefig.bbox": "tight",
-    "font.size": 9,
-    "axes.titlesize": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "legend.frameon": False,
-    "legend.fontsize": 7.5,
-    "lines.linewidth": 1.4,
-    "lines.markersize": 5,
-    # Text stays text, and the same figure gives the same file.
-    "svg.fonttype": "none",
-    "svg.hashsalt": "geodp",
-}
+# As figures of releases, but for titles with formulas.
+STYLE = pictures.STYLE | {"text.parse_math": True, "savefig.dpi": 200, "savefig.bbox": "tight"}
+STYLE |= {"legend.fontsize": 7.5, "lines.markersize": 5}
 
 # Keywords of curves, dark to light; told apart in greyscale and by colour-blind readers.
 CURVES = (
