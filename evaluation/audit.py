@@ -100,18 +100,18 @@ def cases(space, stated):
     The last is as far away in one direction, at one end of the range, as in the other.
     """
     manifold, centre = SPACES[space]
-    total = Fraction(str(stated))
+    towards, total = manifold.frame(centre)[0], Fraction(str(stated))
     # Steps are so short that next to none ends at the edge of the support.
     half, short = total / 2, {"clip": 0.1, "prior": (0.01, 0.01)}
     whole, step = (st.NoisyStep(budget, PURE, **short) for budget in (total, half))
-    choice = st.PointsStage.of(half, PURE, 4, 1.5)
+    choice, moments = st.PointsStage.of(half, PURE, 4, 1.5), st.MomentsStage(half, PURE)
+    matrix = st.MatrixStage(total, PURE, reach=2.0, **short)
+    count, twice = ([st.CountStage(each.budget, PURE), each] for each in (step, whole))
 
     def pair_of(covariates, places):
         x, y = np.zeros((2, NUMBER)), np.broadcast_to(centre, (2, NUMBER, *centre.shape)).copy()
         x[:, -1] = covariates
-        y[:, -1] = manifold.exp(
-            centre, manifold.expand(np.array(places)) * manifold.frame(centre)[0]
-        )
+        y[:, -1] = manifold.exp(centre, manifold.expand(np.array(places)) * towards)
         return Pair(x, y, NUMBER - 1)
 
     opposite = pair_of((0.5, 0.5), (FAR, -FAR))
@@ -122,19 +122,13 @@ def cases(space, stated):
     for name, words, stages, pair, fault in (
         ("release", "one step", [whole], opposite, None),
         ("release", "a choice, then a step", [choice, step], opposite, None),
-        ("release", "moments, then a step", [st.MomentsStage(half, PURE), step], other_end, None),
-        (
-            *("release", "a matrix of moments"),
-            *([st.MatrixStage(total, PURE, reach=2.0, **short)], other_end, None),
-        ),
-        ("release", COUNTED, [st.CountStage(half, PURE), step], opposite, None),
+        ("release", "moments, then a step", [moments, step], other_end, None),
+        ("release", "a matrix of moments", [matrix], other_end, None),
+        ("release", COUNTED, count, opposite, None),
         ("release, factor 2 left out", "one step", [whole], opposite, "half the sensitivity"),
         ("release, " + CLIPPED, "one step", [whole], opposite, CLIPPED),
         ("release, " + TAU, "one step", [whole], near, TAU),
-        (
-            *("release, a budget spent twice", COUNTED),
-            *([st.CountStage(total, PURE), whole], opposite, None),
-        ),
+        ("release, a budget spent twice", COUNTED, twice, opposite, None),
     ):
         # A count is released where subjects are added or removed.
         assumptions = Assumptions(

@@ -72,13 +72,10 @@ class Trial:
 @scenario("runs of one name at once", "one is paid twice")
 def two_runs_of_a_name(made):
     """One draws while another of the same name begins."""
-    inner = []
 
     def drawing(was, *given):
-        if not inner:
-            inner.append(True)
-            with patch.object(publish, "_one_at_once", nullcontext):
-                made.publish()
+        with patch.multiple(publish, _drawn=was, _one_at_once=nullcontext):
+            made.publish()
         return was(*given)
 
     with replaced((publish, "_drawn", drawing)):
