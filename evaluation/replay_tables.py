@@ -234,15 +234,17 @@ def neighbour_of(draw, space, rows, first, known):
     def any_place(last):
         return draw(st.integers(0, last))
 
-    # One comes in the place of another; or one comes, or one goes.
-    if space.is_one_each and kind == changed:
-        goes = kind == "replaced" or (len(first) > 1 and draw(st.booleans()))
-        place, is_empty = any_place(len(first) - goes), goes and kind == "added"
-        comes = [] if is_empty else [draw(rows(st.sampled_from(known)))]
-        second[place : place + goes] = comes
+    if space.is_one_each and kind == "replaced":
+        second[any_place(len(first) - 1)] = draw(rows(st.sampled_from(known)))
+    elif space.is_one_each and kind == "added":
+        if len(first) > 1 and draw(st.booleans()):
+            second.pop(any_place(len(first) - 1))
+        else:
+            second.insert(any_place(len(first)), draw(rows(st.sampled_from(known))))
     elif space.is_one_each and kind == "order":
         second = draw(st.permutations(first))
     elif kind == changed:
+        # One comes in the place of another; or one comes, or one goes.
         goes = bool(named) and (kind == "replaced" or draw(st.booleans()))
         gone = draw(st.sampled_from(named)) if goes else None
         second = [row for row in first if row[LABEL] != gone]
