@@ -10,7 +10,7 @@ from scipy.integrate import quad
 from scipy.stats import chi
 from test_contributions import assumed, states_of
 
-from geodp import Assumptions, Euclidean, PrivacyBudget, Release, ReleasePlan
+from geodp import Assumptions, Euclidean, PrivacyBudget, Release, ReleasePlan, Sphere
 from geodp.samplers.integer_choice import generator_bits
 from geodp_release.bands import Scatter
 from geodp_release.contributions import (
@@ -304,3 +304,27 @@ def test_a_step_stays_in_the_support(manifold, size, radius):
         lengths = [manifold.dist(assumptions.centre, p), manifold.norm(p, vector)]
         kept = np.minimum(reached, 1.0) * assumptions.support.radii
         np.testing.assert_allclose(lengths, kept, rtol=1e-6)
+
+
+def test_steps_in_units_of_a_released_length_are_steps():
+    assumptions = assumed(Sphere(2), 60, covariate_range=(-0.5, 0.5))
+    rng, length = np.random.default_rng(9), 0.25
+    centres = np.stack([assumptions.centre] * 60)
+    steps = 0.2 * assumptions.manifold.random_tangent(rng, centres)
+    points = assumptions.manifold.exp(centres, steps)
+    records = subject_records(assumptions, rng.uniform(-0.5, 0.5, 60), points, ONE_EACH)
+    before = Released(
+        np.array(assumptions.support.origin),
+        60.0,
+        np.array([0.0, 1 / 12]),
+        0.1 * np.eye(2),
+        lengths=(length,),
+    )
+    relative = NoisyStep(1, clip=2.0, prior=(0.5, 0.5), is_relative=True)
+    absolute = NoisyStep(1, clip=2.0 * length, prior=(0.5 * length**2,) * 2)
+    one, other = (
+        each.run(before, assumptions, records, generator_bits(np.random.default_rng(1)))
+        for each in (relative, absolute)
+    )
+    np.testing.assert_allclose(one.state, other.state, atol=1e-12)
+    np.testing.assert_allclose(one.covariance, other.covariance, atol=1e-12)
