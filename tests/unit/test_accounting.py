@@ -22,6 +22,7 @@ from geodp_release.accounting import (
 )
 from geodp_release.stages import (
     CountStage,
+    LastStep,
     MatrixStage,
     MomentsStage,
     NoisyStep,
@@ -127,6 +128,8 @@ BAD_STAGES = [
         for k in (0, 1, Fraction(1, 3))
     ),
     (lambda: NoisyStep(1, clip=1.0, prior=(1.0, 0.0)), "positive numbers"),
+    (lambda: LastStep(1, clip=1.0, unlike=-1.0), "a stage has unlike -1"),
+    (lambda: LastStep(1, clip=1.0, share=Fraction(2)), "share 2: give k/1024 between 0 and 1"),
 ]
 
 

@@ -140,13 +140,6 @@ def test_products_and_long_contributions_are_those_of_gradients(covariates):
     assert found == (expected * LOSS_LATTICE).tolist()
 
 
-def test_what_is_no_number_of_a_last_step_is_refused():
-    with pytest.raises(ValueError, match="a stage has unlike -1"):
-        LastStep(Fraction(1), clip=1.0, unlike=-1.0)
-    with pytest.raises(ValueError, match="a stage has share 2: give k/1024 between 0 and 1"):
-        LastStep(Fraction(1), clip=1.0, share=Fraction(2))
-
-
 # Where it leads
 
 
