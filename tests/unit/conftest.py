@@ -109,9 +109,23 @@ def ledger(path):
 @pytest.fixture
 def few_points(monkeypatch):
     """Plans that are made, and releases that are drawn, in little time."""
+    from geodp_release import needed, planning
+
+    # Plans are kept, and others are no shorter.
+    needed._kept_plan.cache_clear()
+    monkeypatch.setattr(planning, "MOST_POINTS", 1 << 10)
+    yield
+    needed._kept_plan.cache_clear()
+
+
+@pytest.fixture
+def few_designs(few_points, monkeypatch):
+    """Besides, a short search for a plan."""
     from geodp_release import planning
 
-    monkeypatch.setattr(planning, "MOST_POINTS", 1 << 10)
+    short = {"CHOICES": (0.16, 0.4), "WIDE_STEPS": (0.2,), "FOLLOWED": 192, "STEPS": 2}
+    for name, value in short.items():
+        monkeypatch.setattr(planning, name, value)
 
 
 @pytest.fixture

@@ -42,7 +42,7 @@ def test_a_plan_needs_no_data_and_no_ledger(holder, run):
     assert os.listdir() == ["mine.yaml"]
 
 
-def test_plans_of_other_numbers_and_budgets_are_a_table(holder, run):
+def test_plans_of_other_numbers_and_budgets_are_a_table(holder, run, few_designs):
     said, _, heads, *rows, _ = run("plan", None, "--table").out.splitlines()
     assert re.fullmatch(r"Plans in about \d+ s, without reading data\.", said)
     assert re.sub(" +", " ", heads) == "subjects epsilon 1 epsilon 2 epsilon 4"
@@ -52,7 +52,9 @@ def test_plans_of_other_numbers_and_budgets_are_a_table(holder, run):
     assert np.all(np.diff(np.array(errors, dtype=float)) < 0.0)
 
 
-def test_rats_are_refused_with_the_number_of_subjects_that_would_do(holder, run, refused):
+def test_rats_are_refused_with_the_number_of_subjects_that_would_do(
+    holder, run, refused, few_designs
+):
     settings = yaml.safe_load((ROOT / "config" / "release.rats.yaml").read_text())
     settings["data"]["path"] = str(ROOT / settings["data"]["path"])
     settings["ledger"] = "mine.ledger"

@@ -14,6 +14,7 @@ from geodp_release.draw import Released, run_plan
 from geodp_release.moments import (
     possible_moments,
 )
+from geodp_release.planning import run_stages
 from geodp_release.simulation import (
     EVENLY,
     TWO_GROUPS,
@@ -87,6 +88,19 @@ def test_means_are_divided_by_the_number_of_subjects_that_was_released():
     counted = CountStage(Fraction(1, 100)).simulate(start, rng).counted
     assert np.max(counted) == 20.0
     assert np.min(counted) < 0.5
+
+
+def test_simulated_errors_of_a_mean_are_those_of_a_mean():
+    """Without noise to speak of the error is that of the sample mean."""
+    assumptions = assumed(geodp.Euclidean(3), 0, 100)
+    stages = (NoisyStep(1e6, clip=9.0, prior=(1.0,)),)
+    plan = geodp.ReleasePlan(assumptions, geodp.PrivacyBudget("1e6"), stages, 1.0, 1.0, 1.0)
+    errors = sampled_errors(*agreeing_releases(plan))
+    assert errors.shape[1:] == (1, 3)
+    assert np.mean(np.sum(errors**2, axis=-1)) == pytest.approx(0.01 * 3.0 / 100.0, rel=0.2)
+    start = FlatReleases.start(assumptions, 100, np.random.default_rng(1))
+    found = run_stages(start, stages, np.random.default_rng(2))
+    assert found.curve == pytest.approx(0.01 * 3.0 / 100.0, rel=0.1)
 
 
 @pytest.mark.parametrize("spreads", [(UNKNOWN,), (TWO_GROUPS, EVENLY)])

@@ -62,14 +62,6 @@ def matrices(number):
     return assumed(("spd", 2), (0.5, 1.0), 0.01, number)
 
 
-@pytest.fixture
-def few_designs(few_points, monkeypatch):
-    """A short search."""
-    short = {"CHOICES": (0.16, 0.4), "WIDE_STEPS": (0.2,), "FOLLOWED": 192, "STEPS": 2}
-    for name, value in short.items():
-        monkeypatch.setattr(planning, name, value)
-
-
 def rho(amount):
     return PrivacyBudget(amount, CONCENTRATED, "1e-6")
 
