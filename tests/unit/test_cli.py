@@ -141,7 +141,7 @@ SEVERAL = {
 
 @pytest.mark.parametrize("covariates", [0, 2])
 def test_the_command_releases_means_and_several_covariates(
-    covariates, holder, drawn, run, few_points
+    covariates, holder, drawn, run, few_designs
 ):
     Path("mine.ledger").unlink()
     write_cohort(holder, "3", with_sex=True)
@@ -291,7 +291,7 @@ def test_a_check_that_says_no_has_a_status_that_says_no(holder, run, change, par
     assert (shown.err, spent()) == ("", "0")
 
 
-def test_a_file_of_which_the_check_said_no_is_not_released(holder, run, refused):
+def test_a_file_of_which_the_check_said_no_is_not_released(holder, run, refused, few_designs):
     far, other = {"public.centre": [9.0] * DIM}, {"name": "other", "folder": "out/other"}
     run("check", changed(far), status=1)
     refusal = "the last check of this file said no: run `geodp check`, mend the data, or give"

@@ -1,8 +1,4 @@
-"""What a subject contributes: its sensitivity in integers, attacked, and where steps lead.
-
-That contributions depend on one subject alone is tested with lattices so fine that a last digit of
-a double shows: `fine`.
-"""
+"""What a subject contributes: its sensitivity in integers, attacked."""
 
 import sys
 from math import isqrt

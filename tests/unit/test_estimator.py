@@ -253,7 +253,7 @@ def test_a_bad_record_changes_no_other(given, bad):
 # Noise
 
 
-def test_noise_is_refused(monkeypatch):
+def test_noise_is_refused(monkeypatch, few_designs):
     few = {"subjects": 100, "epsilon": "1"}
     X, y = records(100)
     with pytest.raises(DataError, match="would be noise, with a predicted error of") as caught:

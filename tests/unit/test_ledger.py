@@ -217,10 +217,8 @@ def attempts(barrier, queue, path, keys):
             queue.put(str(problem))
 
 
-@pytest.mark.parametrize(
-    ("keys", "room"), [([["key"], ["key"]], 1), ([[*"abcd"], [*"efgh"], [*"ijkl"]], 7)]
-)
-def test_processes_at_once(path, keys, room):
+def test_processes_at_once(path):
+    keys, room = [[*"abcd"], [*"efgh"], [*"ijkl"]], 7
     Ledger.create(path, str(Decimal(room) / 10), "epsilon")
     barrier, queue = PROCESSES.Barrier(len(keys)), PROCESSES.Queue()
     started = [PROCESSES.Process(target=attempts, args=(barrier, queue, path, k)) for k in keys]

@@ -163,7 +163,7 @@ def test_the_holders_file_is_never_overwritten(holder, refused, taken):
     assert Path("mine.csv").read_bytes() == before
 
 
-def test_the_holders_file_is_never_in_a_published_folder(released, refused):
+def test_the_holders_file_is_never_in_a_published_folder(few_designs, released, refused):
     """Neither in that of the settings nor in that of the release, by whatever path."""
     Path("link").symlink_to("out/trial")
     before = sorted(Path("out").rglob("*"))
@@ -198,7 +198,9 @@ def test_the_holder_is_told_whether_the_data_changed_since(released, run):
     assert "cannot be said: key data.path: mine.csv" in told("none.txt")[1]
 
 
-def test_public_inputs_that_were_read_off_the_data_are_told_to_the_holder_alone(holder, run):
+def test_public_inputs_that_were_read_off_the_data_are_told_to_the_holder_alone(
+    holder, run, few_designs
+):
     table = pd.read_csv("mine.csv")
     ages, points = table["age"].to_numpy(), table[COLUMNS].to_numpy()
     x = np.stack([np.ones(NUMBER), ages], axis=-1)

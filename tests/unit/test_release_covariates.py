@@ -119,7 +119,7 @@ def test_bands_are_finite_where_covariates_are_constant(spreads):
         assert np.all(radii < 10.0)
 
 
-# Public inputs and records
+# Records
 
 
 ROWS = [[12.0], [13.0], [np.nan]]

@@ -1,4 +1,4 @@
-"""Simulated releases: what bands and tests for a trend are worked out from."""
+"""Simulated releases, beside real ones: what plans, bands and tests for a trend rest on."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -143,7 +143,7 @@ def test_residuals_that_grow_with_a_covariate_are_those_of_records():
     np.testing.assert_allclose(found.estimate_covariance[0], sampled, rtol=0.06)
 
 
-def test_simulated_releases_know_what_is_unknown_of_moments_and_scales():
+def test_simulated_releases_know_what_is_unknown_of_moments_and_scales(few_designs):
     plan = plan_release(assumed(("sphere", 2), (0.6, 1.2), 0.05, 100), PrivacyBudget("1"))
     stage = moments_stage(plan)
     found, _ = agreeing_releases(plan, np.array([-0.1, 0.06]))

@@ -1,4 +1,4 @@
-"""The last step of a release, what it clips, second moments, and bands of these."""
+"""Where steps lead; of the last one what it clips, second moments, and bands of these."""
 
 import re
 from dataclasses import replace
