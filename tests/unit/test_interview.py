@@ -2,23 +2,18 @@
 
 import io
 import os
-import pty
-import re
-import select
-import subprocess
 import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from cohort import ROOT, SETTINGS, write, write_cohort
+from cohort import SETTINGS, rewrite, spent, write, write_cohort
 
 import geodp
 from geodp import DataError, Ledger, PrivacyBudget, Release
 from geodp_release.cli import main
 from geodp_release.settings import read_settings
 
-SCRIPTS = ROOT / "workflow" / "scripts"
 pytestmark = pytest.mark.usefixtures("folder", "undrawn")
 
 
@@ -79,46 +74,37 @@ def test_names_of_columns_tell_of_spaces(monkeypatch):
     assert found.data.join.model_dump() == {"path": "a.csv", "subject": "who"}
 
 
-def on_a_terminal(answers, *arguments):
-    """Exit status and output of the command on a terminal that types answers to questions."""
-    terminal, its_end = pty.openpty()
-    command = [sys.executable, "-m", "geodp_release.cli", *arguments]
-    ends = dict.fromkeys(("stdin", "stdout", "stderr"), its_end)
-    process = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(SCRIPTS)}, **ends)
-    os.close(its_end)
-    shown, answers = b"", list(answers)
-    while select.select([terminal], [], [], 60)[0]:
-        try:
-            shown += os.read(terminal, 4096)
-        except OSError:
-            break
-        if answers and re.search(rb"(\]|stop): $", shown):
-            os.write(terminal, answers.pop(0).encode() + b"\n")
-    os.close(terminal)
-    return process.wait(), shown.decode()
+class Terminal(io.StringIO):
+    """Answers as a terminal has them typed."""
+
+    def isatty(self):
+        return True
 
 
-def test_a_release_on_a_terminal_checks_and_asks_once():
+def test_a_release_on_a_terminal_checks_and_asks_once(run, monkeypatch):
     write_cohort(Path(), "3")
     Path("mine.ledger").unlink()
     write(SETTINGS)
-    status, shown = on_a_terminal(["3", "no"], "release", "mine.yaml")
-    assert (status, Ledger.open("mine.ledger").spent) == (1, 0)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+
+    def on_a_terminal(status, *answers):
+        monkeypatch.setattr(sys, "stdin", Terminal("".join(f"{each}\n" for each in answers)))
+        return run("release", status=status).out
+
+    shown = on_a_terminal(1, "3", "no")
+    assert spent() == "0"
     for words in (
         "The check says yes.",
         "It spends 2 of 3 epsilon left in mine.ledger. Release now (yes or no) [no]: ",
         "Not released. Nothing was spent.",
     ):
         assert words in shown
-    lines = Path("mine.csv").read_text().splitlines()
-    Path("mine.csv").write_text("\n".join([*lines[:-1], lines[1]]))
-    status, shown = on_a_terminal([], "release", "mine.yaml")
-    assert status == 1
-    assert "The check says no" in shown
-    Path("mine.csv").write_text("\n".join(lines))
-    status, shown = on_a_terminal(["yes"], "release", "mine.yaml")
-    assert (status, Ledger.open("mine.ledger").spent) == (0, 2)
-    assert shown.count("The predicted error is") == 1
+    whole = Path("mine.csv").read_text()
+    rewrite(lambda lines: [*lines[:-1], lines[1]])
+    assert "The check says no" in on_a_terminal(1)
+    Path("mine.csv").write_text(whole)
+    assert on_a_terminal(0, "yes").count("The predicted error is") == 1
+    assert spent() == "2"
 
 
 def test_a_data_frame_is_released_into_the_same_folder_and_ledger(capsys):
