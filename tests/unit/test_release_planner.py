@@ -166,7 +166,7 @@ def test_plans_state_errors_without_privacy_and_without_data(spreads, squares, f
     assert least < half < plan.error
 
 
-def test_a_plan_says_what_clustered_covariates_cost(few_designs):
+def test_a_plan_says_what_clustered_covariates_cost():
     assumptions = assumed(("euclidean", 2), (1.0, 4.0), 0.1, 200)
     plan = plan_release(assumptions, PrivacyBudget("2"))
     clustered = Covariates.independent((UNKNOWN,), clustered=True)
