@@ -22,9 +22,9 @@ from cohort import (
     write_cohort,
 )
 
-from geodp import DataError, Ledger, Release
+from geodp import DataError, Ledger, Release, ReleasePlan
+from geodp_release import needed, publish
 from geodp_release.cli import main
-from geodp_release.publish import plan_of
 from geodp_release.settings import read_settings
 from geodp_release.stages import LastStep
 
@@ -42,26 +42,37 @@ def test_a_plan_needs_no_data_and_no_ledger(holder, run):
     assert os.listdir() == ["mine.yaml"]
 
 
-def test_plans_of_other_numbers_and_budgets_are_a_table(holder, run, few_designs):
+@pytest.fixture
+def at_once(few_points, monkeypatch):
+    """Plans without stages and without a search, whose errors follow a formula."""
+
+    def plan(assumptions, budget):
+        error = 100.0 / (assumptions.subjects * float(budget.epsilon))
+        return ReleasePlan(assumptions, budget, (), error, 0.1, 1.0, error_if_clustered=error)
+
+    monkeypatch.setattr(needed, "plan_release", plan)
+
+
+def test_plans_of_other_numbers_and_budgets_are_a_table(holder, run, at_once):
     said, _, heads, *rows, _ = run("plan", None, "--table").out.splitlines()
     assert re.fullmatch(r"Plans in about \d+ s, without reading data\.", said)
     assert re.sub(" +", " ", heads) == "subjects epsilon 1 epsilon 2 epsilon 4"
-    numbers, *errors = zip(*(row.replace(" (noise)", "").split() for row in rows), strict=True)
-    assert list(map(int, numbers)) == [NUMBER // 2, NUMBER, 2 * NUMBER, 4 * NUMBER]
-    assert errors[1][1] == f"{plan_of(read_settings('mine.yaml')).error:.3g}"
-    assert np.all(np.diff(np.array(errors, dtype=float)) < 0.0)
+    assert [row.split() for row in rows] == [
+        ["200", "0.5", "(noise)", "0.25", "0.125"],
+        *([f"{n}", f"{100 / n:.3g}", f"{50 / n:.3g}", f"{25 / n:.3g}"] for n in (400, 800, 1600)),
+    ]
 
 
 def test_rats_are_refused_with_the_number_of_subjects_that_would_do(
-    holder, run, refused, few_designs
+    holder, run, refused, monkeypatch
 ):
+    monkeypatch.setattr(publish, "subjects_needed", lambda *_: 240)
     settings = yaml.safe_load((ROOT / "config" / "release.rats.yaml").read_text())
     settings["data"]["path"] = str(ROOT / settings["data"]["path"])
     settings["ledger"] = "mine.ledger"
     sentence = refused(settings)
     assert sentence.startswith("The release would be noise, since its predicted error is")
-    [needed] = re.findall(r"(\d+) subjects would do with this budget", sentence)
-    assert 100 < int(needed) < 1000
+    assert "240 subjects would do with this budget" in sentence
     assert sentence.endswith("Nothing was spent")
     assert spent() == "0"
     # A plan says the same by its status.
@@ -192,7 +203,7 @@ MISTAKES = [
 
 @pytest.mark.parametrize(("given", "key", "value", "sentence"), MISTAKES)
 def test_mistakes_are_refused_in_a_sentence_and_spend_nothing(
-    holder, refused, given, key, value, sentence
+    holder, refused, at_once, given, key, value, sentence
 ):
     assert sentence in refused(changed(given | {key: value}))
     assert spent() == "0"

@@ -7,7 +7,9 @@ from scipy import stats
 import audit
 import testers
 from geodp.audit import published
+from geodp.audit.disc import Disc
 from geodp.audit.published import (
+    PLANE,
     SPHERE,
     VARIANTS,
     densities,
@@ -31,6 +33,18 @@ def outlier(x=RECORDS[0], y=RECORDS[1]):
 
 def densities_of(pair, name, budget):
     return densities(VARIANTS[name], SETTING, budget, pair.covariates[None], pair.points[None])
+
+
+@pytest.mark.parametrize("away", [0.0, 0.2, 0.39])
+@pytest.mark.parametrize("space", [SPHERE, PLANE], ids=["sphere", "plane"])
+def test_nodes_add_up_to_the_area_of_a_disc(space, away):
+    centre = CENTRE if space is SPHERE else np.zeros(2)
+    disc = Disc(space, centre, 0.4)
+    pole = space.exp(centre, away * space.frame(centre)[1])[None]
+    states, log_weights = disc.nodes(pole, np.array([0.01]), 40, 64)
+    area = 2.0 * np.pi * (1.0 - np.cos(0.4)) if space is SPHERE else np.pi * 0.16
+    assert np.sum(np.exp(log_weights)) == pytest.approx(area, rel=1e-6)
+    assert np.all(disc.contains(states))
 
 
 def test_losses_are_those_of_a_grid():
