@@ -2,6 +2,7 @@
 
 import os
 import random
+from functools import lru_cache
 from types import SimpleNamespace
 
 # Before NumPy reads it: on small matrices threads of BLAS that wait for a busy processor cost
@@ -111,11 +112,9 @@ def few_points(monkeypatch):
     """Plans that are made, and releases that are drawn, in little time."""
     from geodp_release import needed, planning
 
-    # Plans are kept, and others are no shorter.
-    needed._kept_plan.cache_clear()
+    # Plans are kept between calls: these are for one test.
+    monkeypatch.setattr(needed, "_kept_plan", lru_cache(needed._kept_plan.__wrapped__))
     monkeypatch.setattr(planning, "MOST_POINTS", 1 << 10)
-    yield
-    needed._kept_plan.cache_clear()
 
 
 @pytest.fixture
