@@ -158,7 +158,7 @@ def test_defaults_are_filled_in(small):
     studies = expand(checked)
     sphere = studies["sphere"]
     assert checked["cells_per_job"] is sphere.cells_per_job is None
-    assert sphere.draws == {"footpoint": 10, "shooting_vector": 10}
+    assert sphere.draws_of("default") == {"footpoint": 10, "shooting_vector": 10}
     assert sphere.settings["model"] == {"covariates": 1, "loss": {"name": "squared_distance"}}
     assert sphere.settings["mechanism"] == {"name": "kng_as_published", "options": {}}
     assert sphere.settings["random_walk"]["steps"] == 1000
@@ -244,7 +244,7 @@ def test_cells_have_the_budgets_of_their_mechanism(small, changes, cells):
     found = one_group(small["studies"]["sphere"], budgets=budgets, **changes)
     assert found.cells == {"n5_noise0.1": cells}
     assert list(found.cell_blocks.values()) == [cells]
-    assert found.draws == changes["draws"]
+    assert found.draws_of("default") == changes["draws"]
     assert (found.settings["data"]["covariates"] == "none") == ("model" in changes)
 
 

@@ -36,7 +36,7 @@ rule fit:
         code=lambda wildcards: code(
             "fit.py",
             f"reproduction.data.{STUDIES[wildcards.study].source}",
-            STUDIES[wildcards.study].mechanism_module,
+            STUDIES[wildcards.study].sampling_module("default"),
         ),
         lock=LOCK_DIGEST,
     message:

@@ -44,12 +44,6 @@ def _refused(words):
     return ConfigurationError(f"configuration key {words}")
 
 
-def _check_known(name, names, words):
-    """Refuse, in words, a name that is none of those that are there."""
-    if name not in names:
-        raise _refused(f"{words} (there are: {', '.join(names)})")
-
-
 def _check_file(path, key):
     """Path of a file as it was found; refuse one that is nowhere."""
     found = find([path])
@@ -83,9 +77,11 @@ def _expand_study(name, settings, cells_per_job):
     for index, entry in enumerate(settings["cells"]):
         place = f"{key}.cells[{index}]"
         for grid in entry["budgets"]:
-            _check_known(
-                grid, budgets, f"{place}.budgets: there is no grid {grid} under {key}.budgets"
-            )
+            if grid not in budgets:
+                raise _refused(
+                    f"{place}.budgets: there is no grid {grid} under {key}.budgets (there are: "
+                    f"{', '.join(budgets)})"
+                )
             for group, properties in _groups(study.source, has_stand_in, entry, place):
                 study.groups[group] = properties
                 study.cells.setdefault(group, {}).update(budgets[grid])
@@ -345,23 +341,25 @@ def _faults_of_draws(study, name, figure):
 def _check_across(studies):
     """Check tables that figures read, and figures that name another study."""
     for study in studies.values():
-        for name, figure in study.settings["figures"].items():
-            place = f"studies.{study.name}.figures.{name}"
-            for owner, table in () if study.own_table(name) else study.tables_of(name):
-                _check_known(owner, studies, f"{place}.studies: there is no study {owner}")
-                if table not in studies[owner].table_names:
-                    raise _refused(f"{place}: the study {owner} has no table {table}: add it")
-                columns = study.columns_of(name)[table]
-                if columns and (reason := studies[owner].missing_columns(table, columns)):
-                    raise _refused(f"{place}: {reason}")
-            other = figure.get("reduced")
-            if other is None:
-                continue
-            place += ".reduced"
-            _check_known(other, studies, f"{place}: there is no study {other}")
-            for words in _faults_of_walks(studies[other]):
-                raise _refused(f"{place}{words}")
-            if figure["cell"] not in studies[other].cells[studies[other].first_group]:
-                raise _refused(
-                    f"{place}: the study {other} has no cell {figure['cell']}: add it there"
-                )
+        for name in study.settings["figures"]:
+            for words in _faults_across(studies, study, name):
+                raise _refused(f"studies.{study.name}.figures.{name}{words}")
+
+
+def _faults_across(studies, study, name):
+    """What is wrong with what a figure shows of other studies, the key below it first."""
+    figure, there = study.settings["figures"][name], f"(there are: {', '.join(studies)})"
+    for owner, table in () if study.own_table(name) else study.tables_of(name):
+        if owner not in studies:
+            yield f".studies: there is no study {owner} {there}"
+        if table not in studies[owner].table_names:
+            yield f": the study {owner} has no table {table}: add it"
+        columns = study.columns_of(name)[table]
+        if columns and (reason := studies[owner].missing_columns(table, columns)):
+            yield f": {reason}"
+    if other := figure.get("reduced"):
+        if other not in studies:
+            yield f".reduced: there is no study {other} {there}"
+        yield from (f".reduced{words}" for words in _faults_of_walks(studies[other]))
+        if figure["cell"] not in studies[other].cells[studies[other].first_group]:
+            yield f".reduced: the study {other} has no cell {figure['cell']}: add it there"

@@ -14,6 +14,7 @@ from geodp.manifolds.registry import MANIFOLDS
 from geodp.mechanisms.registry import MECHANISMS, budget_names
 from geodp.models.blocks import ALL
 from reproduction.configuration.figures import PaperFigure
+from reproduction.configuration.spaces import BallSettings
 from reproduction.configuration.study import FIGURES, TABLES
 from reproduction.places import digest_of
 
@@ -34,9 +35,6 @@ FEWEST_CELLS, MANY_BLOCKS = 10, 200
 # Samplers of cells: the study's own, the papers' random walk, and releases; a mechanism that draws
 # besides has one of its name.
 DEFAULT, RANDOM_WALK, RELEASE = "default", "random_walk", "release"
-
-# Sections of a study that its mechanism depends on.
-MECHANISM_KEYS = ("manifold", "model", "mechanism", "data_radius", "support")
 
 
 @dataclass(frozen=True)
@@ -88,16 +86,10 @@ class Study:
         """Name of the mechanism."""
         return self.settings["mechanism"]["name"]
 
-    @property
-    def mechanism_module(self):
-        """The module of the mechanism, which jobs load by name."""
-        return MECHANISMS[self.mechanism].module
-
     def sampling_module(self, sampler):
         """The module of the mechanism that a sampler draws from, which jobs load by name."""
-        if sampler == RELEASE:
-            return MECHANISMS["release"].module
-        return MECHANISMS[sampler].module if sampler in self.also else self.mechanism_module
+        named = sampler if sampler in (RELEASE, *self.also) else self.mechanism
+        return MECHANISMS[named].module
 
     @property
     def also(self):
@@ -185,17 +177,15 @@ class Study:
 
     def draws_of(self, sampler):
         """Number of draws of a sampler, by name of a budget."""
-        return {ALL: self.settings["release"]["draws"]} if sampler == RELEASE else self.draws
-
-    @property
-    def draws(self):
-        """Number of draws, by name of a budget."""
+        if sampler == RELEASE:
+            return {ALL: self.settings["release"]["draws"]}
         return {name: self.settings["draws"].get(name, DRAWS) for name in self.budgets}
 
     @property
     def mechanism_settings(self):
         """Settings that the mechanism of the study depends on."""
-        return {key: self.settings[key] for key in MECHANISM_KEYS}
+        keys = ("manifold", "model", "mechanism", "data_radius", "support")
+        return {key: self.settings[key] for key in keys}
 
     def sampled_mechanism(self, sampler, group):
         """Settings of the mechanism that a sampler draws from in a group."""
@@ -211,9 +201,7 @@ class Study:
             "data_radius": None,
             "support": {
                 "footpoint_centre": chosen["centre"],
-                "centre_moved": chosen["centre_moved"],
-                "footpoint_radius": chosen["footpoint_radius"],
-                "shooting_vector_length": chosen["shooting_vector_length"],
+                **{key: chosen[key] for key in ("centre_moved", *BallSettings.model_fields)},
             },
         }
 
@@ -237,11 +225,11 @@ class Study:
         """Settings that a job's draws and traces depend on, for one of the samplers."""
         if sampler == RELEASE:
             return {"data_sets": self.settings["release"]["data_sets"]}
-        default, walk = dict(self.settings["sampler"]), self.settings["random_walk"]
-        traces = {key: default.pop(key) for key in ("chains", "states")}
-        if sampler == DEFAULT or sampler in self.also:
-            return traces | {"plan": default}
-        return traces | {key: walk[key] for key in ("steps", "step_scale", "data_sets")}
+        plan, walk = dict(self.settings["sampler"]), self.settings["random_walk"]
+        traces = {key: plan.pop(key) for key in ("chains", "states")}
+        if sampler == RANDOM_WALK:
+            return traces | {key: walk[key] for key in ("steps", "step_scale", "data_sets")}
+        return traces | {"plan": plan}
 
     def shown_group(self, figure):
         """Group shown by a figure of cells: the one it names, else the study's first.
@@ -257,8 +245,11 @@ class Study:
         chosen, group = self.settings["figures"][figure], self.shown_group(figure)
         named = chosen["cell"]
         cells = [named] if isinstance(named, str) else named
-        shown = [(cell, self.sampler_of(group, cell)) for cell in cells]
-        return shown + [(cell, RANDOM_WALK) for cell in cells if chosen.get("random_walk", False)]
+        walked = cells if chosen.get("random_walk") else []
+        return [
+            *((cell, self.sampler_of(group, cell)) for cell in cells),
+            *((cell, RANDOM_WALK) for cell in walked),
+        ]
 
     def shown_mechanism(self, figure):
         """Name of the mechanism whose draws a figure shows; of two, the study's own."""

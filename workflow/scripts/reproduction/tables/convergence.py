@@ -14,7 +14,7 @@ def needs(study, figure, studies):
     return Needs(
         groups=((study.name, group), *([(reduced.name, reduced.first_group)] if reduced else [])),
         files=("data.npz", "fit.json"),
-        modules=(study.mechanism_module,),
+        modules=(study.sampling_module("default"),),
         params={
             "studies": [
                 each.mechanism_settings | {"study": each.name} for each in (study, reduced) if each
