@@ -17,36 +17,25 @@ def draw(table, params):
     """Draw the figure; return it and the numbers that it shows."""
     from matplotlib.ticker import MultipleLocator
 
-    settings = params.figure
-    numbers = _numbers(table, params)
-    groups = list(dict.fromkeys(numbers["group"]))
+    settings, numbers = params.figure, _numbers(table, params)
+    looks = dict(zip(dict.fromkeys(numbers["group"]), style.CURVES, strict=False))
     samplers = list(dict.fromkeys(numbers["sampler"]))
-    several = numbers["data_sets"].max() > 1
-
     unit = f" ({params.length_unit}$^2$)" if params.length_unit else ""
     rows, columns = len(samplers), len(settings["grids"])
     size = {"width": 3.2 * columns + 1.3, "height": 3.0 * rows + 0.4}
     figure, axes = style.new_figure(rows, columns, **size, sharex="col", sharey=True)
-    handles = []
-    for curve, group in zip(style.CURVES, groups, strict=False):
-        row = numbers[numbers["group"] == group].iloc[0]
-        label = _own_words(row, settings["curves"]) or f"n = {row['n']}"
-        handles.append(style.line(label=label, **curve.keywords))
     for sampler, panels in zip(samplers, axes, strict=True):
         drawn = numbers[numbers["sampler"] == sampler]
         for panel, grid in zip(panels, settings["grids"], strict=True):
-            split = params.splits[grid]
-            levels = []
-            for curve, group in zip(style.CURVES, groups, strict=False):
-                part = drawn[(drawn["grid"] == grid) & (drawn["group"] == group)]
-                if len(part):
-                    level = part["non_private_median"].iloc[0]
-                    _draw_curve(panel, part, f"budget_{split}" if split else "budget", curve)
-                    panel.axhline(level, color=curve.colour, linestyle=":", linewidth=1.2)
-                    if sampler == "release":
-                        panel.axhline(part["without_data_median"].iloc[0], **WITHOUT_DATA)
-                    words = _own_words(part.iloc[0], settings["curves"])
-                    levels.append((level, curve.colour, words))
+            split, levels = params.splits[grid], []
+            for group, part in drawn[drawn["grid"] == grid].groupby("group", sort=False):
+                curve, row = looks[group], part.iloc[0]
+                level = row["non_private_median"]
+                _draw_curve(panel, part, f"budget_{split}" if split else "budget", curve)
+                panel.axhline(level, color=curve.colour, linestyle=":", linewidth=1.2)
+                if sampler == "release":
+                    panel.axhline(row["without_data_median"], **WITHOUT_DATA)
+                levels.append((level, curve.colour, _own_words(row, settings["curves"])))
             panel.xaxis.set_major_locator(MultipleLocator(0.5))
             if sampler == samplers[-1]:
                 panel.set_xlabel(_budget_label(numbers, params, grid, split))
@@ -55,31 +44,35 @@ def draw(table, params):
         what = style.mechanism_label(drawn["mechanism"].iloc[0])
         panels[0].set_ylabel(f"{what}\nln mean squared error{unit}")
     style.letter_panels(axes)
-
-    if several:
-        words = (f"median of {_sizes_in_words(numbers, 'data_sets')} data sets", "them", ", median")
-    else:
-        words = (f"mean over {_sizes_in_words(numbers, 'draws')} draws", "draws", "")
-    middle, of, level = words
-    any_colour = {"color": "0.35"}
-    meaning = [
-        style.line(**any_colour, linewidth=1.4, label=middle),
-        style.patch(**any_colour, alpha=0.2, label=f"10 to 90 % of {of}"),
-    ]
-    if several:
-        meaning.append(style.line(**any_colour, linewidth=0.7, label="one data set"))
-    meaning.append(style.line(**any_colour, linestyle=":", label=f"without privacy{level}"))
-    if "release" in samplers:
-        meaning.append(style.line(**WITHOUT_DATA, label="drawn without data"))
-    if numbers["flagged"].any():
-        meaning.append(style.line(**style.HOLLOW, label="fails its diagnostics"))
-    if numbers["refused"].any():
-        meaning.append(style.line(**style.HOLLOW, label="refused by geodp plan as noise"))
-    shared = _shared_words(numbers, settings["curves"])
-    if shared:
-        handles.append(style.line(linestyle="", label=f"(all: {shared})"))
-    style.legend_above(figure, handles, meaning)
+    style.legend_above(figure, *_legend(numbers, looks, settings["curves"]))
     return figure, numbers
+
+
+def _legend(numbers, looks, curves):
+    """Handles of the curves, and of what their lines, bands and marks mean."""
+    handles = []
+    for group, look in looks.items():
+        row = numbers[numbers["group"] == group].iloc[0]
+        label = _own_words(row, curves) or f"n = {row['n']}"
+        handles.append(style.line(label=label, **look.keywords))
+    if shared := _shared_words(numbers, curves):
+        handles.append(style.line(linestyle="", label=f"(all: {shared})"))
+    several, any_colour = numbers["data_sets"].max() > 1, {"color": "0.35"}
+    middle, of, level = f"mean over {_sizes_in_words(numbers, 'draws')} draws", "draws", ""
+    if several:
+        middle = f"median of {_sizes_in_words(numbers, 'data_sets')} data sets"
+        of, level = "them", ", median"
+    meaning = {
+        middle: any_colour | {"linewidth": 1.4},
+        "one data set": any_colour | {"linewidth": 0.7} if several else None,
+        f"without privacy{level}": any_colour | {"linestyle": ":"},
+        "drawn without data": WITHOUT_DATA if "release" in set(numbers["sampler"]) else None,
+        "fails its diagnostics": style.HOLLOW if numbers["flagged"].any() else None,
+        "refused by geodp plan as noise": style.HOLLOW if numbers["refused"].any() else None,
+    }
+    meant = [style.line(label=label, **look) for label, look in meaning.items() if look]
+    meant.insert(1, style.patch(**any_colour, alpha=0.2, label=f"10 to 90 % of {of}"))
+    return handles, meant
 
 
 def notes(numbers):

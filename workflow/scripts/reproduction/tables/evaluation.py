@@ -18,6 +18,10 @@ from reproduction.fits import load_fit
 from reproduction.jobs import load_arrays, load_cells
 from reproduction.models import study_model
 
+# What a `SamplingReport` says, as it stands in tables.
+REPORTED = ("drawn_by", "exact_share", "certificate", "proposals", "steps", "cut_short")
+REPORTED += ("accepted", "largest_weight")
+
 # Diagnostics of independent draws.
 INDEPENDENT = {"ess_bulk": np.nan, "rhat": np.nan, "passed": True}
 
@@ -95,23 +99,16 @@ def _diagnose(draws, name):
     # Independent draws have no chains.
     judged = convergence(traces) if traces else INDEPENDENT
     chains, states = next(iter(traces.values())).shape if traces else (0, 0)
-    cut_short = bool(draws[f"{name}_cut_short"])
+    told = {key: draws[f"{name}_{key}"].item() for key in REPORTED}
     return {
         "parameter": name,
-        "drawn_by": str(draws[f"{name}_drawn_by"]),
-        "exact_share": float(draws[f"{name}_exact_share"]),
-        "certificate": str(draws[f"{name}_certificate"]),
-        "proposals": int(draws[f"{name}_proposals"]),
-        "steps": int(draws[f"{name}_steps"]),
-        "cut_short": cut_short,
-        "accepted": float(draws[f"{name}_accepted"]),
-        "largest_weight": float(draws[f"{name}_largest_weight"]),
+        **told,
         "estimated_total_variation": float(draws[f"{name}_total_variation"]),
         "trace_chains": chains,
         "trace_states": states,
         "trace_thin": thin,
         **judged,
-        "passed": judged["passed"] and not cut_short,
+        "passed": judged["passed"] and not told["cut_short"],
     }
 
 
