@@ -117,7 +117,6 @@ def patch(**look):
 
 def legend_above(figure, *rows):
     """Legend over the panels of a figure, from rows of handles."""
-
     columns = max(map(len, rows))
     filled = [[*row, *[line(linestyle="", label=" ")] * (columns - len(row))] for row in rows]
     # Matplotlib fills a legend column by column.
@@ -132,10 +131,7 @@ def legend_of_draws(figure, numbers, fit, first, others):
     # Several cells are told apart in the figure.
     cell = [cell_in_words(row)] if private["cell"].nunique() == 1 else []
     what = ", ".join([mechanism_label(row["mechanism"]), *cell, f"n = {row['n']}"])
-    drawn = [
-        line(**fit, label="fit without privacy"),
-        line(**first, label=f"one draw, {what}"),
-    ]
+    drawn = [line(**fit, label="fit without privacy"), line(**first, label=f"one draw, {what}")]
     if "band" in private:
         band = f"{100 * private['band_level'].max():g} % band of it"
         drawn.append(patch(color=RELEASED.colour, alpha=BAND_SHADE, label=band))

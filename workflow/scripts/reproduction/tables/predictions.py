@@ -40,54 +40,30 @@ def tabulate(job):
     from reproduction.models import study_model
     from reproduction.tables.evaluation import budget_columns, stated
 
-    params, settings = job.params, job.params.figure
+    params, settings, tables = job.params, job.params.figure, []
     model = study_model(params)
-    manifold = model.manifold
+    manifold, values, count = model.manifold, settings["values"], settings["draws"]
     [data_file], [fit] = job.input.data, job.input.fit
     data = load_arrays(data_file)
-    values = settings["values"]
     scaled = _scaled(params, values, data["covariate_range"])
-    count = settings["draws"]
     fitted = model.predict(load_fit(fit, model).take(0).parameters, scaled)
-    predicted = [({"kind": "without privacy", "sampler": ""}, fitted[None], None)]
-    for (cell, sampler, budgets), path in zip(params.shown, job.input.cells, strict=True):
-        draws = load_cells(path)[cell]
-        footpoints, vectors = (draws[block][0, :count] for block in model.blocks)
-        private = model.predict(model.parameters(footpoints, vectors[:, 0]), scaled)
-        columns = {
-            "kind": "private",
-            "sampler": sampler,
-            "cell": cell,
-            **budget_columns(budgets),
-            **stated(draws, "mechanism", "guarantee"),
-            **sampled_by(draws, budgets),
-        }
-        band = None
-        if sampler == "release":
-            first, public = model.parameters(footpoints[0], vectors[0, 0]), params.released
-            # The radii of its band follow from its public inputs.
-            mechanism = load_mechanism(
-                model, SimpleNamespace(**public), params.study, data_file, fit
-            )
-            band = mechanism.band(budgets, first, scaled, BAND_LEVEL)
-        predicted.append((columns, private, band))
 
-    tables = []
-    for columns, sequences, band in predicted:
+    def add(sequences, band=None, **columns):
+        """Predictions (draws, values, *point_shape), of which the first may have a band."""
         distances = manifold.dist(fitted, sequences)
-        radii = None if band is None else _radii(settings["kind"], manifold, sequences[0], band)
+        banded = [{}] * len(values)
+        if band is not None:
+            radii = _radii(settings["kind"], manifold, sequences[0], band)
+            banded = [
+                {"band": width, "band_level": BAND_LEVEL, "radius": radius}
+                for width, radius in zip(band, radii, strict=True)
+            ]
         if settings["kind"] == "shapes":
             # Rotations do not change shapes: align each private one with the non-private.
             sequences = manifold.align(
                 manifold.to_landmarks(fitted), manifold.to_landmarks(sequences)
             )
         for draw, index in np.ndindex(sequences.shape[:2]):
-            # Of a release the first draw has its band.
-            banded = (
-                {"band": band[index], "band_level": BAND_LEVEL, "radius": radii[index]}
-                if draw == 0 and radii is not None
-                else {}
-            )
             row = columns | {
                 "manifold": manifold.name,
                 "data": str(data["description"]),
@@ -98,9 +74,30 @@ def tabulate(job):
                 "covariate": values[index],
                 "distance": distances[draw, index],
                 **_coordinates(settings["kind"], sequences[draw, index]),
-                **banded,
+                **(banded[index] if draw == 0 else {}),
             }
             tables.append(pd.DataFrame(row))
+
+    add(fitted[None], kind="without privacy", sampler="")
+    for (cell, sampler, budgets), path in zip(params.shown, job.input.cells, strict=True):
+        draws, band = load_cells(path)[cell], None
+        footpoints, vectors = (draws[block][0, :count] for block in model.blocks)
+        if sampler == "release":
+            # The radii of its band follow from its public inputs.
+            public = SimpleNamespace(**params.released)
+            mechanism = load_mechanism(model, public, params.study, data_file, fit)
+            first = model.parameters(footpoints[0], vectors[0, 0])
+            band = mechanism.band(budgets, first, scaled, BAND_LEVEL)
+        add(
+            model.predict(model.parameters(footpoints, vectors[:, 0]), scaled),
+            band,
+            kind="private",
+            sampler=sampler,
+            cell=cell,
+            **budget_columns(budgets),
+            **stated(draws, "mechanism", "guarantee"),
+            **sampled_by(draws, budgets),
+        )
     return pd.concat(tables)
 
 
