@@ -77,12 +77,11 @@ def told(wildcards):
     is_drawn = not study.computed
     return {
         "figure": chosen,
-        "group": study.shown_group(wildcards.figure) if "cell" in chosen else None,
+        # Of data and draws of mechanisms, in place of computed tables.
+        "of_draws": is_drawn,
         "grids": study.grids if "grids" in chosen else None,
         "splits": study.splits if is_drawn else None,
         "budgets": study.budgets if is_drawn else None,
-        "warns": study.warns(wildcards.figure),
-        "mechanism": study.shown_mechanism(wildcards.figure),
         "length_unit": study.length_unit if is_drawn else None,
         "covariate_label": study.settings["covariate_label"],
         "notes": [study.note],

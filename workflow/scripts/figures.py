@@ -21,7 +21,7 @@ with job() as snakemake:
     joined = (pd.concat(parts, ignore_index=True) for parts in tables.values())
     figure, numbers = kind.draw(*joined, params=SimpleNamespace(**params.told))
     # The guarantee of what is shown is part of the picture.
-    is_stated = getattr(kind, "OF_MECHANISM", False) and "guarantee" in numbers
+    is_stated = params.told["of_draws"] and "guarantee" in numbers
     lines = numbers["guarantee"].dropna().unique() if is_stated else []
     own = kind.notes(numbers) if hasattr(kind, "notes") else []
     annotate(figure, [*lines, *own, *params.told["notes"]])

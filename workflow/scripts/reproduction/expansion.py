@@ -8,7 +8,8 @@ from geodp.errors import DataError
 from geodp.mechanisms.budgets import cell_name, divided_budgets
 from geodp.models.blocks import ALL
 from reproduction.configuration import ConfigurationError
-from reproduction.configuration.study import TABLES
+from reproduction.configuration.figures import PredictedFigure
+from reproduction.configuration.study import FIGURES, TABLES
 from reproduction.figures.style import CURVES
 from reproduction.places import digest_of, find, folders
 from reproduction.studies import RANDOM_WALK, RELEASE, STAND_IN, Study
@@ -19,9 +20,6 @@ OF_ONE_COVARIATE = {
     "shapes": ("kendall", None, "of planar landmarks"),
     "ellipses": ("spd", 2, "of 2 x 2 matrices"),
 }
-
-# Figures of one cell, drawn from predictions at chosen values of the covariate.
-PREDICTED = ("shapes", "ellipses")
 
 
 def expand(configuration):
@@ -253,7 +251,7 @@ def _faults_of_figure(study, name, figure):
         yield ": model.covariates is 0, a mean: remove it"
     if kind == "convergence":
         yield from _faults_of_walks(study)
-    if kind in PREDICTED:
+    if issubclass(FIGURES[kind], PredictedFigure):
         yield from _faults_of_draws(study, name, figure)
 
 

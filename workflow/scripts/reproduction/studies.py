@@ -251,21 +251,15 @@ class Study:
             *((cell, RANDOM_WALK) for cell in walked),
         ]
 
-    def shown_mechanism(self, figure):
-        """Name of the mechanism whose draws a figure shows; of two, the study's own."""
-        chosen = self.settings["figures"][figure]
-        if self.computed:
-            return ""
-        if "cell" in chosen:
-            released = {sampler for _, sampler in self.shown_cells(figure)} == {RELEASE}
-        else:
-            released = chosen.get("grids") == [RELEASE]
-        return "release" if released else self.mechanism
-
     def warns(self, figure):
         """Whether a figure shows draws whose stated budgets do not hold."""
-        kind = FIGURES[self.settings["figures"][figure]["kind"]]
-        return kind.shows_draws and self.shown_mechanism(figure) == "kng_as_published"
+        chosen = self.settings["figures"][figure]
+        if self.computed or not FIGURES[chosen["kind"]].shows_draws:
+            return False
+        released = chosen.get("grids") == [RELEASE]
+        if "cell" in chosen:
+            released = {sampler for _, sampler in self.shown_cells(figure)} == {RELEASE}
+        return not released and self.mechanism == "kng_as_published"
 
     def own_table(self, figure):
         """Kind of the table that is made for a figure alone; empty if it reads others."""

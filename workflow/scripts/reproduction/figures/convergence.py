@@ -2,8 +2,6 @@
 
 from reproduction.figures import style
 
-OF_MECHANISM = True
-
 QUANTILES = ["distance_low", "distance_median", "distance_high"]
 
 

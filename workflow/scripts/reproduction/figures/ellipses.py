@@ -4,8 +4,6 @@ import numpy as np
 
 from reproduction.figures import style
 
-OF_MECHANISM = True
-
 
 def draw(numbers, params):
     """Draw the figure; return it and the numbers that it shows."""

@@ -7,8 +7,6 @@ import numpy as np
 
 from reproduction.figures import style
 
-OF_MECHANISM = True
-
 # The error of the public centre in place of any release.
 WITHOUT_DATA = {"color": "0.5", "linestyle": (0, (6, 3)), "linewidth": 1.0}
 

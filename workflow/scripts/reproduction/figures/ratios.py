@@ -1,7 +1,5 @@
 """Ratios of published to realised sensitivity, as box plots."""
 
-OF_MECHANISM = True
-
 
 def draw(numbers, params):
     """Draw the figure; return it and the numbers that it shows."""

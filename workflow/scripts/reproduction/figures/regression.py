@@ -4,8 +4,6 @@ import numpy as np
 
 from reproduction.figures import style
 
-OF_MECHANISM = True
-
 # Panels in a row, and coordinates that are shown.
 COLUMNS, COORDINATES = 4, 7
 

@@ -2,8 +2,6 @@
 
 from reproduction.figures import style
 
-OF_MECHANISM = True
-
 
 def draw(numbers, params):
     """Draw the figure; return it and the numbers that it shows."""

@@ -4,8 +4,6 @@ import numpy as np
 
 from reproduction.figures import style
 
-OF_MECHANISM = True
-
 # More landmarks than these make an outline by themselves.
 MARKED = 20
 
