@@ -14,7 +14,7 @@ from geodp.manifolds.registry import MANIFOLDS
 from geodp.mechanisms.registry import MECHANISMS, budget_names
 from geodp.models.blocks import ALL
 from reproduction.configuration.figures import PaperFigure
-from reproduction.configuration.spaces import BallSettings
+from reproduction.configuration.sections import BallSettings
 from reproduction.configuration.study import FIGURES, TABLES
 from reproduction.places import digest_of
 

@@ -23,7 +23,7 @@ from geodp.settings.section import (
 )
 from geodp.settings.sections import ManifoldSettings
 from reproduction.configuration.data import TableData
-from reproduction.configuration.spaces import PublicCentre, check_centre
+from reproduction.configuration.sections import PublicCentre, check_centre
 
 Budget = number(gt=0, description="Budget of a draw, epsilon.")
 Radius = number(gt=0, description="Radius of the public ball.")

@@ -18,7 +18,7 @@ from geodp.settings.section import (
     refused,
 )
 from geodp.settings.sections import ManifoldSettings
-from reproduction.configuration.spaces import BallSettings
+from reproduction.configuration.sections import BallSettings
 from reproduction.configuration.study import StudySettings
 from reproduction.papers import paper_key
 

@@ -33,8 +33,8 @@ from reproduction.configuration.sections import (
     SamplerSettings,
     StudyReleases,
     SupportSettings,
+    check_centre,
 )
-from reproduction.configuration.spaces import check_centre
 
 # Kinds of figures, and of tables that are computed, by name.
 FIGURES, TABLES = (
