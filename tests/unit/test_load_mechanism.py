@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from geodp import SPD, DataError, GeodesicModel, Sphere, simulate_geodesic_data
-from reproduction.fits import fit_values
 from reproduction.jobs import save_arrays, save_json
 from reproduction.mechanism import _centre, load_mechanism
+from reproduction.models import fit_values
 
 SPHERE = Sphere(2)
 FITTED = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])

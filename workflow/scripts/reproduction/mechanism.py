@@ -4,8 +4,8 @@ from geodp.errors import DataError
 from geodp.manifolds.registry import parse_point
 from geodp.mechanisms.base import PublicSettings
 from geodp.mechanisms.registry import mechanism_class
-from reproduction.fits import load_fit
 from reproduction.jobs import load_arrays
+from reproduction.models import load_fit
 
 
 def load_mechanism(model, settings, study, data, fit):

@@ -1,8 +1,21 @@
-"""The model of a study, from its settings."""
+"""The manifold, the model and the fits of a study, from settings and files."""
 
-from geodp.models.geodesic import GeodesicModel
+from geodp.data.matrices import read_landmark_map
+from geodp.manifolds.landmark_maps import fourier_harmonics
+from geodp.manifolds.registry import make_manifold
+from geodp.models.geodesic import Fit, GeodesicModel
 from geodp.models.losses import LOSSES
-from reproduction.manifolds import study_manifold
+from reproduction.jobs import load_json
+
+
+def study_manifold(settings):
+    """The manifold of a study's section; refuses a matrix of a landmark map that cannot be used."""
+    name, size, chosen = (settings[key] for key in ("name", "size", "landmark_map"))
+    if chosen is None:
+        return make_manifold(name, size)
+    if chosen["harmonics"] is not None:
+        return make_manifold(name, size, fourier_harmonics(size, chosen["harmonics"]))
+    return make_manifold(name, size, read_landmark_map(chosen["matrix"], size))
 
 
 def study_model(params):
@@ -13,3 +26,17 @@ def study_model(params):
         params.model["covariates"],
         LOSSES[loss.pop("name")](**loss),
     )
+
+
+def fit_values(found):
+    """Values of a fit to keep in a file, by name."""
+    values = dict(vars(found))
+    del values["model"]
+    return {**values.pop("parameters"), **values}
+
+
+def load_fit(path, model):
+    """Read the `Fit` of a model from a file."""
+    values = load_json(path)
+    parameters = {block: values.pop(block) for block in model.blocks}
+    return Fit(parameters=parameters, model=model, **values)

@@ -13,7 +13,7 @@ from geodp_release.planning import SEED, plan_release, simulated
 from geodp_release.simulation import EVENLY
 from reproduction.figures.files import annotate
 from reproduction.figures.style import new_figure, plot_markers
-from reproduction.manifolds import study_manifold
+from reproduction.models import study_manifold
 
 MARKERS = "osD^vP*X<>"
 

@@ -5,7 +5,7 @@ import numpy as np
 from geodp.data.records import TRANSFORMATIONS
 from geodp.data.stand_in import simulate_outlines
 from geodp.randomness import random_stream
-from reproduction.manifolds import study_manifold
+from reproduction.models import study_manifold
 
 
 def make(job):

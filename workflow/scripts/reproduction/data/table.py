@@ -9,7 +9,7 @@ from geodp.data.cells import TableReading
 from geodp.data.columns import has_landmarks
 from geodp.data.records import read_table
 from geodp.errors import DataError
-from reproduction.manifolds import study_manifold
+from reproduction.models import study_manifold
 
 CHOICES = ("transformation", "subject", "keep", "covariate_range", "outline")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from reproduction.jobs import load_arrays
-from reproduction.manifolds import study_manifold
+from reproduction.models import study_manifold
 
 
 def describe(job):

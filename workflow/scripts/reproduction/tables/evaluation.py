@@ -14,9 +14,8 @@ from geodp.manifolds.symmetric import SymmetricSpace
 from geodp.mechanisms.base import sampled_by
 from geodp.models.blocks import ALL, FOOTPOINT
 from reproduction.diagnostics import LARGEST_FLAGGED_SHARE, convergence
-from reproduction.fits import load_fit
 from reproduction.jobs import load_arrays, load_cells
-from reproduction.models import study_model
+from reproduction.models import load_fit, study_model
 
 # What a `SamplingReport` says, as it stands in tables.
 REPORTED = ("drawn_by", "exact_share", "certificate", "proposals", "steps", "cut_short")

@@ -15,7 +15,7 @@ from geodp.models.losses import Distance
 from geodp.models.sensitivity import convexity, largest_change_of_logs, mean_sensitivity
 from geodp.randomness import random_stream
 from geodp.settings.sections import public_centre
-from reproduction.manifolds import study_manifold
+from reproduction.models import study_manifold
 
 
 def pole(manifold):

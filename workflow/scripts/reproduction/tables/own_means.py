@@ -24,7 +24,7 @@ from geodp.randomness import random_stream
 from geodp.samplers.choice import plan
 from geodp.settings.sections import public_centre
 from reproduction.data.table import read_settings
-from reproduction.manifolds import study_manifold
+from reproduction.models import study_manifold
 
 # Others with a proved budget are better.
 LEFT_OUT = ("laplace_as_published", "laplace_general")

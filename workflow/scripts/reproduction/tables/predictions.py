@@ -34,10 +34,9 @@ def tabulate(job):
     import pandas as pd
 
     from geodp.mechanisms.base import sampled_by
-    from reproduction.fits import load_fit
     from reproduction.jobs import load_arrays, load_cells
     from reproduction.mechanism import load_mechanism
-    from reproduction.models import study_model
+    from reproduction.models import load_fit, study_model
     from reproduction.tables.evaluation import budget_columns, stated
 
     params, settings, tables = job.params, job.params.figure, []

@@ -22,9 +22,8 @@ def tabulate(job):
     import pandas as pd
 
     from geodp.models.regression import FittedModel
-    from reproduction.fits import load_fit
     from reproduction.jobs import load_arrays
-    from reproduction.models import study_model
+    from reproduction.models import load_fit, study_model
 
     params, model = job.params, study_model(job.params)
     data, fit = load_arrays(job.input.data[0]), load_fit(job.input.fit[0], model).take(0)
