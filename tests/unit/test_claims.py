@@ -262,7 +262,8 @@ def test_replicates_depend_on_the_seed_and_the_claim_alone():
     table["mean_squared_error"] *= np.exp(np.random.default_rng(5).standard_normal(len(table)))
     some = CLAIMS[CLAIMS["claim"].isin(["sphere_budget", "sphere_split.ends"])]
     found = judged(some, tables)
-    pd.testing.assert_frame_equal(judged(some[:1], tables), found[:1])
+    alone = pd.concat([judged(some[:1], tables), judged(some[1:], tables)], ignore_index=True)
+    pd.testing.assert_frame_equal(alone, found)
     others = judged(some, tables, lambda claim: random_stream(8, "claims", claim))
     ends = ["low", "high"]
     assert np.any(others[ends] != found[ends])

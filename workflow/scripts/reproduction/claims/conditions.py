@@ -56,15 +56,6 @@ class Conditions(NamedTuple):
             value = literal_eval(written)
             yield (column, "==", value) if order == "in" else (column, order, [value])
 
-    @property
-    def single(self):
-        """Every comparison with one value, as conditions of their own."""
-        return [
-            Conditions(f"{column} {order} {value!r}")
-            for column, order, values in self.comparisons
-            for value in values
-        ]
-
     def met(self, table):
         """Whether rows of a table meet them: bool, shape (rows,)."""
         if not self:

@@ -19,7 +19,7 @@ import pandas as pd
 from geodp.errors import DataError
 from reproduction.claims.columns import with_derived_columns
 from reproduction.claims.comparisons import MEASURES
-from reproduction.claims.conditions import column_of
+from reproduction.claims.conditions import Conditions, column_of
 from reproduction.claims.resampling import NotEvaluated
 from reproduction.claims.rows import sentence_of
 
@@ -151,11 +151,12 @@ def _selected(claim, tables, study, mechanism, where):
     if table.empty:
         raise NotEvaluated(f"no row of {study}'s {claim.table} is selected by '{conditions.text}'")
     with _at(f"{claim.place}, column needs"):
-        for needed in claim.needs.single:
-            if not needed.met(table).any():
-                raise NotEvaluated(
-                    f"the claim needs {needed.text}, which {study}'s {claim.table} lack"
-                )
+        for column, order, values in claim.needs.comparisons:
+            for one in (Conditions(f"{column} {order} {value!r}") for value in values):
+                if not one.met(table).any():
+                    raise NotEvaluated(
+                        f"the claim needs {one.text}, which {study}'s {claim.table} lack"
+                    )
     along = [claim.along] if claim.along else []
     for column, names in (("column", claim.column), ("within", claim.within), ("along", along)):
         with _at(f"{claim.place}, column {column}"):
