@@ -10,7 +10,7 @@ import pandas as pd
 from geodp.errors import DataError
 
 _NUMBER = r"-?\d{1,12}(?:\.\d{1,12})?"
-_VALUE = rf"(?:'[^']*'|{_NUMBER})"
+_VALUE = rf"(?:'[^'\\\n]*'|{_NUMBER})"
 _ORDERED = rf"(?:<=|>=|<|>) {_NUMBER}"
 _COMPARISON = rf"\w+ (?:{_ORDERED}|(?:==|!=) {_VALUE}|in \[{_VALUE}(?:, {_VALUE})*\])"
 
