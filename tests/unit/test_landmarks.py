@@ -5,11 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geodp.data.landmarks import crossing_edges, orient, resample, signed_area
+from geodp.data.landmarks import crossing_edges, resample, signed_area
 
 SQUARE = np.array([0.0, 1.0, 1.0 + 1.0j, 1.0j])
-# An L of six unit squares' sides: not convex.
-CORNER = np.array([0.0, 2.0, 2.0 + 1.0j, 1.0 + 1.0j, 1.0 + 2.0j, 2.0j])
 FIGURE_EIGHT = np.array([0.0, 2.0 + 2.0j, 2.0, 2.0j])
 
 seeds = st.integers(0, 10**6)
@@ -27,22 +25,11 @@ def star_shaped(seed, number):
 def test_known_areas():
     areas = signed_area(np.stack([SQUARE, SQUARE[::-1], FIGURE_EIGHT, 1e-3 * SQUARE + 1e6 + 1e6j]))
     np.testing.assert_allclose(areas, [1.0, -1.0, 0.0, 1e-6], rtol=1e-5, atol=1e-15)
-    assert signed_area(CORNER) == pytest.approx(3.0)
-
-
-def test_outlines_are_turned_counter_clockwise_each_by_itself():
-    clockwise = np.roll(CORNER[::-1], 1)
-    oriented, found = orient(np.stack([CORNER, clockwise, clockwise]))
-    np.testing.assert_array_equal(found, [False, True, True])
-    np.testing.assert_array_equal(oriented, [CORNER] * 3)
 
 
 @pytest.mark.parametrize(
     ("outline", "edges"),
     [
-        (SQUARE, None),
-        (CORNER, None),
-        (FIGURE_EIGHT, (0, 2)),
         # The last edge, from landmark 4 to landmark 0, crosses the one from 1 to 2.
         (np.array([0.0, 2.0, 1.0 + 1.0j, 3.0j, 3.0 + 1.0j]), (1, 4)),
         # A corner on another edge, and an edge that runs back over another one.
@@ -50,9 +37,8 @@ def test_outlines_are_turned_counter_clockwise_each_by_itself():
         (np.array([0.0, 3.0, 3.0 + 1.0j, 2.0, 1.0, 1.0j]), (0, 2)),
         # On one line, but apart: notches in a common base.
         (np.array([0.0, 1.0, 1.0 + 1.0j, 2.0 + 1.0j, 2.0, 3.0, 3.0 + 2.0j, 2.0j]), None),
-        (star_shaped(1, 40), None),
     ],
-    ids=["square", "corner", "eight", "last edge", "touching", "overlapping", "collinear", "star"],
+    ids=["last edge", "touching", "overlapping", "collinear"],
 )
 def test_known_crossings(outline, edges):
     assert crossing_edges(outline) == edges

@@ -418,6 +418,17 @@ def test_an_nts_file_of_another_header_is_refused(folder):
         refused(says, "s.nts", **LANDMARKS)
 
 
+@pytest.mark.parametrize(("save", "words"), [(as_nts, "12 34 56"), (as_morphologika, ",")])
+def test_words_that_are_no_landmarks_make_their_own_specimen_invalid(folder, save, words):
+    path = Path(save(SHAPES))
+    line = lines_of(SHAPES[1]).splitlines()[0]
+    old = lines_of(SHAPES[1]).replace("\n", " ").strip() if save is as_nts else line
+    path.write_text(path.read_text().replace(old, words))
+    covariate = "centroid_size" if save is as_nts else "age"
+    covariates, points, _ = read(path, **LANDMARKS | {"covariate": covariate})
+    assert without((covariates, points))[1] == [1]
+
+
 def test_landmarks_have_decimal_commas_and_may_be_below_zero(folder):
     _, expected, _ = read(as_tps(SHAPES), **LANDMARKS)
     Path("s.tps").write_text(Path("s.tps").read_text().replace(".png", "").replace(".", ","))

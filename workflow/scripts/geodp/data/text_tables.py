@@ -97,12 +97,15 @@ class TextTable(Table):
                         yield start, self._line, cells
                     start = self._line + 1
             except csv.Error as problem:
+                if not self.is_checked:
+                    raise
                 raise DataError(
                     f"{self.path}, row {self._line}: it is not comma-separated text ({problem}): "
                     "correct it"
                 ) from problem
 
     def _is_record(self, cells, start):
+        """Whether a row is one; a `DataError` says that it should be and is not complete."""
         number = len(self.names)
         if not self.is_checked:
             # In a table of several columns a row of blanks alone is an empty line.
