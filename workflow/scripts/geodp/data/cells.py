@@ -70,8 +70,8 @@ class TableReading:
         text = self.shown(cell)
         if not text or text.isspace():
             return np.nan
-        number = self.number(text, name) if len(text) <= LONGEST_NUMBER else None
-        return np.inf if number is None else number
+        found = self.number(text, name) if len(text) <= LONGEST_NUMBER else None
+        return np.inf if found is None else found
 
     def shown(self, cell):
         """A cell as text, a number with the sign before decimals that texts have."""

@@ -194,7 +194,8 @@ class NtsFile(LandmarkFile):
 
     def _split(self, lines, number):
         """So many words, on lines of their own or several a line, and the lines after them."""
-        found, taken = [], 0
+        found: list = []
+        taken = 0
         while len(found) < number and taken < len(lines):
             # Commas may be in labels.
             found += lines[taken].split()

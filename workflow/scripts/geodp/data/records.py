@@ -91,7 +91,7 @@ def read_table(
         )
     count = manifold.landmarks if is_shape else None
     table = open_table(path, reading, count, is_checked=True)
-    source, is_list = table.source, isinstance(covariate, list)
+    source, reading, is_list = table.source, table.reading, isinstance(covariate, list)
     covariates = covariate if is_list else [covariate] if covariate else []
     others = [name for name in keep if name not in covariates]
     columns, names = point_columns(
@@ -245,7 +245,10 @@ def _coordinates(source, reading, rows, names, cells, outline):
     width = len(names)
     if outline:
         filled = [[bool(text.strip()) for text in each[:width]] for each in cells]
-        counts = [max((at // 2 + 1 for at in np.flatnonzero(each)), default=0) for each in filled]
+        counts = [
+            max((at // 2 + 1 for at, there in enumerate(each) if there), default=0)
+            for each in filled
+        ]
         check_counts(counts, source, rows)
         # Cells beyond the landmarks that every record has are empty.
         width = min(width, 2 * counts[0])
