@@ -231,7 +231,7 @@ def alone(seed, timed, release, limit=3.0, chains=16):
         spent = np.median(times_of(limit, function)) / unit
         yield {"what": what, "space": space["name"], "n": n, "ours": spent}
     code = "import geodp; geodp.mean, geodp.fit, geodp.SPD"
-    commands = ["-c", ""], ["-c", code], ["-m", "geodp_release.cli", "plan", release]
+    commands = ["-c", ""], ["-c", code], ["-m", "geodp_release.ask.cli", "plan", release]
     how = {"check": True, "stdout": subprocess.DEVNULL}
     calls = (partial(subprocess.run, [sys.executable, *each], **how) for each in commands)
     start, loaded, planned = np.median(times_of(limit, *calls), axis=0)

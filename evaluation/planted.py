@@ -19,11 +19,15 @@ from geodp.data import cells, sheets, table, text_tables
 from geodp.data.landmark_files import LandmarkFile, NtsFile
 from geodp.manifolds import spd, symmetric_matrices
 from geodp.samplers.integer_choice import no_noise
-from geodp_release import contributions, hypotheses, ledger, planning, publish, release, subjects
-from geodp_release.assumptions import Assumptions
-from geodp_release.coordinates import ClippingCoordinates
-from geodp_release.holder import off_least_squares
-from geodp_release.moments import matrix_moments
+from geodp_release.ask import publish
+from geodp_release.ask.holder import off_least_squares
+from geodp_release.plan import search as planning
+from geodp_release.promise import ledger
+from geodp_release.promise.assumptions import Assumptions
+from geodp_release.run import contributions, subjects
+from geodp_release.run.coordinates import ClippingCoordinates
+from geodp_release.run.moments import matrix_moments
+from geodp_release.show import hypotheses, release
 from geodp_release.stages import MatrixStage, NoisyStep, TailStage, matrix, products, step, tail
 from replay import SPACES, search
 from replay_runs import BY_COMMAND, replaced

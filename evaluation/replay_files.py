@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import scipy.io
 
-from geodp_release.subjects import ONE_EACH
+from geodp_release.run.subjects import ONE_EACH
 from replay_tables import ALIKE, COMMENT, JOINED, LABEL, LABELS, LANDMARKS, NOBODY, POINTS, SUFFIXES
 
 

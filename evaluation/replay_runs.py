@@ -21,15 +21,21 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from geodp_release import cli, contributions, estimator, folder, ledger, publish, settings
 from geodp_release import stages as st
-from geodp_release.accounting import choice_epsilon
-from geodp_release.assumptions import HUBER, REPLACE
-from geodp_release.files import write_release
-from geodp_release.linear_estimator import PrivateLinearRegression
-from geodp_release.planning import ReleasePlan
-from geodp_release.release import release_geodesic
-from geodp_release.subjects import ONE_EACH
+from geodp_release.ask import cli, estimator, publish, settings
+from geodp_release.ask.linear_estimator import PrivateLinearRegression
+from geodp_release.plan.release_plan import ReleasePlan
+from geodp_release.promise import ledger
+from geodp_release.promise.budget import choice_epsilon
+from geodp_release.promise.public_inputs import (
+    HUBER,
+    REPLACE,
+)
+from geodp_release.run import contributions
+from geodp_release.run.subjects import ONE_EACH
+from geodp_release.show import folder
+from geodp_release.show.document import write_release
+from geodp_release.show.release import release_geodesic
 from replay_files import frame, settings_of, write
 from replay_tables import FRAME, LABEL, SUFFIXES
 

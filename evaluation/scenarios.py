@@ -18,10 +18,14 @@ import pandas as pd
 
 from geodp.errors import DataError
 from geodp.manifolds.euclidean import Euclidean
-from geodp_release import ledger, planning, publish, release
-from geodp_release import settings as release_settings
-from geodp_release.accounting import PrivacyBudget
-from geodp_release.assumptions import REPLACE, Assumptions
+from geodp_release.ask import publish
+from geodp_release.ask import settings as release_settings
+from geodp_release.plan import search as planning
+from geodp_release.promise import ledger
+from geodp_release.promise.assumptions import Assumptions
+from geodp_release.promise.budget import PrivacyBudget
+from geodp_release.promise.public_inputs import REPLACE
+from geodp_release.show import release
 from replay_runs import Runner, replaced
 from replay_tables import Space
 

@@ -13,13 +13,13 @@ import numpy as np
 import pandas as pd
 
 from geodp.samplers.integer_choice import generator_bits
-from geodp_release import pictures
-from geodp_release.draw import run_plan
-from geodp_release.release import Release
-from geodp_release.subjects import ONE_EACH, subject_records
+from geodp_release.run.subjects import ONE_EACH, subject_records
+from geodp_release.show import picture_style
+from geodp_release.show.release import Release
+from geodp_release.stages.draw import run_plan
 
 # As figures of releases, but for titles with formulas.
-STYLE = pictures.STYLE | {"text.parse_math": True, "savefig.dpi": 200, "savefig.bbox": "tight"}
+STYLE = picture_style.STYLE | {"text.parse_math": True, "savefig.dpi": 200, "savefig.bbox": "tight"}
 STYLE |= {"legend.fontsize": 7.5, "lines.markersize": 5}
 
 # Keywords of curves, dark to light; told apart in greyscale and by colour-blind readers.

@@ -5,7 +5,7 @@ import numpy as np
 from geodp import Assumptions, GeodesicModel
 from geodp.manifolds.registry import make_manifold
 from geodp.randomness import random_stream
-from geodp_release.simulation import TWO_GROUPS
+from geodp_release.promise.public_inputs import TWO_GROUPS
 
 
 def assumed(space, seed, *names):

@@ -19,7 +19,10 @@ from geodp.manifolds.registry import make_manifold
 from geodp.mechanisms.kng_as_published import KNGAsPublished
 from geodp.randomness import random_stream
 from geodp.samplers import matched
-from geodp_release.simulation import EVENLY, SQUARES
+from geodp_release.promise.public_inputs import (
+    EVENLY,
+    SQUARES,
+)
 
 AGES = (50.0, 90.0)  # Of the simulated outlines.
 

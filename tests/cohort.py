@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from geodp_release.ledger import Ledger
+from geodp_release.promise.ledger import Ledger
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -102,7 +102,7 @@ def path(tmp_path):
 @pytest.fixture
 def ledger(path):
     """A ledger of one epsilon."""
-    from geodp_release.ledger import Ledger
+    from geodp_release.promise.ledger import Ledger
 
     return Ledger.create(path, "1", "epsilon")
 
@@ -110,7 +110,8 @@ def ledger(path):
 @pytest.fixture
 def few_points(monkeypatch):
     """Plans that are made, and releases that are drawn, in little time."""
-    from geodp_release import needed, planning
+    from geodp_release.plan import sample_size as needed
+    from geodp_release.plan import search as planning
 
     # Plans are kept between calls: these are for one test.
     monkeypatch.setattr(needed, "_kept_plan", lru_cache(needed._kept_plan.__wrapped__))
@@ -120,7 +121,7 @@ def few_points(monkeypatch):
 @pytest.fixture
 def few_designs(few_points, monkeypatch):
     """Besides, a short search for a plan."""
-    from geodp_release import planning
+    from geodp_release.plan import search as planning
 
     short = {"CHOICES": (0.16, 0.4), "WIDE_STEPS": (0.2,), "FOLLOWED": 192, "STEPS": 2}
     for name, value in short.items():
@@ -130,7 +131,7 @@ def few_designs(few_points, monkeypatch):
 @pytest.fixture
 def undrawn(monkeypatch):
     """Folders of releases without pictures, which take seconds."""
-    from geodp_release import folder
+    from geodp_release.show import folder
 
     monkeypatch.setattr(folder, "picture", lambda *_: ("<svg/>", "Points."))
 
@@ -138,7 +139,7 @@ def undrawn(monkeypatch):
 @pytest.fixture
 def drawn(monkeypatch):
     """Folders with pictures, in spite of `undrawn`."""
-    from geodp_release import folder, pictures
+    from geodp_release.show import folder, pictures
 
     monkeypatch.setattr(folder, "picture", pictures.picture)
 
@@ -154,7 +155,7 @@ def holder(folder, undrawn):
 @pytest.fixture
 def run(capsys):
     """A function that runs a command, by default on the settings that are there: what it shows."""
-    from geodp_release.cli import main
+    from geodp_release.ask.cli import main
 
     def running(command, settings=None, *options, status=0):
         capsys.readouterr()

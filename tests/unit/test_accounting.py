@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from geodp import Assumptions, DataError, Euclidean, ReleasePlan
-from geodp_release.accounting import (
+from geodp_release.promise.budget import (
     CONCENTRATED,
     PURE,
     UNITS,

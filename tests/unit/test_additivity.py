@@ -27,12 +27,12 @@ from test_public_inputs import rotated
 
 from geodp import SPD, Hyperbolic, Sphere
 from geodp.manifolds.kendall import KendallPlanarShapes
-from geodp_release import contributions
-from geodp_release.assumptions import ADD_OR_REMOVE
-from geodp_release.contributions import CHUNK, LARGE_CHUNK, MANY, gradient_sums, loss_sums
-from geodp_release.coordinates import ClippingCoordinates
-from geodp_release.moments import matrix_moments
-from geodp_release.subjects import subject_records
+from geodp_release.promise.public_inputs import ADD_OR_REMOVE
+from geodp_release.run import contributions
+from geodp_release.run.contributions import CHUNK, LARGE_CHUNK, MANY, gradient_sums, loss_sums
+from geodp_release.run.coordinates import ClippingCoordinates
+from geodp_release.run.moments import matrix_moments
+from geodp_release.run.subjects import subject_records
 
 # Steps of the fine lattices, which are near those of doubles.
 FINE = 1 << 50

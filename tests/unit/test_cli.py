@@ -23,9 +23,10 @@ from cohort import (
 )
 
 from geodp import DataError, Ledger, Release, ReleasePlan
-from geodp_release import needed, publish
-from geodp_release.cli import main
-from geodp_release.settings import read_settings
+from geodp_release.ask import publish
+from geodp_release.ask.cli import main
+from geodp_release.ask.settings import read_settings
+from geodp_release.plan import sample_size as needed
 from geodp_release.stages import LastStep
 
 # --- Plans ---

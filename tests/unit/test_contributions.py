@@ -11,9 +11,10 @@ from scipy.stats import beta
 from geodp import SPD, Euclidean, GeodesicModel, Sphere
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.registry import make_manifold
-from geodp_release import contributions, hypotheses
-from geodp_release.assumptions import Assumptions
-from geodp_release.contributions import (
+from geodp_release.ask.timing import extreme_points
+from geodp_release.promise.assumptions import Assumptions
+from geodp_release.run import contributions
+from geodp_release.run.contributions import (
     LATTICE,
     LOSS_LATTICE,
     MANY,
@@ -23,11 +24,11 @@ from geodp_release.contributions import (
     loss_sums,
     matrix_sums,
 )
-from geodp_release.coordinates import ClippingCoordinates
-from geodp_release.simulation import Covariates
+from geodp_release.run.coordinates import ClippingCoordinates
+from geodp_release.run.subjects import ONE_EACH, SubjectRecords, subject_records
+from geodp_release.show import hypotheses
 from geodp_release.stages import MatrixStage
-from geodp_release.subjects import ONE_EACH, SubjectRecords, subject_records
-from geodp_release.timing import extreme_points
+from geodp_release.stages.covariates import Covariates
 
 RANGE = (20.0, 70.0)
 LIMIT = 4

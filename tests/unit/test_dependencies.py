@@ -1,5 +1,7 @@
 """Fingerprints of code: what counts, and what is followed."""
 
+from itertools import combinations
+
 import pytest
 
 from reproduction.dependencies import SCRIPTS, code, needed
@@ -90,10 +92,12 @@ def test_fingerprint_of_a_script_of_the_project():
     assert SCRIPTS / "geodp" / "models" / "fitting.py" in needed("fit.py")
 
 
-@pytest.mark.parametrize(
-    ("package", "later"),
-    [("geodp", "geodp_release"), ("geodp", "reproduction"), ("geodp_release", "reproduction")],
-)
+# Packages, and folders of releases, in the order of docs/architecture.md.
+ORDER = ["promise", "run", "stages", "plan", "show", "ask"]
+PACKAGES = "geodp", *(f"geodp_release/{each}" for each in ORDER), "reproduction"
+
+
+@pytest.mark.parametrize(("package", "later"), [*combinations(PACKAGES, 2)])
 def test_packages_import_none_that_are_built_on_them(package, later):
     """Registries name classes of later packages in text, which is loaded on request."""
     for path in (SCRIPTS / package).rglob("*.py"):

@@ -22,10 +22,13 @@ from geodp import (
     Sphere,
 )
 from geodp.errors import DataError
-from geodp_release import estimator as module
-from geodp_release.assumptions import ADD_OR_REMOVE, REPLACE
-from geodp_release.needed import subjects_needed
-from geodp_release.subjects import ONE_EACH
+from geodp_release.ask import estimator as module
+from geodp_release.plan.sample_size import subjects_needed
+from geodp_release.promise.public_inputs import (
+    ADD_OR_REMOVE,
+    REPLACE,
+)
+from geodp_release.run.subjects import ONE_EACH
 
 # Plans of spaces of more than six dimensions take about a second.
 DIM, NUMBER = 7, 1000

@@ -11,7 +11,7 @@ import cohorts
 import held_out
 import simulated
 from geodp import Assumptions, GeodesicModel, Sphere
-from geodp_release.bands import Estimate
+from geodp_release.plan.bands import Estimate
 from reproduction.places import CHECKOUT
 
 CRITERIA = {"bands": {"least": 0.8}, "trend": {"least": 0.8}, "no trend": {"most": 0.15}}

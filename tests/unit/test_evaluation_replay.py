@@ -7,8 +7,8 @@ import pytest
 
 import replay
 from geodp.samplers.integer_choice import system_bits
-from geodp_release.noise import LaplaceNoise
-from geodp_release.replay import Tape
+from geodp_release.run.noise import LaplaceNoise
+from geodp_release.run.replay import Tape
 from planted import FAULTS, first_seen, tried
 from scenarios import SCENARIOS
 

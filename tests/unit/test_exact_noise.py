@@ -10,7 +10,7 @@ from scipy.stats import chi2, chisquare, gamma, kstest
 
 from geodp.samplers import exact_noise, integer_choice
 from geodp.samplers.exact_noise import discrete_gaussian, discrete_laplace, rounded_laplace
-from geodp_release.noise import GaussianNoise, MatrixGaussianNoise, MatrixLaplaceNoise
+from geodp_release.run.noise import GaussianNoise, MatrixGaussianNoise, MatrixLaplaceNoise
 from tools_matrix import LaplaceNoise
 
 

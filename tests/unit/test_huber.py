@@ -12,12 +12,12 @@ from scipy.optimize import minimize
 
 from geodp import Assumptions, DataError, Euclidean, PrivacyBudget, Release, ReleasePlan, Sphere
 from geodp.samplers.integer_choice import generator_bits
-from geodp_release.draw import run_plan
-from geodp_release.holder import off_least_squares
-from geodp_release.release import release_geodesic
-from geodp_release.simulation import FlatReleases
+from geodp_release.ask.holder import off_least_squares
+from geodp_release.run.subjects import ONE_EACH, subject_records
+from geodp_release.show.release import release_geodesic
 from geodp_release.stages import BeyondStage, LastStep, NoisyStep, ProductsStage, ScaleStage
-from geodp_release.subjects import ONE_EACH, subject_records
+from geodp_release.stages.draw import run_plan
+from geodp_release.stages.simulation import FlatReleases
 
 NUMBER = 1000
 

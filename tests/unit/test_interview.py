@@ -11,8 +11,8 @@ from cohort import SETTINGS, rewrite, spent, write, write_cohort
 
 import geodp
 from geodp import DataError, Ledger, PrivacyBudget, Release
-from geodp_release.cli import main
-from geodp_release.settings import read_settings
+from geodp_release.ask.cli import main
+from geodp_release.ask.settings import read_settings
 
 pytestmark = pytest.mark.usefixtures("folder", "undrawn")
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from geodp import DataError, PrivacyBudget
-from geodp_release import ledger as module
-from geodp_release.ledger import Ledger
+from geodp_release.promise import ledger as module
+from geodp_release.promise.ledger import Ledger
 
 # A fork would carry the threads and locks of the tests along.
 PROCESSES = multiprocessing.get_context("spawn")

@@ -14,8 +14,8 @@ from cohort import REFUSALS
 from test_ledger import WAIT, crash_before_the_commit, ended, execute, refused, reserve
 
 from geodp import DataError
-from geodp_release import ledger as module
-from geodp_release.ledger import Ledger
+from geodp_release.promise import ledger as module
+from geodp_release.promise.ledger import Ledger
 
 # Ledgers of version 1
 

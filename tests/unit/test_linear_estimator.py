@@ -7,8 +7,8 @@ from test_estimator import NUMBER
 
 from geodp import PrivateLinearRegression
 from geodp.errors import DataError
-from geodp_release.assumptions import REPLACE
-from geodp_release.subjects import ONE_EACH
+from geodp_release.promise.public_inputs import REPLACE
+from geodp_release.run.subjects import ONE_EACH
 
 TABLE = pd.DataFrame(np.random.default_rng(2).uniform(0.0, 10.0, (NUMBER, 2)), columns=["a", "b"])
 SIZES, TRUTH = np.array([10.0, 0.2]), np.array([[100.0, 5.0, -2.0], [1.0, 0.01, 0.02]])

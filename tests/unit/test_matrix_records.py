@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from geodp import SPD
-from geodp_release.assumptions import Assumptions
-from geodp_release.subjects import mapped_records
+from geodp_release.promise.assumptions import Assumptions
+from geodp_release.run.subjects import mapped_records
 
 
 def reference_averaged(rng, size, number):

@@ -8,8 +8,8 @@ import pytest
 from cohort import SETTINGS
 
 from geodp.data.columns import told_columns
-from geodp_release import checking
-from geodp_release.settings import ReleaseSettings
+from geodp_release.ask import checking
+from geodp_release.ask.settings import ReleaseSettings
 
 NUMBER = 200
 RNG = np.random.default_rng(5)

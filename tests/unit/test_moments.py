@@ -11,21 +11,27 @@ from test_release_covariates import assumed, cohort
 import geodp
 from geodp import Sphere
 from geodp.samplers.integer_choice import generator_bits
-from geodp_release.accounting import PURE, UNITS
-from geodp_release.contributions import COVARIATE_LATTICE, covariate_sums
-from geodp_release.coordinates import ClippingCoordinates, noise_of
-from geodp_release.draw import Released
-from geodp_release.moments import (
+from geodp_release.promise.budget import PURE, UNITS
+from geodp_release.promise.public_inputs import (
+    EVENLY,
+    SQUARES,
+    TWO_GROUPS,
+    UNKNOWN,
+)
+from geodp_release.run.contributions import COVARIATE_LATTICE, covariate_sums
+from geodp_release.run.coordinates import ClippingCoordinates, noise_of
+from geodp_release.run.moments import (
     LEAST,
     matrix_moments,
     moment_matrix,
     number_of_covariates,
     possible_moments,
 )
-from geodp_release.simulation import EVENLY, SQUARES, TWO_GROUPS, UNKNOWN, Covariates
+from geodp_release.run.subjects import ONE_EACH, SubjectRecords, subject_records
 from geodp_release.stages import MomentsStage
+from geodp_release.stages.covariates import Covariates
+from geodp_release.stages.draw import Released
 from geodp_release.stages.moments import EXPECTED, WIDER
-from geodp_release.subjects import ONE_EACH, SubjectRecords, subject_records
 
 THREE = (EVENLY, TWO_GROUPS, TWO_GROUPS)
 EVEN = Covariates.independent((EVENLY,))

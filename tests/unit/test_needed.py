@@ -7,10 +7,10 @@ import pytest
 from test_estimator import DIM, PUBLIC, SMALL, dummy_plan, estimator
 
 from geodp import Assumptions, Euclidean, PrivacyBudget, Sphere
-from geodp_release import needed
-from geodp_release.assumptions import ADD_OR_REMOVE
-from geodp_release.needed import planned, subjects_needed
-from geodp_release.planning import NOISE
+from geodp_release.plan import sample_size as needed
+from geodp_release.plan.release_plan import NOISE
+from geodp_release.plan.sample_size import planned, subjects_needed
+from geodp_release.promise.public_inputs import ADD_OR_REMOVE
 
 
 # One plan that would do, if any, and numbers of subjects to start from.

@@ -11,16 +11,16 @@ import geodp
 from geodp import SPD, KendallPlanarShapes
 from geodp.manifolds.landmark_maps import fourier_harmonics
 from geodp.manifolds.registry import make_manifold
-from geodp_release import folder
-from geodp_release.pictures import (
+from geodp_release.promise.public_inputs import UNKNOWN
+from geodp_release.run.subjects import ONE_EACH
+from geodp_release.show import folder
+from geodp_release.show.pictures import (
     ellipse_factors,
     ellipse_radii,
     entry_limits,
-    landmark_radii,
     picture,
 )
-from geodp_release.simulation import UNKNOWN
-from geodp_release.subjects import ONE_EACH
+from geodp_release.show.shape_pictures import landmark_radii
 
 
 @pytest.mark.parametrize("harmonics", [None, 2])

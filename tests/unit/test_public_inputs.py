@@ -8,7 +8,7 @@ from test_release_covariates import assumed
 
 import geodp
 from geodp import SPD, DataError, Euclidean, Hyperbolic
-from geodp_release.assumptions import Assumptions
+from geodp_release.promise.assumptions import Assumptions
 
 
 @pytest.mark.parametrize(

@@ -17,12 +17,12 @@ import pytest
 from cohort import COLUMNS, NUMBER, ROOT, changed, rewrite, spent, write_cohort
 
 from geodp import DataError, Ledger
-from geodp_release import checking
-from geodp_release import folder as folder_module
-from geodp_release import publish as publish_module
-from geodp_release.cli import main
-from geodp_release.settings import read_settings
-from geodp_release.subjects import record_array
+from geodp_release.ask import checking
+from geodp_release.ask import publish as publish_module
+from geodp_release.ask.cli import main
+from geodp_release.ask.settings import read_settings
+from geodp_release.run.subjects import record_array
+from geodp_release.show import folder as folder_module
 
 # --- Faults ---
 
@@ -141,7 +141,7 @@ def test_a_command_whose_output_nobody_reads_goes_on(holder):
     reader, writer = os.pipe()
     os.close(reader)
     found = subprocess.run(
-        [sys.executable, "-m", "geodp_release.cli", "ledger", "show", "mine.ledger"],
+        [sys.executable, "-m", "geodp_release.ask.cli", "ledger", "show", "mine.ledger"],
         stdout=writer,
         stderr=subprocess.PIPE,
         env=os.environ | {"PYTHONPATH": str(ROOT / "workflow" / "scripts")},

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from geodp.manifolds.registry import MANIFOLDS
-from geodp_release.settings import ReleaseSettings
+from geodp_release.ask.settings import ReleaseSettings
 from reproduction.configuration import validate
 from reproduction.expansion import expand
 

@@ -9,12 +9,16 @@ import pytest
 
 from geodp import Assumptions, DataError, PrivacyBudget, ReleasePlan, Sphere, release_geodesic
 from geodp.samplers.integer_choice import generator_bits, system_bits
-from geodp_release import contributions, release
-from geodp_release.accounting import CONCENTRATED, PURE
-from geodp_release.assumptions import ADD_OR_REMOVE, REPLACE
-from geodp_release.contributions import LOSS_LATTICE
-from geodp_release.draw import Released, run_plan
-from geodp_release.hypotheses import (
+from geodp_release.promise.budget import CONCENTRATED, PURE
+from geodp_release.promise.public_inputs import (
+    ADD_OR_REMOVE,
+    REPLACE,
+)
+from geodp_release.run import contributions
+from geodp_release.run.contributions import LOSS_LATTICE
+from geodp_release.run.subjects import ONE_EACH, subject_records
+from geodp_release.show import release
+from geodp_release.show.hypotheses import (
     ASSUMED,
     FAILS,
     HOLDS,
@@ -24,7 +28,7 @@ from geodp_release.hypotheses import (
 )
 from geodp_release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
 from geodp_release.stages import points as points_module
-from geodp_release.subjects import ONE_EACH, subject_records
+from geodp_release.stages.draw import Released, run_plan
 
 SPHERE = Sphere(2)
 RANGE = (20.0, 70.0)

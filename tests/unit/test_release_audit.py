@@ -2,8 +2,8 @@
 
 No loss is estimated.  A stage is run on one data set with its noise recorded, and on a neighbouring
 one with that noise replayed: what is released has to be the same, and the loss follows from how far
-the sums differ to which noise of its scale is added (`geodp_release.replay`).  That the noise has
-its distribution is tested in `test_exact_noise`.
+the sums differ to which noise of its scale is added (`geodp_release.run.replay`).  That the noise
+has its distribution is tested in `test_exact_noise`.
 """
 
 from dataclasses import dataclass, replace
@@ -16,20 +16,19 @@ import pytest
 
 from geodp import SPD, DataError, Euclidean, ReleasePlan, Sphere
 from geodp.samplers.integer_choice import generator_bits
-from geodp_release.accounting import CONCENTRATED, PURE, UNITS, PrivacyBudget, choice_epsilon
-from geodp_release.assumptions import (
+from geodp_release.promise.assumptions import Assumptions
+from geodp_release.promise.budget import CONCENTRATED, PURE, UNITS, PrivacyBudget, choice_epsilon
+from geodp_release.promise.public_inputs import (
     ADD_OR_REMOVE,
     HUBER,
     LEAST_SQUARES,
     NEIGHBOURS,
     REPLACE,
-    Assumptions,
 )
-from geodp_release.contributions import LATTICE
-from geodp_release.coordinates import WINDOW
-from geodp_release.draw import Released
-from geodp_release.replay import Tape
-from geodp_release.simulation import Covariates
+from geodp_release.run.contributions import LATTICE
+from geodp_release.run.coordinates import WINDOW
+from geodp_release.run.replay import Tape
+from geodp_release.run.subjects import SubjectRecords, subject_records
 from geodp_release.stages import (
     BeyondStage,
     CountStage,
@@ -43,7 +42,8 @@ from geodp_release.stages import (
     ScaleStage,
     TailStage,
 )
-from geodp_release.subjects import SubjectRecords, subject_records
+from geodp_release.stages.covariates import Covariates
+from geodp_release.stages.draw import Released
 from replay_runs import few_at_once
 
 SPHERE = Sphere(2)

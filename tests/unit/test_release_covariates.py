@@ -8,23 +8,30 @@ import pytest
 
 import geodp
 from geodp.samplers.integer_choice import generator_bits
-from geodp_release.assumptions import ADD_OR_REMOVE
-from geodp_release.bands import agreeing_releases, band_radii, has_subjects, sampled_errors
-from geodp_release.draw import Released, run_plan
-from geodp_release.moments import (
-    possible_moments,
+from geodp_release.plan.agreeing import (
+    agreeing_releases,
+    has_subjects,
 )
-from geodp_release.planning import run_stages
-from geodp_release.simulation import (
+from geodp_release.plan.bands import (
+    band_radii,
+    sampled_errors,
+)
+from geodp_release.plan.release_plan import run_stages
+from geodp_release.promise.public_inputs import (
+    ADD_OR_REMOVE,
     EVENLY,
     TWO_GROUPS,
     UNKNOWN,
-    Covariates,
-    FlatReleases,
-    length_grid,
 )
+from geodp_release.run.moments import (
+    possible_moments,
+)
+from geodp_release.run.subjects import ONE_EACH, subject_records
 from geodp_release.stages import CountStage, FarStage, MomentsStage, NoisyStep, ScaleStage
-from geodp_release.subjects import ONE_EACH, subject_records
+from geodp_release.stages.covariates import Covariates
+from geodp_release.stages.draw import Released, run_plan
+from geodp_release.stages.residual_tables import length_grid
+from geodp_release.stages.simulation import FlatReleases
 
 
 def assumed(manifold, covariates, subjects=500, scale=0.1, /, **others):

@@ -24,9 +24,13 @@ from geodp import (
     release_geodesic,
 )
 from geodp.manifolds.registry import make_manifold
-from geodp_release import files, stages
-from geodp_release.assumptions import ADD_OR_REMOVE, REPLACE
-from geodp_release.subjects import ONE_EACH
+from geodp_release import stages
+from geodp_release.promise.public_inputs import (
+    ADD_OR_REMOVE,
+    REPLACE,
+)
+from geodp_release.run.subjects import ONE_EACH
+from geodp_release.show import document as files
 
 NUMBER = 5
 EPSILON, RHO = PrivacyBudget("0.750"), PrivacyBudget("0.10", "rho", "1e-6")

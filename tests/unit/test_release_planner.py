@@ -9,19 +9,17 @@ import pytest
 from geodp import Assumptions, PrivacyBudget, plan_release, release_geodesic
 from geodp.manifolds.registry import make_manifold
 from geodp.samplers.integer_choice import generator_bits
-from geodp_release import bands, planning, simulation
-from geodp_release.accounting import CONCENTRATED
-from geodp_release.assumptions import ADD_OR_REMOVE
-from geodp_release.draw import run_plan
-from geodp_release.hypotheses import check_stages
-from geodp_release.simulation import (
-    CLUSTERED,
+from geodp_release.plan import agreeing, bands
+from geodp_release.plan import search as planning
+from geodp_release.promise.budget import CONCENTRATED
+from geodp_release.promise.public_inputs import (
+    ADD_OR_REMOVE,
     EVENLY,
     TWO_GROUPS,
     UNKNOWN,
-    Covariates,
-    FlatReleases,
 )
+from geodp_release.run.subjects import ONE_EACH, subject_records
+from geodp_release.show.hypotheses import check_stages
 from geodp_release.stages import (
     CountStage,
     FarStage,
@@ -29,10 +27,16 @@ from geodp_release.stages import (
     MomentsStage,
     ProductsStage,
     ScaleStage,
+    residual_tables,
 )
+from geodp_release.stages.covariates import (
+    CLUSTERED,
+    Covariates,
+)
+from geodp_release.stages.draw import run_plan
 from geodp_release.stages.moments import TO_CONTRADICT
 from geodp_release.stages.scale import LAST_SHARE, SHARE
-from geodp_release.subjects import ONE_EACH, subject_records
+from geodp_release.stages.simulation import FlatReleases
 from simulated import places_of, simulate
 
 
@@ -129,7 +133,7 @@ def test_a_plan_follows_from_public_assumptions_alone(few_designs):
     small, large = (plan_release(each, PrivacyBudget("1")) for each in flat)
     assert large.error == pytest.approx(1024.0 * small.error, rel=1e-6)
     assert [each.budget for each in large.stages] == [each.budget for each in small.stages]
-    simulation.clipped_residuals.cache_clear()
+    residual_tables.clipped_residuals.cache_clear()
     assumptions = replace(sphere(60), centre=np.array([0.0, 0.0, 1.0]), covariate_range=(50, 90))
     second = plan_release(assumptions, PrivacyBudget("1"))
     assert (second.stages, second.ways, second.error) == (first.stages, first.ways, first.error)
@@ -212,7 +216,7 @@ def drawn(plan, releases):
     """
     rng = np.random.default_rng(5)
     assumptions, bits = plan.assumptions, generator_bits(rng)
-    errors = bands.sampled_errors(*bands.agreeing_releases(plan))
+    errors = bands.sampled_errors(*agreeing.agreeing_releases(plan))
     manifold = assumptions.manifold
     places = places_of(assumptions.number_of_covariates, 3)
     squares, held = [], {factor: [] for factor in (NARROW, 1.0, WIDE)}
@@ -227,11 +231,11 @@ def drawn(plan, releases):
         some = simulate(few, assumptions.residual_scale, rng)[1]
         missed = manifold.dist(manifold.ends(*state, some), manifold.ends(*true, some))
         squares.append(np.mean(missed**2))
-        if bands.moments_stage(plan, found.moments) is not None:
-            errors = bands.sampled_errors(*bands.agreeing_releases(plan, found.moments))
+        if agreeing.moments_stage(plan, found.moments) is not None:
+            errors = bands.sampled_errors(*agreeing.agreeing_releases(plan, found.moments))
         band = bands.band_radii(manifold, errors, found.state, places, LEVELS)
         away = manifold.dist(manifold.ends(*state, places), manifold.ends(*true, places))
-        there = bands.has_subjects(plan, found.moments, places)
+        there = agreeing.has_subjects(plan, found.moments, places)
         for factor, each in held.items():
             each.append(np.where(there, away <= factor * band, np.nan))
     return np.array(squares), {factor: np.array(each) for factor, each in held.items()}

@@ -25,10 +25,10 @@ from geodp.data.formats import open_table
 from geodp.data.records import read_table
 from geodp.data.text_tables import TextTable
 from geodp.manifolds.registry import make_manifold
-from geodp_release.checking import check_data
-from geodp_release.faults import faults
-from geodp_release.reading import check_data_settings, read_data, refuse_missing
-from geodp_release.settings import ReleaseSettings
+from geodp_release.ask.checking import check_data
+from geodp_release.ask.faults import faults
+from geodp_release.ask.reading import check_data_settings, read_data, refuse_missing
+from geodp_release.ask.settings import ReleaseSettings
 
 NAMES = ["a", "b"]
 HEADER = ["who", "age", *NAMES, "comment"]

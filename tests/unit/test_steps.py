@@ -12,20 +12,20 @@ from test_contributions import assumed, states_of
 
 from geodp import Assumptions, Euclidean, PrivacyBudget, Release, ReleasePlan, Sphere
 from geodp.samplers.integer_choice import generator_bits
-from geodp_release.bands import Scatter
-from geodp_release.contributions import (
+from geodp_release.ask.holder import off_least_squares
+from geodp_release.plan.bands import Scatter
+from geodp_release.promise.public_inputs import EVENLY
+from geodp_release.run.contributions import (
     LATTICE,
     LOSS_LATTICE,
     gradients,
     lattice_gradients,
     tail_counts,
 )
-from geodp_release.coordinates import ClippingCoordinates
-from geodp_release.doubts import long_tails
-from geodp_release.draw import Released, run_plan
-from geodp_release.holder import off_least_squares
-from geodp_release.noise import Noise
-from geodp_release.simulation import EVENLY, Covariates
+from geodp_release.run.coordinates import ClippingCoordinates
+from geodp_release.run.noise import Noise
+from geodp_release.run.subjects import ONE_EACH, subject_records
+from geodp_release.show.doubts import long_tails
 from geodp_release.stages import (
     FarStage,
     LastStep,
@@ -35,10 +35,11 @@ from geodp_release.stages import (
     ScaleStage,
     TailStage,
 )
+from geodp_release.stages.covariates import Covariates
+from geodp_release.stages.draw import Released, run_plan
 from geodp_release.stages.products import triangle_matrix
 from geodp_release.stages.step import moved
 from geodp_release.stages.tail import excess_beyond, share_beyond, squares_beyond
-from geodp_release.subjects import ONE_EACH, subject_records
 
 NUMBER = 4000
 # So much that there is next to no noise.

@@ -11,11 +11,15 @@ from hypothesis import strategies as st
 
 from geodp import SPD, DataError, Euclidean, Hyperbolic, PrivacyBudget, ReleasePlan, Sphere
 from geodp.manifolds.kendall import KendallPlanarShapes
-from geodp_release import contributions
-from geodp_release.assumptions import ADD_OR_REMOVE, REPLACE, Assumptions
-from geodp_release.release import release_geodesic
+from geodp_release.promise.assumptions import Assumptions
+from geodp_release.promise.public_inputs import (
+    ADD_OR_REMOVE,
+    REPLACE,
+)
+from geodp_release.run import contributions
+from geodp_release.run.subjects import ONE_EACH, subject_records
+from geodp_release.show.release import release_geodesic
 from geodp_release.stages import CountStage, NoisyStep, PointsStage
-from geodp_release.subjects import ONE_EACH, subject_records
 
 pytestmark = pytest.mark.filterwarnings("error")
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from geodp.manifolds.sphere import Sphere
-from geodp_release import timing
+from geodp_release.ask import timing
 
 
 def test_a_time_that_follows_the_value_is_found(monkeypatch):

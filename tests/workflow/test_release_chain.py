@@ -5,8 +5,8 @@ import re
 import pytest
 from cohort import SETTINGS, write_cohort
 
-from geodp_release.ledger import Ledger
-from geodp_release.release import Release
+from geodp_release.promise.ledger import Ledger
+from geodp_release.show.release import Release
 
 pytestmark = pytest.mark.slow
 

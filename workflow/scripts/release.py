@@ -6,9 +6,9 @@ from reproduction.jobs import job
 
 with job() as snakemake:
     from geodp.errors import DataError
-    from geodp_release.cli import printable
-    from geodp_release.publish import publish
-    from geodp_release.settings import read_settings
+    from geodp_release.ask.cli import printable
+    from geodp_release.ask.publish import publish
+    from geodp_release.ask.settings import read_settings
 
     def tell(words):
         print(printable(words), file=sys.stderr)

@@ -20,17 +20,17 @@ from geodp.models.losses import SquaredDistance as SquaredDistance
 from geodp.models.regression import FittedModel as FittedModel
 from geodp.models.regression import fit as fit
 from geodp.models.regression import mean as mean
-from geodp_release.accounting import PrivacyBudget as PrivacyBudget
-from geodp_release.assumptions import Assumptions as Assumptions
-from geodp_release.estimator import PrivateGeodesicRegression as PrivateGeodesicRegression
-from geodp_release.inspection import Inspection as Inspection
-from geodp_release.inspection import inspect_inputs as inspect_inputs
-from geodp_release.ledger import Ledger as Ledger
-from geodp_release.linear_estimator import PrivateLinearRegression as PrivateLinearRegression
-from geodp_release.planning import ReleasePlan as ReleasePlan
-from geodp_release.planning import plan_release as plan_release
-from geodp_release.publish import release as release
-from geodp_release.release import Release as Release
-from geodp_release.release import release_geodesic as release_geodesic
+from geodp_release.ask.estimator import PrivateGeodesicRegression as PrivateGeodesicRegression
+from geodp_release.ask.inspection import Inspection as Inspection
+from geodp_release.ask.inspection import inspect_inputs as inspect_inputs
+from geodp_release.ask.linear_estimator import PrivateLinearRegression as PrivateLinearRegression
+from geodp_release.ask.publish import release as release
+from geodp_release.plan.release_plan import ReleasePlan as ReleasePlan
+from geodp_release.plan.search import plan_release as plan_release
+from geodp_release.promise.assumptions import Assumptions as Assumptions
+from geodp_release.promise.budget import PrivacyBudget as PrivacyBudget
+from geodp_release.promise.ledger import Ledger as Ledger
+from geodp_release.show.release import Release as Release
+from geodp_release.show.release import release_geodesic as release_geodesic
 
 __version__: str

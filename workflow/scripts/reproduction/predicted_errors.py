@@ -7,10 +7,14 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 
-from geodp_release.accounting import PrivacyBudget
-from geodp_release.assumptions import Assumptions
-from geodp_release.planning import SEED, plan_release, simulated
-from geodp_release.simulation import EVENLY
+from geodp_release.plan.release_plan import (
+    SEED,
+    simulated,
+)
+from geodp_release.plan.search import plan_release
+from geodp_release.promise.assumptions import Assumptions
+from geodp_release.promise.budget import PrivacyBudget
+from geodp_release.promise.public_inputs import EVENLY
 from reproduction.figures.files import annotate
 from reproduction.figures.style import new_figure, plot_markers
 from reproduction.models import study_manifold

@@ -40,7 +40,7 @@ MECHANISMS = {
         has_mean_sensitivity=True,
     ),
     "release": Entry(
-        "geodp_release.as_mechanism:ReleaseMechanism",
+        "geodp_release.ask.as_mechanism:ReleaseMechanism",
         "Draws of all blocks at once, private with a proof at the budget in all.",
         joint=True,
         options={

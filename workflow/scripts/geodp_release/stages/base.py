@@ -7,8 +7,8 @@ from typing import ClassVar
 import numpy as np
 
 from geodp.errors import DataError
-from geodp_release.accounting import PURE, UNITS
-from geodp_release.noise import (
+from geodp_release.promise.budget import PURE, UNITS
+from geodp_release.run.noise import (
     GaussianNoise,
     LaplaceNoise,
     MatrixGaussianNoise,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import gammainc, gammaincinv
 
-from geodp_release.contributions import LOSS_LATTICE, length_counts
+from geodp_release.run.contributions import LOSS_LATTICE, length_counts
 from geodp_release.stages.base import Stage
 
 # Prior standard deviation of the share of residuals within the threshold about that of normal ones,

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from geodp_release.accounting import PURE
+from geodp_release.promise.budget import PURE
 from geodp_release.stages.base import Stage, share_of
 
 

@@ -6,10 +6,10 @@ from fractions import Fraction
 import numpy as np
 from scipy.special import gammaincinv
 
-from geodp_release.accounting import PURE
-from geodp_release.contributions import LOSS_LATTICE, length_counts
-from geodp_release.simulation import LIMITS_PER_DOUBLING
+from geodp_release.promise.budget import PURE
+from geodp_release.run.contributions import LOSS_LATTICE, length_counts
 from geodp_release.stages.base import Stage, checked_share, share_of
+from geodp_release.stages.residual_tables import LIMITS_PER_DOUBLING
 from geodp_release.stages.scale import LAST_SHARE, simulated_shares_within
 
 

@@ -7,9 +7,9 @@ from typing import ClassVar
 import numpy as np
 
 from geodp.errors import DataError
-from geodp_release.contributions import LOSS_LATTICE
-from geodp_release.coordinates import ClippingCoordinates
-from geodp_release.moments import moment_matrix, products
+from geodp_release.run.contributions import LOSS_LATTICE
+from geodp_release.run.coordinates import ClippingCoordinates
+from geodp_release.run.moments import moment_matrix, products
 from geodp_release.stages.base import checked_share
 from geodp_release.stages.step import NoisyStep, updated
 from geodp_release.stages.tail import excess_beyond

@@ -5,12 +5,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from geodp.linear.moment_matrix import shrunk
-from geodp_release.accounting import PURE
-from geodp_release.contributions import MATRIX_LATTICE, matrix_sums
-from geodp_release.moments import matrix_moments, moment_matrix, products
-from geodp_release.simulation import LEVELS, Covariates, level_of
+from geodp_release.promise.budget import PURE
+from geodp_release.run.contributions import MATRIX_LATTICE, matrix_sums
+from geodp_release.run.moments import matrix_moments, moment_matrix, products
+from geodp_release.stages.covariates import Covariates
 from geodp_release.stages.moments import MeasuresMoments
 from geodp_release.stages.products import triangle_matrix
+from geodp_release.stages.residual_tables import (
+    LEVELS,
+    level_of,
+)
 from geodp_release.stages.step import NoisyStep, clean_means, moved, updated
 
 # Length of a clipped residual beside that of coordinates of covariates.

@@ -10,17 +10,17 @@ import numpy as np
 from geodp.errors import DataError
 from geodp.manifolds.supports import even_coordinates
 from geodp.samplers.integer_choice import ExactChoice
-from geodp_release.accounting import choice_cost
-from geodp_release.contributions import LOSS_LATTICE, loss_sums
-from geodp_release.noise import ChoiceNoise
-from geodp_release.simulation import (
+from geodp_release.promise.budget import choice_cost
+from geodp_release.run.contributions import LOSS_LATTICE, loss_sums
+from geodp_release.run.noise import ChoiceNoise
+from geodp_release.stages.base import Stage
+from geodp_release.stages.residual_tables import (
     clipped_residuals,
     in_tables,
     level_of,
     looked_up_in,
     places_in_tables,
 )
-from geodp_release.stages.base import Stage
 
 # Volumes are multiples of 2^-VOLUME_BITS.
 VOLUME_BITS = 20

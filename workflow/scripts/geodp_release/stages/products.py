@@ -5,7 +5,7 @@ from math import isqrt
 
 import numpy as np
 
-from geodp_release.contributions import PRODUCT_LATTICE, product_sums
+from geodp_release.run.contributions import PRODUCT_LATTICE, product_sums
 from geodp_release.stages.base import Stage
 from geodp_release.stages.last import limits_at
 

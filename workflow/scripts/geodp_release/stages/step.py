@@ -6,11 +6,11 @@ from typing import ClassVar
 import numpy as np
 
 from geodp.errors import DataError
-from geodp_release import simulation
-from geodp_release.accounting import PURE
-from geodp_release.contributions import LATTICE, gradient_sums
-from geodp_release.coordinates import noise_of
-from geodp_release.moments import inverses, moment_matrix, products
+from geodp_release.promise.budget import PURE
+from geodp_release.run.contributions import LATTICE, gradient_sums
+from geodp_release.run.coordinates import noise_of
+from geodp_release.run.moments import inverses, moment_matrix, products
+from geodp_release.stages import residual_tables
 from geodp_release.stages.base import Stage
 
 
@@ -85,11 +85,11 @@ class NoisyStep(Stage):
     def _level(self, releases):
         """The level, or that of each release, at which contributions are clipped."""
         clip = self.clip * releases.length if self.is_relative else self.clip
-        return simulation.level_of(clip, releases.typical)
+        return residual_tables.level_of(clip, releases.typical)
 
     def prepare(self, releases):
         """Means of clipped contributions, without noise: `simulate` may be given them."""
-        middle = simulation.level_of(stretch(releases), 1.0)
+        middle = residual_tables.level_of(stretch(releases), 1.0)
         return clean_means(releases, self._level(releases), releases.shifts_at_nodes, middle)
 
     def simulate(self, releases, rng, prepared=None):
@@ -256,9 +256,9 @@ def clean_means(releases, level, shifts, middle):
     """
     errors, places = releases.at_nodes
     weights, values = releases.covariates.by_release
-    kept = simulation.clipped_residuals(releases.dim)[0]
-    rows = simulation.in_tables(level - shifts)
-    means = (weights * simulation.looked_up_in(kept, rows, places))[..., None] * errors
+    kept = residual_tables.clipped_residuals(releases.dim)[0]
+    rows = residual_tables.in_tables(level - shifts)
+    means = (weights * residual_tables.looked_up_in(kept, rows, places))[..., None] * errors
     total = np.zeros_like(releases.state)
     total[:, 0] = np.sum(means, axis=0)
     for block in range(1, total.shape[1]):
@@ -266,8 +266,8 @@ def clean_means(releases, level, shifts, middle):
     # What the sample's moments add, with residuals of the usual scale, clipped as in the middle of
     # the range.
     squared = np.sum(releases.errors[:, 0] ** 2, axis=-1) / releases.typical**2
-    rows = simulation.in_tables(level - middle)
-    factor = simulation.looked_up_in(kept, rows, simulation.places_in_tables(squared))
+    rows = residual_tables.in_tables(level - middle)
+    factor = residual_tables.looked_up_in(kept, rows, residual_tables.places_in_tables(squared))
     away = moment_matrix(releases.deviations)
     away[:, 0, 0] = 0.0
     return total + factor[:, None, None] * products(away, releases.errors)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import gammaincinv
 
-from geodp_release.contributions import LOSS_LATTICE, tail_counts
+from geodp_release.run.contributions import LOSS_LATTICE, tail_counts
 from geodp_release.stages.base import Stage
 
 # Counts beyond the limit go up to so many times it.

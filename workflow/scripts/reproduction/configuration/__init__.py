@@ -14,7 +14,7 @@ __all__ = ["MODELS", "ConfigurationError", "settings_model", "validate"]
 # Module and Pydantic model of each file under config, by the name of its schema.
 MODELS = {
     "config": "reproduction.configuration.reproduction:ReproductionSettings",
-    "release": "geodp_release.settings:ReleaseSettings",
+    "release": "geodp_release.ask.settings:ReleaseSettings",
 }
 
 

@@ -6,7 +6,7 @@ def describes_release(given):
     if "studies" in given:
         return False
     # As long to import as a study takes to plan its jobs.
-    from geodp_release.settings import ReleaseSettings
+    from geodp_release.ask.settings import ReleaseSettings
 
     # Keys of releases that no configuration of studies has.
     return bool((set(ReleaseSettings.model_fields) - {"name", "data"}) & set(given))
@@ -14,7 +14,7 @@ def describes_release(given):
 
 def without_studies(path):
     """A configuration without studies, named as the release that a file describes."""
-    from geodp_release.settings import read_settings
+    from geodp_release.ask.settings import read_settings
 
     return {
         "name": read_settings(path).name,

@@ -9,7 +9,8 @@ def draw(numbers, params):
     """Draw the figure; return it and the numbers that it shows."""
     from matplotlib.ticker import MultipleLocator
 
-    from geodp_release.pictures import ellipse_radii, ring_between
+    from geodp_release.show.pictures import ellipse_radii
+    from geodp_release.show.shape_pictures import ring_between
 
     values = list(dict.fromkeys(numbers["covariate"]))
     entries = [f"coordinate_{k}" for k in range(1, 5)]

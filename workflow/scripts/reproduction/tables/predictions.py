@@ -102,7 +102,8 @@ def tabulate(job):
 
 def _radii(kind, manifold, points, band):
     """By prediction: radii of discs about landmarks, or the factor by which an ellipse may grow."""
-    from geodp_release.pictures import ellipse_factors, landmark_radii
+    from geodp_release.show.pictures import ellipse_factors
+    from geodp_release.show.shape_pictures import landmark_radii
 
     if kind == "shapes":
         return landmark_radii(manifold, points, band)

@@ -65,7 +65,8 @@ def tabulate(job):
 def _coordinates(data, manifold, points, footpoint, are_points):
     """Columns of points (n, *point_shape), as the file has them, or of vectors at the footpoint."""
     from geodp.data.columns import has_landmarks, landmark_columns
-    from geodp_release.pictures import degrees_of, landmarks_of
+    from geodp_release.show.pictures import degrees_of
+    from geodp_release.show.shape_pictures import landmarks_of
 
     names, form = data.get("columns") or [], data.get("coordinates")
     numbers = points.reshape((len(points), -1))

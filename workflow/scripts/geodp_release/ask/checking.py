@@ -1,0 +1,147 @@
+"""A check of the data of a release, for their holder alone: what is amiss, and whether to release.
+
+What it finds depends on every record, so that it must not be published, nor be the reason for
+changing public inputs: mend the data, or choose public inputs anew without them.
+"""
+
+import sys
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+
+from geodp.data.text_tables import TextTable
+from geodp.errors import DataError
+from geodp_release.ask.faults import faults as faults_of
+from geodp_release.ask.holder import off_least_squares, spread_otherwise, suspicious_inputs
+from geodp_release.ask.inspection import Inspection, inspect_inputs
+from geodp_release.ask.misreadings import misreadings, mistaken_shapes
+from geodp_release.ask.reading import read_data, table_of
+from geodp_release.run.subjects import label_key, subject_records
+
+
+@dataclass(frozen=True)
+class Check:
+    """What a check found, not private.
+
+    Attributes
+    ----------
+    inspection : Inspection or None
+        None where the records could not be inspected.
+    rows : tuple of int or None
+        Row of each record in its table; None for simulated records.
+    counted : tuple of str
+        How many records and subjects there are.
+    faults : tuple of str
+        Of each record that cannot be read, where and why.
+    warnings : tuple of str
+        Public inputs that look read off the data, and others.
+    reasons : tuple of str
+        Why the check says no; none if it says yes.
+    """
+
+    inspection: Inspection | None
+    rows: tuple[int, ...] | None
+    counted: tuple[str, ...]
+    faults: tuple[str, ...]
+    warnings: tuple[str, ...]
+    reasons: tuple[str, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether the check says yes."""
+        return not self.reasons
+
+    def words(self, released: bool = False) -> list[str]:
+        """What was found, a sentence a line, not private; and if the release was made since."""
+        inspected = self.inspection
+        return [
+            *([] if inspected is None else inspected.words(released, self.rows).splitlines()),
+            *self.counted,
+            *self.faults,
+            *(f"warning: {each}" for each in self.warnings),
+            *(f"no: {each}" for each in self.reasons),
+        ]
+
+
+def check_data(settings, plan, data=None):
+    """The `Check` of the data of a release, by default of `read_data`; not private."""
+    found, rows, counted, faults, warnings, reasons = None, None, [], [], [], []
+    try:
+        covariates, points, subjects = data = data or read_data(settings)
+        rows, faults, others, trouble = _of_table(settings, *data)
+        reasons += others
+        warnings += trouble
+        number = number_of_subjects(points, subjects)
+        counted = [f"There are {len(points)} records of {number} subjects."]
+        reasons += _other_number(plan.assumptions, number)
+        found = inspect_inputs(plan.assumptions, covariates, points)
+        if found.looks_wrong:
+            reasons.append("too much is amiss, as said above")
+        if len(found.invalid) == found.number:
+            reasons.append("no record is valid, so that a release is noise alone")
+        records = subject_records(plan.assumptions, covariates, points, subjects)
+    except Exception as problem:  # whatever the data raise is what their holder wants to know
+        reasons.append(words_of(problem))
+    else:
+        try:
+            warnings += suspicious_inputs(plan.assumptions, covariates, points)
+            warnings += spread_otherwise(plan, records)
+            counted.append(off_least_squares(plan, records))
+        except Exception as problem:  # records at which a fit fails do not stop a release
+            warnings.append(f"the records could not be looked at further: {words_of(problem)}")
+    reasons = list(dict.fromkeys(reasons))
+    return Check(found, rows, *map(tuple, (counted, faults, warnings, reasons)))
+
+
+def _of_table(settings, covariates, points, subjects):
+    """Rows of the records in a table, its faults, better readings of it, and why there are none."""
+    if settings.data.source != "table":
+        return None, [], [], []
+    table, columns = table_of(settings)
+    data = settings.data
+    numbers, _ = table.read([*data.covariates, *columns])
+    rows = tuple(row for row, _ in table.records(columns[:1]))
+    lines = faults_of(settings, covariates, points, subjects)
+    texts = (each for each in getattr(table, "parts", [table]) if isinstance(each, TextTable))
+    joined = [sentence for each in texts for sentence in each.joined_rows()]
+    # Another program may be writing the file.
+    if not len(rows) == len(points) == len(numbers):
+        return None, lines, joined, []
+
+    def name_of(index):
+        label = "" if data.is_one_each else f" (label {subjects[index]!r})"
+        return f"{table.source.record(rows[index])}{label}"
+
+    try:
+        others = misreadings(settings, numbers, table.numbered(columns))
+        # A single one may be so, and the others as they should be.
+        single = mistaken_shapes(settings.assumptions.manifold, points, name_of)
+    except Exception as problem:  # records at which another reading fails
+        return rows, lines, joined, [f"other readings could not be tried: {words_of(problem)}"]
+    return rows, lines, joined + others, single
+
+
+def number_of_subjects(points, subjects):
+    """Number of subjects with a record; one without a label counts for nobody."""
+    if isinstance(subjects, str):
+        return len(points)
+    return len({label_key(label) for label in subjects} - {None})
+
+
+def _other_number(assumptions, number):
+    """Why the number of subjects is another than the public one, where that is one; or nothing."""
+    if assumptions.changes != 2 or number == assumptions.subjects:
+        return []
+    return [
+        f"the data have {number} subjects, and public.subjects says {assumptions.subjects}: make "
+        "them equal, the number from what is public, or release under addition or removal of a "
+        "subject"
+    ]
+
+
+def words_of(problem):
+    """An exception as a sentence; of one not ours its place alone, as its words may quote data."""
+    if isinstance(problem, DataError):
+        return str(problem)
+    last = traceback.extract_tb(problem.__traceback__ or sys.exc_info()[2])[-1]
+    return f"{type(problem).__name__} in {Path(last.filename).name}, line {last.lineno}"

@@ -1,0 +1,320 @@
+"""The command `geodp`: plan, check and make releases, and keep their ledger."""
+
+import argparse
+import os
+import sys
+import threading
+from functools import cache
+from pathlib import Path
+from time import perf_counter
+
+import yaml
+
+from geodp.errors import DataError
+
+
+def main(arguments=None):
+    """Run a command; returns the exit status.
+
+    Parameters
+    ----------
+    arguments : list of str, optional
+        By default those of the command line.
+    """
+    given = _parser().parse_args(arguments)
+    if arguments is None and given.run is _release:
+        _hide_tracebacks()
+    try:
+        return given.run(given) or 0
+    except DataError as problem:
+        _say(f"geodp: {problem}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt as problem:
+        # A release that has begun says what it spent.
+        _say(f"geodp: {str(problem) or 'interrupted: nothing was spent'}", file=sys.stderr)
+        return 130
+
+
+def printable(text):
+    """A text without characters that a terminal obeys, such as line breaks; they are escaped."""
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
+    )
+
+
+def _say(*lines, file=None):
+    """Print lines, to which files and settings may have contributed any characters."""
+    file = sys.stdout if file is None else file
+    encoding = getattr(file, "encoding", None) or "utf-8"
+    for line in lines:
+        shown = printable(line).encode(encoding, "backslashreplace").decode(encoding)
+        try:
+            print(shown, file=file, flush=True)
+        except BrokenPipeError:
+            # Nobody reads on, as below `head`; what is done is done all the same.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), file.fileno())
+
+
+def _hide_tracebacks():
+    """Print no traceback for the rest of the process: its exceptions may quote records."""
+
+    def hide(kind, *_):
+        name = getattr(kind, "exc_type", kind).__name__
+        _say(f"geodp: {name}: `geodp ledger show` tells what was spent", file=sys.stderr)
+
+    sys.excepthook = hide
+    sys.unraisablehook = lambda _: None
+    threading.excepthook = lambda _: None
+
+
+class _Parser(argparse.ArgumentParser):
+    """Parser whose errors are printable."""
+
+    def error(self, message):
+        super().error(printable(message))
+
+
+@cache
+def _parser():
+    # With what help says, which is the larger part of a parser.
+    words = yaml.safe_load((Path(__file__).parent / "help.yaml").read_text(encoding="utf-8"))
+    shape = argparse.RawDescriptionHelpFormatter
+    parser = _Parser(
+        prog="geodp", description=words["about"], epilog=words["settings"], formatter_class=shape
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
+
+    def command(name, run, arguments, within=commands):
+        says = words[name]
+        added = within.add_parser(
+            name,
+            help=says["about"].partition(". ")[0],
+            description=says["about"],
+            epilog=words["settings"] if "settings" in arguments else None,
+        )
+        for argument, options in arguments.items():
+            added.add_argument(argument, help=says.get(argument), **options)
+        added.set_defaults(run=run)
+        return added
+
+    file, path, flag = {"metavar": "FILE"}, {"metavar": "PATH"}, {"action": "store_true"}
+    command("init", _init, {"table": {"metavar": "TABLE"}, "--output": file})
+    command("plan", _plan, {"settings": file, "--table": flag})
+    command("check", _check, {"settings": file})
+    options = {"--for-holder": path, "--despite-check": flag, "--yes": flag}
+    command("release", _release, {"settings": file, **options})
+    command("registry", _registry, {"path": {"metavar": "RELEASE"}})
+    ledger = command("ledger", None, {})
+    actions = ledger.add_subparsers(required=True, metavar="ACTION", title="actions")
+    total = {"required": True, "metavar": "TOTAL"}
+    unit = {"choices": ("epsilon", "rho"), "default": "epsilon"}
+    command("create", _create, {"path": path, "--allowed": total, "--unit": unit}, actions)
+    command("show", _show, {"path": path}, actions)
+    return parser
+
+
+def _init(given):
+    from geodp_release.ask.interview import Interview, new_settings
+
+    path = given.output or str(Path(given.table).with_suffix(".yaml"))
+    new_settings(given.table, path, Interview(input, _say, sys.stdin.isatty()))
+    _say(f"Written: {path}. Look through it, then: geodp plan {path}, geodp release {path}")
+
+
+def _plan(given):
+    from geodp_release.ask.publish import plan_of, predicted, verdict
+    from geodp_release.ask.settings import read_settings
+    from geodp_release.plan.sample_size import BUDGETS, SUBJECTS, plans_about
+
+    started = perf_counter()
+    settings = read_settings(given.settings)
+    plan = plan_of(settings)
+    if given.table:
+        turns = -(-len(SUBJECTS) * len(BUDGETS) // (os.cpu_count() or 1))
+        _say(f"Plans in about {turns * (perf_counter() - started):.0f} s, without reading data.")
+        plans = plans_about(plan.assumptions, plan.budget)
+        errors = [predicted(settings, each) for each in plans]
+        _say(*_rendered("plans.txt.j2", plans=plans, predicted=errors))
+    else:
+        said = {"verdict": verdict(settings, plan), "account": _account(settings, plan)}
+        said["usual"] = _usual(settings, plan)
+        _say(*_rendered("plan.txt.j2", settings=settings, plan=plan, **said))
+    return int(plan.is_noise and not settings.allow_noise)
+
+
+def _rendered(name, **values):
+    """Lines of a template, in which a line break of the settings is none."""
+    from geodp_release.show.templates import render
+
+    return render(name, lambda value: printable(str(value)), **values).splitlines()
+
+
+def _usual(settings, plan):
+    """What releases of a plan usually come to, in lines."""
+    radii, slopes = plan.usual_bands(settings.covariates(), 0.95)
+    found = {"errors": plan.usual_errors(), "radii": radii, "slopes": slopes}
+    return _rendered("usual.txt.j2", settings=settings, plan=plan, **found)
+
+
+def _account(settings, plan):
+    """What the ledger would have left, in a sentence; or why that cannot be said."""
+    from geodp_release.ask.publish import refuse_other
+    from geodp_release.promise.ledger import Ledger
+
+    if not Path(settings.ledger).exists():
+        return f"The ledger {settings.ledger} is not there: the release on a terminal makes it."
+    try:
+        ledger, key = Ledger.open(settings.ledger), settings.key(plan)
+        entry = ledger.paid(key)
+        if entry is not None and not entry.finished:
+            return f"{ledger.path} has paid for a draw of it, whose folder the release makes."
+        after = ledger.after(settings.privacy_budget, key)
+    except DataError as problem:
+        return f"Of the ledger nothing can be said: {problem}."
+    try:
+        refuse_other(settings, ledger, key)
+    except DataError as problem:
+        return f"It would be refused: {problem}."
+    return after
+
+
+def _check(given):
+    from geodp_release.ask.publish import plan_of
+    from geodp_release.ask.settings import read_settings
+
+    settings = read_settings(given.settings)
+    passed, noted = _checked(settings, plan_of(settings))
+    _say(*noted, "Nothing was spent.")
+    return 0 if passed else 1
+
+
+def _checked(settings, plan):
+    """Check the data, say what is found and note it; whether it says yes, and lines on notes."""
+    from geodp_release.ask.checking import check_data
+    from geodp_release.ask.reading import refuse_missing
+
+    refuse_missing(settings, is_shown=True)
+    _say("For the holder of the data alone: mend the data, and change no public input by this.")
+    # Before the records are read: what is noted must not be of a later file.
+    note, about_ledger = _notes(settings, plan)
+    found = check_data(settings, plan)
+    _say(*found.words())
+    if found.passed:
+        _say("The check says yes.")
+    else:
+        _say("The check says no: do not release before the data are mended.")
+    return found.passed, [*about_ledger, note(found.passed)]
+
+
+def _notes(settings, plan):
+    """A function that notes the answer of a check and says so; and what the ledger says now."""
+    from geodp_release.ask.publish import fingerprint_of, since
+    from geodp_release.promise.ledger import Ledger
+
+    try:
+        ledger = Ledger.open(settings.ledger)
+        fingerprint = fingerprint_of(settings, ledger)
+        said = [since(settings, ledger, settings.key(plan))]
+    except DataError as problem:
+        reason = f"The ledger cannot note it: {problem}."
+        return lambda passed: reason, []
+    if fingerprint is None:
+        return lambda passed: "Simulated data are new at every run: nothing was noted.", []
+
+    def note(passed):
+        try:
+            if fingerprint_of(settings, ledger) != fingerprint:
+                return "Nothing was noted, since the data changed during the check: run it again."
+            for checked in settings.checked:
+                ledger.note_check(checked, fingerprint, passed)
+        except DataError as problem:
+            return f"The ledger cannot note it: {problem}."
+        return f"Noted in {ledger.path}."
+
+    return note, said
+
+
+def _release(given):
+    from geodp_release.ask.publish import plan_of, publish, verdict
+    from geodp_release.ask.settings import read_settings
+
+    settings = read_settings(given.settings)
+    plan, told = plan_of(settings), []
+    if not given.yes and sys.stdin.isatty() and sys.stdout.isatty():
+        told = [verdict(settings, plan)]
+        try:
+            is_agreed = _agreed(settings, plan, given.despite_check)
+        except EOFError:
+            is_agreed = False
+        if not is_agreed:
+            _say("Not released. Nothing was spent.")
+            return 1
+    folder, is_new = publish(
+        settings,
+        lambda words: words in told or _say(words),
+        plan=plan,
+        despite_check=given.despite_check,
+        for_holder=given.for_holder,
+    )
+    if is_new:
+        spent = settings.privacy_budget
+        _say(f"Released: {folder}/index.html ({spent.amount} {spent.unit} of {settings.ledger})")
+    else:
+        _say(f"Released before: {folder}/index.html (nothing was spent)")
+    if given.for_holder is not None:
+        _say(f"For the holder of the data alone: {given.for_holder}")
+    return 0
+
+
+def _agreed(settings, plan, despite_check):
+    """Make the ledger, check and ask on a terminal; whether to release."""
+    from geodp_release.ask.publish import verdict
+    from geodp_release.promise.ledger import Ledger
+
+    budget, path = settings.privacy_budget, settings.ledger
+    _say(verdict(settings, plan))
+    if plan.is_noise and not settings.allow_noise:
+        # Refused by the release, with what would do.
+        return True
+    _say(*_usual(settings, plan), "")
+    if not Path(path).exists():
+        # A mistyped path would be a second budget.
+        others = ", ".join(map(str, Path(path).parent.glob("*.ledger"))) or "no other"
+        _say(f"There is no ledger {Path(path).absolute()}, and in its folder {others}.")
+        _say("One ledger is for all releases from the data: correct the key ledger if it is there.")
+        total = input(f"Total {budget.unit} of all releases from these data; empty to stop: ")
+        if not total.strip():
+            return False
+        Ledger.create(path, total.strip(), budget.unit)
+    ledger = Ledger.open(path)
+    if ledger.paid(settings.key(plan)) is not None:
+        return True
+    passed, _ = _checked(settings, plan)
+    if not passed and not despite_check:
+        _say("To release all the same: geodp release --despite-check.")
+        return False
+    price = f"It spends {budget.amount} of {ledger.left:f} {budget.unit} left in {path}"
+    return input(f"{price}. Release now (yes or no) [no]: ").strip().lower() in ("y", "yes")
+
+
+def _registry(given):
+    from geodp_release.show.registry import registry_entry
+
+    _say(*registry_entry(given.path).splitlines())
+
+
+def _create(given):
+    from geodp_release.promise.ledger import Ledger
+
+    ledger = Ledger.create(given.path, given.allowed, given.unit)
+    _say(f"{ledger.path} allows {ledger.allowed:f} {ledger.unit} in all. Keep it with the data.")
+
+
+def _show(given):
+    from geodp_release.promise.ledger import Ledger
+
+    _say(*Ledger.open(given.path).words().split("\n"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,411 @@
+"""Private geodesic regression as an estimator of scikit-learn."""
+
+import secrets
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+try:
+    from sklearn.base import BaseEstimator, RegressorMixin
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ImportError as problem:
+    raise ImportError(
+        "a private regression as an estimator needs scikit-learn, which is not installed: "
+        "pip install scikit-learn, or '.[estimator]' in the checkout"
+    ) from problem
+
+from geodp.data.columns import has_landmarks
+from geodp.errors import DataError
+from geodp.manifolds.base import Manifold
+from geodp.manifolds.registry import layout_advice, parse_point
+from geodp.models.regression import variance_explained
+from geodp.settings.sections import public_centre
+from geodp_release.plan.bands import LEVELS
+from geodp_release.plan.sample_size import MOST_NEEDED, planned, subjects_needed
+from geodp_release.promise.assumptions import Assumptions
+from geodp_release.promise.budget import PrivacyBudget
+from geodp_release.promise.ledger import Ledger
+from geodp_release.promise.public_inputs import (
+    EXPONENTIAL,
+    LEAST_SQUARES,
+    NONE,
+    UNKNOWN,
+)
+from geodp_release.run.subjects import (
+    ONE_EACH,
+    mapped_records,
+    record_array,
+    refuse_types,
+    subject_records,
+)
+from geodp_release.show.release import release_geodesic
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PrivateRegression(RegressorMixin, BaseEstimator):
+    """What regressions released under differential privacy have in common."""
+
+    epsilon: Any = None
+    rho: Any = None
+    delta: Any = None
+    covariate_range: Any = None
+    residual_scale: Any = None
+    subjects: Any = None
+    neighbours: Any = None
+    records_per_subject: int = 1
+    transformation: Any = NONE
+    covariate_spread: Any = UNKNOWN
+    tails: str = EXPONENTIAL
+    loss: str = LEAST_SQUARES
+    threshold: Any = None
+    unit: Any = None
+    allow_noise: bool = False
+    ledger: Any = None
+
+    @property
+    def _is_list(self):
+        """Whether a response has several numbers."""
+        return True
+
+    def __sklearn_clone__(self):
+        copy = super().__sklearn_clone__()
+        copy._is_copy = True
+        return copy
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        # A record that is not a number counts as one without influence.
+        tags.input_tags.allow_nan = True
+        tags.target_tags.single_output = not self._is_list
+        tags.target_tags.multi_output = self._is_list
+        tags.regressor_tags.poor_score = True
+        tags.non_deterministic = True
+        return tags
+
+    def fit(self, X, y, *, subjects=None):
+        """Release a geodesic, line or plane; this spends the budget, at every call.
+
+        Parameters
+        ----------
+        X : array or data frame, shape (n, k)
+            The covariates.
+        y : array, shape (n, *point_shape), or (n, k) in a layout of the manifold
+            Points, or responses; (n,) if a point is one number.
+        subjects : array, shape (n,), or "one record each"
+            Whose each record is.  It may be left out if `unit` was given.
+
+        Returns
+        -------
+        PrivateRegression
+            Itself, holding the release and nothing else of the data.
+
+        Raises
+        ------
+        DataError
+            A public input is missing or cannot be used, shapes do not go together, or the release
+            would be noise.  To say how many subjects would do takes a minute in 6 dimensions or
+            fewer; see `geodp_release.plan.sample_size.subjects_needed`.
+        """
+        budget = PrivacyBudget(epsilon=self.epsilon, rho=self.rho, delta=self.delta)
+        assumptions = self._assumptions()
+        if self.ledger is None and getattr(self, "_is_copy", False):
+            raise DataError(
+                "ledger: this is the fit of a copy, as cross-validation and grid searches make "
+                "many, and each would spend the budget again: give the path of a ledger that "
+                "counts them (geodp ledger create PATH --allowed TOTAL)",
+                argument="ledger",
+            )
+        whose = self._whose(subjects)
+        validate_data(self, X, y, skip_check_array=True, ensure_2d=False)
+        covariates = self._covariates(X, assumptions.number_of_covariates)
+        points = self._points(assumptions, y)
+        plan = planned(assumptions, budget)
+        if plan.is_noise and not self.allow_noise:
+            raise _noise_error(plan)
+        if self.ledger is not None:
+            # What does not go together is refused before it spends.
+            subject_records(assumptions, covariates, points, whose)
+            Ledger.open(self.ledger).reserve(
+                secrets.token_hex(16), budget.amount, type(self).__name__, unit=budget.unit
+            )
+        self.release_ = release_geodesic(plan, covariates, points, whose)
+        self.plan_ = plan
+        self._keep()
+        return self
+
+    def score(self, X, y):
+        """Fraction of variance explained, 1 - sum d^2 / sum d_mean^2; of private data not private.
+
+        The distances d are those of points to their predictions, and d_mean to the Frechet mean of
+        the points.  No noise is added to a score: one that is computed from private data must not
+        be published.
+
+        Parameters
+        ----------
+        X : array or data frame, shape (m, k)
+        y : array, as for `fit`
+
+        Returns
+        -------
+        float
+        """
+        predicted = self._at(X, self._release().predict)
+        assumptions = self.plan_.assumptions
+        manifold = assumptions.manifold
+        _, points, valid, _ = mapped_records(
+            assumptions,
+            np.tile(assumptions.middles, (len(predicted), 1)),
+            self._points(assumptions, y),
+        )
+        if not (np.all(valid) and np.all(np.isfinite(predicted))):
+            raise DataError("a score needs valid points and covariates: leave the others out")
+        return variance_explained(manifold, points, predicted)
+
+    def _release(self):
+        check_is_fitted(self, "release_")
+        return self.release_
+
+    def _at(self, X, function):
+        """A function of covariates, NaN where they are."""
+        assumptions = self._release().plan.assumptions
+        table = validate_data(self, X, reset=False, dtype=float, ensure_all_finite="allow-nan")
+        table = table[:, : assumptions.number_of_covariates]
+        there = ~np.any(np.isnan(table), axis=-1)
+        found = function(table[there])
+        values = np.full((len(table), *found.shape[1:]), np.nan, dtype=found.dtype)
+        values[there] = found
+        return values
+
+    def _covariates(self, X, number):
+        """Covariates of a table, each as it is given."""
+        self.n_features_in_ = number
+        return _columns(X, number)
+
+    def _refuse_missing(self):
+        missing = [name for name in self._mandatory if getattr(self, name) is None]
+        if missing:
+            verb, pronoun = ("is", "it") if len(missing) == 1 else ("are", "them")
+            raise DataError(
+                f"{', '.join(missing)} {verb} missing: choose {pronoun} without looking at the "
+                f"data, and give {pronoun} to the estimator",
+                argument=missing[0],
+            )
+        if len(self.covariate_range) == 0:
+            raise DataError(
+                "covariate_range is empty: give a range; for a mean use geodp.release_geodesic",
+                argument="covariate_range",
+            )
+
+    def _whose(self, subjects):
+        """Labels of subjects, or "one record each"."""
+        # What an estimator is made with is printed and saved with it, so that it is no labels.
+        is_one_each = isinstance(self.unit, str) and self.unit == ONE_EACH
+        if not is_one_each and (self.unit is not None or subjects is None):
+            raise DataError(
+                "unit: it is not said whose each record is: give labels to fit, as subjects, or "
+                f'unit="{ONE_EACH}"',
+                argument="unit",
+            )
+        return ONE_EACH if subjects is None else subjects
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PrivateGeodesicRegression(PrivateRegression):
+    """Geodesic regression with covariates, released under differential privacy.
+
+    Every `fit` is a release and spends the whole budget: n fits of one data set spend n budgets.
+    So does whatever fits copies, such as cross-validation or a grid search, which is refused
+    without a ledger.  Noise has no seed, and two fits differ.
+
+    Public inputs are chosen without looking at the data; only radii have a default.  In a pipeline,
+    steps before this one must not learn from the data either: a logarithm may come first, a
+    scaling to unit variance may not.
+
+    A record that is no point of the manifold, or has no covariate, raises no error: it counts as a
+    record without influence.  An error would tell of it.
+
+    Parameters
+    ----------
+    epsilon : str
+        Budget of pure differential privacy, as decimal text such as "1".  Give this, or rho.
+    rho, delta : str
+        Budget of zero-concentrated differential privacy, and the delta at which it is also stated.
+    manifold, centre, ..., tails, loss, threshold
+        The public inputs of `geodp.Assumptions`. The centre may also be in a layout of the
+        manifold, or "anywhere".  By default the least-squares geodesic is released, and with the
+        loss "huber" the robust one, which most records follow.
+    unit : {"one record each"}
+        Says that no two records are of one subject.  Otherwise labels go to `fit`.
+    allow_noise : bool
+        Whether to release even if almost no information about the data would be left.
+    ledger : str, optional
+        Path of a ledger, which every fit spends from and which refuses those beyond its total.
+
+    Attributes
+    ----------
+    release_ : Release
+        What was released, with its guarantee.
+    plan_ : ReleasePlan
+        Stages and predicted errors, which are public.
+    footpoint_ : ndarray, shape point_shape
+        Prediction in the middle of the covariates' ranges.
+    shooting_vectors_ : ndarray, shape (k, *point_shape)
+        Tangent vectors there, each as long as the geodesic over its covariate's range.
+    n_features_in_, feature_names_in_
+        k, and names of the covariates (k,) if X is a data frame.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geodp.manifolds.euclidean import Euclidean
+    >>> public = {"manifold": Euclidean(7), "centre": np.zeros(7), "covariate_range": (0.0, 1.0)}
+    >>> public |= {"footpoint_radius": 10.0, "shooting_vector_length": 10.0, "subjects": 1000}
+    >>> public |= {"residual_scale": 1.0, "neighbours": "replace one subject"}
+    >>> regression = PrivateGeodesicRegression(epsilon="1", unit="one record each", **public)
+    >>> X = np.linspace(0.0, 1.0, 1000)[:, None]
+    >>> regression.fit(X, X * np.ones(7)).predict([[0.0], [1.0]]).shape
+    (2, 7)
+    """
+
+    manifold: Any = None
+    centre: Any = None
+    footpoint_radius: Any = None
+    smallest_radius: Any = None
+    shooting_vector_length: Any = None
+
+    # Public inputs without a default.
+    _mandatory = ("manifold", "centre", "covariate_range", "subjects", "neighbours")
+
+    def predict(self, X):
+        """Points of the released geodesic.
+
+        Parameters
+        ----------
+        X : array or data frame, shape (m, k)
+
+        Returns
+        -------
+        ndarray, shape (m, *point_shape)
+            NaN where the covariate is.
+        """
+        return self._at(X, self._release().predict)
+
+    def predict_band(self, X, level=LEVELS[-1], together=False):
+        """Radius of the ball about each prediction that holds the true one.
+
+        Parameters
+        ----------
+        X : array or data frame, shape (m, k)
+        level : float
+            Probability that it does, for each covariate by itself, if the assumptions are right.
+        together : bool
+            Or for all rows of X at once, such as many over the whole range.
+
+        Returns
+        -------
+        ndarray, shape (m,)
+            In the manifold's unit of length.
+        """
+        return self._at(X, lambda x: self._release().band(x, level, together))
+
+    def _points(self, assumptions, y):
+        return points_of(assumptions.manifold, y)
+
+    def _keep(self):
+        self.footpoint_ = self.release_.footpoint
+        self.shooting_vectors_ = self.release_.shooting_vectors
+
+    def _assumptions(self):
+        self._refuse_missing()
+        manifold, centre = self.manifold, self.centre
+        if not isinstance(manifold, Manifold):
+            raise DataError(
+                f"manifold is {type(manifold).__name__!r}: give a manifold such as Sphere(2)",
+                argument="manifold",
+            )
+        if isinstance(centre, str):
+            centre = public_centre(manifold, centre)
+        shape = np.shape(centre)
+        if shape != manifold.point_shape and len(shape) == 1:
+            centre = parse_point(manifold, centre, "centre")
+        given: Any = {each.name: getattr(self, each.name, {}) for each in fields(Assumptions)}
+        return Assumptions(**given | {"centre": centre})
+
+
+def _noise_error(plan):
+    """Why a release that would be noise is refused, and what would do."""
+    number = subjects_needed(plan.assumptions, plan.budget)
+    would_do = (
+        f"more than {MOST_NEEDED} subjects would be needed"
+        if number is None
+        else f"about {number} subjects would do"
+    )
+    return DataError(
+        f"the release would be noise, with a predicted error of {plan.error:.3g}, and of "
+        f"{plan.error_without_data:.3g} without data: {would_do} in place of "
+        f"{plan.assumptions.subjects}; or raise the budget, or give allow_noise=True",
+        argument="allow_noise",
+    )
+
+
+def _columns(X, number):
+    """Covariates (n, k) of a table; rows of a list are as they are given."""
+    if issparse(X):
+        raise DataError("X is sparse, and sparse data are not supported: give a dense array")
+    values = unwrapped(X)
+    if not isinstance(values, np.ndarray):
+        return values
+    if values.ndim != 2:
+        raise DataError(
+            f"X has {values.ndim} axes, and a table with a column a covariate is wanted. Reshape "
+            "your data by X.reshape(-1, 1)"
+        )
+    if values.shape[1] != number:
+        raise DataError(
+            f"X has {values.shape[1]} columns, and covariate_range is of {number}: give as many"
+        )
+    return values[:, 0] if number == 1 else values
+
+
+def points_of(manifold, y):
+    """Points (n, *point_shape) of records in that shape or in a layout; NaN for what is neither.
+
+    Each record of a list is read by itself: none raises, or decides what becomes of others.
+    """
+    values, wanted = unwrapped(y), manifold.point_shape
+    shapes = [wanted, *((number,) for number in manifold.layouts())]
+    if isinstance(values, np.ndarray) and (values.ndim > 1 or values.dtype.kind != "O"):
+        shape = values.shape[1:] or (1,)
+        if shape not in shapes:
+            raise DataError(
+                f"y has records of shape {values.shape[1:]}, and {wanted} is wanted: give points "
+                f"of this shape, or a table: {layout_advice(manifold)}"
+            )
+        shapes = [shape]
+    found = np.full((len(values), *wanted), np.nan, dtype=manifold.dtype)
+    for shape in shapes:
+        if shape == wanted:
+            points = record_array(values, shape, manifold.dtype)
+        else:
+            with np.errstate(all="ignore"):
+                points = manifold.from_layout(record_array(values, shape, float))
+                # Landmarks have a place and a size, which shapes do not.
+                points = manifold.project(points) if has_landmarks(manifold) else points
+        found = np.where(np.isnan(found), points, found)
+    return found
+
+
+def unwrapped(values):
+    """An array, where values are one or have one, or else a list of records."""
+    refuse_types(values)
+    values = getattr(values, "to_numpy", lambda: values)()
+    if not isinstance(values, np.ndarray | list | tuple) and hasattr(values, "__array__"):
+        values = np.asarray(values)
+    if isinstance(values, np.ndarray):
+        return values
+    try:
+        return list(values)
+    except TypeError:
+        raise DataError("X and y must be sequences of records: give arrays") from None

@@ -1,0 +1,138 @@
+"""Warnings for the holder of the data alone: public inputs that look read off the data, and others.
+
+They depend on every record, so that they must go nowhere but to the holder's eyes.
+"""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from geodp.errors import DataError
+from geodp.samplers.integer_choice import no_noise
+from geodp_release.plan.release_plan import simulated
+from geodp_release.promise.public_inputs import TWO_GROUPS
+from geodp_release.run.contributions import COVARIATE_LATTICE, covariate_sums
+from geodp_release.run.moments import possible_moments
+from geodp_release.run.subjects import mapped_records
+from geodp_release.show.release import Release
+from geodp_release.stages import LastStep
+from geodp_release.stages.covariates import Covariates
+from geodp_release.stages.draw import run_plan
+from geodp_release.stages.residual_tables import length_grid
+
+# A centre this near to an estimate, in its standard errors, was taken from it and rounded.
+SAME_CENTRE = 0.03
+
+# A centre this near to a record, relative to the typical distance of records, is that record.
+SAME_RECORD = 1e-4
+
+# A number of fewer digits is the rounded one of an estimate by chance too often.
+FEWEST_DIGITS = 3
+
+# From this ratio of the predicted error to the planned one on, the holder is told.
+MUCH_WORSE = 1.5
+
+
+def suspicious_inputs(assumptions, covariates, points):
+    """Public inputs that look read off the data, a list of a sentence each; not private."""
+    x, y, valid, given = mapped_records(assumptions, covariates, points)
+    found = []
+    for limits, spread, column in zip(
+        assumptions.ranges, assumptions.spreads, given.T, strict=True
+    ):
+        numbers = column[np.isfinite(column)]
+        # Where two groups are at the ends of the range they are known to be.
+        ends = [np.min(numbers), np.max(numbers)] if len(numbers) else []
+        if spread != TWO_GROUPS and [*limits] == ends:
+            found.append("covariate_range is the least and the greatest covariate")
+    x, y = x[valid], y[valid]
+    if len(y) > 3 and np.all(np.ptp(x, axis=0) > 0.0):
+        found += _of_fits(assumptions, x, y)
+    advice = "if that is no chance the guarantee does not hold: choose it from what is public"
+    return [f"{each} of the data: {advice}" for each in found]
+
+
+def spread_otherwise(plan, records):
+    """A sentence in a list if covariates make a release much worse than planned; not private."""
+    assumptions = plan.assumptions
+    if not assumptions.spreads:
+        return []
+    first, second = covariate_sums(records)
+    means = np.array(first, dtype=float), np.array(second, dtype=float) / COVARIATE_LATTICE
+    moments = np.concatenate(means) / (COVARIATE_LATTICE * len(records))
+    found = Covariates.independent(assumptions.spreads).with_moments(possible_moments(moments))
+    after = simulated(plan, found)
+    error = float(np.sqrt(after.mean(after.range_squares)))
+    if error < MUCH_WORSE * plan.error:
+        return []
+    return [
+        "with covariates spread as these are the predicted error over their whole range is "
+        f"{error:.3g}, and {plan.error:.3g} as planned: release it or not, but change no public "
+        "input by this"
+    ]
+
+
+def off_least_squares(plan, records, places=5, steps=8, budget=10**12):
+    """Distance of the release without noise from least squares, in a sentence; not private.
+
+    At ``places`` over all ranges together, in radii of its band.  Least squares is what so many
+    last steps without a clip lead to, of a ``budget`` at which they expect no noise; or with the
+    threshold of Huber's loss to the least of that.
+    """
+    assumptions = plan.assumptions
+    clip = 4.0 * float(length_grid(assumptions)[0]) * (1 + assumptions.number_of_covariates)
+    prior = (1.0,) * (1 + assumptions.number_of_covariates)
+    found = fit = run_plan(plan, records, no_noise)
+    release, (low, high) = Release.of(plan, found, None), assumptions.ranges.T
+    step = LastStep(Fraction(budget), plan.budget.unit, release.threshold or clip, prior=prior)
+    for _ in range(steps):
+        fit = step.run(fit, assumptions, records, no_noise)
+    rows = np.linspace(low, high, places) if assumptions.spreads else None
+    radii = release.band(rows, doubted=True)
+    fitted = replace(release, footpoint=fit.state[0], shooting_vectors=fit.state[1:])
+    away = assumptions.manifold.dist(release.predict(rows), fitted.predict(rows))
+    if np.all(np.isnan(radii)):
+        return (
+            f"No band is drawn anywhere, by which the release could be told from {assumptions.fit}."
+        )
+    return (
+        f"Without noise the release is at most {np.nanmax(away / radii):.2g} radii of its 95 % "
+        f"band away from {assumptions.fit}: change no public input by this."
+    )
+
+
+def _of_fits(assumptions, x, y):
+    manifold, centre = assumptions.manifold, assumptions.centre
+    number, dim = len(y), manifold.dim
+    away = manifold.coordinates(centre, manifold.log(centre, y))
+    lengths = np.linalg.norm(away, axis=-1)
+    spread = np.sqrt(np.mean(lengths**2))
+    # A rounded number is one of many by chance.
+    if dim > 1 and np.min(lengths) < SAME_RECORD * spread:
+        yield "centre is a record"
+    # The centre is the Frechet mean where the mean of the logarithms vanishes.
+    if np.linalg.norm(np.mean(away, axis=0)) < SAME_CENTRE * spread / np.sqrt(number):
+        yield "centre is the Frechet mean"
+    # Imported here, since plans do without it.
+    from geodp.models.geodesic import GeodesicModel
+
+    try:
+        fit = GeodesicModel(manifold, x.shape[-1]).fit(x, y)
+    except DataError:
+        return
+    squares = np.sum(manifold.dist(fit.predict(x), y) ** 2)
+    if (
+        x.shape[-1]
+        and manifold.dist(centre, fit.footpoint) < SAME_CENTRE * np.sqrt(squares) / number
+    ):
+        yield "centre is the footpoint of the least-squares fit"
+    given = assumptions.residual_scale
+    if given is None:
+        return
+    digits = len(repr(given).partition("e")[0].replace(".", "").strip("0"))
+    for freedom in (number, number - 1 - x.shape[-1]):
+        scale = np.sqrt(squares / (freedom * dim))
+        if digits >= FEWEST_DIGITS and float(f"{scale:.{digits}g}") == given:
+            yield "residual_scale is the residual of the least-squares fit"
+            return

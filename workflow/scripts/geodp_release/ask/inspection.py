@@ -1,0 +1,123 @@
+"""A look at the inputs of a release, best before it is made, for the holder of the data alone.
+
+What it finds depends on every record, so that it must not be published, nor be the reason for
+changing public inputs: mend the data, or choose public inputs anew without them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from geodp.data.messages import few
+from geodp_release.promise.assumptions import Assumptions
+from geodp_release.run.subjects import mapped_records
+from geodp_release.show.templates import render
+from geodp_release.stages.far import far_away
+
+# From this share of the records on, such as of swapped columns, nothing should be released.
+SUSPICIOUS_SHARE = 0.1
+
+# A record is far if it lies beyond the support by so many typical residuals.  Without radii it is
+# also far if its residual is so many times the one from which on a release counts it as far away.
+FAR = 3.0
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """Records that a release would not use as they are, by the index at which they stand.
+
+    Attributes
+    ----------
+    number : int
+        Number of records.
+    invalid : ndarray of int
+        No point of the manifold, or no number for a covariate; they would not count.
+    outside : ndarray of int
+        With a covariate outside the public range, to which it would be clipped.
+    far : ndarray of int
+        So far from the support that their influence is clipped whatever the geodesic; or, without
+        radii, from most of the others.
+    one_covariate : bool
+        Whether all clipped values of a covariate are the same, so that its shooting vector is not
+        seen.
+    """
+
+    number: int
+    invalid: np.ndarray
+    outside: np.ndarray
+    far: np.ndarray
+    one_covariate: bool
+
+    @property
+    def looks_wrong(self) -> bool:
+        """Whether so much is amiss that nothing should be released."""
+        most = max(len(each) for each in (self.invalid, self.outside, self.far))
+        return self.one_covariate or most >= SUSPICIOUS_SHARE * self.number
+
+    def words(self, released: bool = False, rows: Sequence[int] | None = None) -> str:
+        """What was found, a sentence a line; not private.
+
+        Parameters
+        ----------
+        released : bool
+            Whether the release was made since.
+        rows : sequence of int, optional
+            Row of each record in its table; by default records are named by their index, from 0.
+        """
+        word, numbers = ("index", range(self.number)) if rows is None else ("row", rows)
+        given = {"found": self, "released": released, "word": word}
+        given["names"] = lambda records: few([numbers[each] for each in records])
+        return render("inspection.txt.j2", None, **given).strip()
+
+
+def inspect_inputs(
+    assumptions: Assumptions, covariates: ArrayLike | None, points: ArrayLike
+) -> Inspection:
+    """Look for records that a release would not use as they are; the answer is not private.
+
+    Parameters
+    ----------
+    assumptions : Assumptions
+    covariates : array, shape (n, k), or (n,) with one covariate; ``None`` without one
+    points : array, shape (n, *point_shape)
+
+    Returns
+    -------
+    Inspection
+
+    Raises
+    ------
+    DataError
+        Shapes that do not go together.
+    """
+    x, y, valid, given = mapped_records(assumptions, covariates, points)
+    low, high = assumptions.ranges.T
+    manifold = assumptions.manifold
+    away = manifold.dist(assumptions.centre, y)
+    far = away > assumptions.reach + FAR * float(np.max(assumptions.typical_length(1)))
+    if not assumptions.has_radii and np.any(valid):
+        far[valid] |= _far_from_most(manifold, x[valid], y[valid])
+    return Inspection(
+        number=len(valid),
+        invalid=np.flatnonzero(~valid),
+        outside=np.flatnonzero(valid & np.any((given < low) | (given > high), axis=-1)),
+        far=np.flatnonzero(valid & far),
+        one_covariate=bool(np.any(valid) and np.any(np.ptp(x[valid], axis=0) == 0.0)),
+    )
+
+
+def _far_from_most(manifold, x, y, middles=32, rounds=10, rounding=1e-6):
+    """Which records (n,) lie far from the least absolute line, about a record in their midst."""
+    some = y[np.linspace(0, len(y) - 1, middles).astype(int)]
+    middle = some[np.argmin([np.median(manifold.dist(each, y)) for each in some])]
+    points = manifold.coordinates(middle, manifold.log(middle, y))
+    least = rounding * np.max(np.linalg.norm(points, axis=-1))
+    design, lengths = np.column_stack([np.ones(len(x)), x]), np.ones(len(x))
+    # A line through half of them or more leaves no residual to compare with.
+    for _ in range(rounds if least and len(x) > 2 * design.shape[-1] else 0):
+        roots = np.maximum(lengths, least)[:, None] ** -0.5
+        line, *_ = np.linalg.lstsq(roots * design, roots * points)
+        lengths = np.linalg.norm(points - design @ line, axis=-1)
+    return lengths > FAR * far_away(manifold.dim, 0.5) * max(np.median(lengths), least)

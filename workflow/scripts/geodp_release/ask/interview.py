@@ -1,0 +1,294 @@
+"""Settings of a new release, by questions about a table of which only the header is read.
+
+Answers are what is publicly known; guesses come from the names of columns alone.
+"""
+
+import re
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Literal
+
+import yaml
+from pydantic import Field, TypeAdapter, ValidationError
+
+from geodp.data.cells import TableReading, finite_number
+from geodp.data.columns import told_columns
+from geodp.data.formats import open_table, table_kind
+from geodp.data.landmark_files import LandmarkFile
+from geodp.errors import DataError
+from geodp.mechanisms.budgets import parse_budget
+from geodp_release.ask.settings import read_settings
+from geodp_release.run.subjects import ONE_EACH
+from geodp_release.show.templates import render
+
+SPACES = yaml.safe_load(Path(__file__).with_name("spaces.yaml").read_text(encoding="utf-8"))
+
+COVARIATE = re.compile("age|year|time|day|dose|alter|jahr|tage|centroid", re.IGNORECASE)
+SUBJECT = re.compile("(.*_)?id|id_.*|subject|patient|person|participant|code", re.IGNORECASE)
+
+Whole = Annotated[int, Field(ge=1)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Above = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class Interview:
+    """Questions, each with a default and a check of its answer.
+
+    ``ask`` takes a question, as `input` does, and ``tell`` a sentence; where an answer cannot be
+    used one that ``is_patient`` asks again.
+    """
+
+    def __init__(self, ask, tell, is_patient):
+        self.ask, self.tell, self.is_patient = ask, tell, is_patient
+
+    def __call__(self, question, default="", check=str):
+        """An answer as ``check`` makes it, which raises a `DataError` for one of no use."""
+        while True:
+            try:
+                given = self.ask(f"{question} [{default}]: " if default else f"{question}: ")
+            except EOFError:
+                raise DataError(f"no answer is left for: {question}: give one a line") from None
+            try:
+                return check(given.strip() or default)
+            except DataError as problem:
+                if not self.is_patient:
+                    raise DataError(f"{question}: {problem}") from None
+                self.tell(f"  {problem}")
+
+
+def new_settings(table, path, interview):
+    """Ask for the settings of a release from a table, and write them to a new file at a path.
+
+    What cannot be read, overwritten or used is a `DataError`.
+    """
+    if Path(path).exists():
+        raise DataError(f"{path} is there already: give another by --output")
+    stem = Path(table).with_suffix("")
+    name = re.sub("[^A-Za-z0-9_-]+", "-", stem.name).strip("-") or "release"
+    given = _answers(table, interview) | {"name": name, "stem": str(stem), "file": path}
+    text = render("settings.yaml.j2", None, {"yaml": _yaml}, **given)
+    try:
+        with open(path, "x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as problem:
+        raise DataError(f"{path} cannot be written ({problem.strerror}): give another") from None
+    try:
+        read_settings(path)
+    except DataError:
+        Path(path).unlink()
+        raise
+
+
+def _yaml(value):
+    """A value of a template as YAML of one line."""
+    text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10**6)
+    return text.removesuffix("\n").removesuffix("\n...")
+
+
+def _answers(path, interview):
+    table, data, landmarks = _opened(path, interview)
+    names = table.names
+    if any(finite_number(name) is not None for name in names):
+        raise DataError(
+            f"{path}: its first row has numbers, which are no names: add a row of names"
+        )
+    told = told_columns(names)
+    interview.tell(f"{path} has the columns {', '.join(names)}. Its responses may be")
+    for word, what in SPACES.items():
+        interview.tell(f"  {word}: {what}")
+    space = interview("Which are they", told.space if told else "euclidean", _of(*SPACES))
+    if told and told.space == space:
+        _, size, columns, data["coordinates"] = told
+    else:
+        columns = interview(
+            "Their columns, in order, with commas between", check=_of(*names, many=True)
+        )
+        size, data["coordinates"] = _size_of(space, len(table.numbered(columns)), interview)
+    rest = [name for name in names if name not in columns]
+    data["columns"] = None if landmarks else columns
+    data["covariates"] = interview(
+        "Covariates, with commas between; none for a mean",
+        next(filter(COVARIATE.match, rest), "none"),
+        lambda text: [] if text == "none" else _known(_list(text), names),
+    )
+    data["subject"] = interview(
+        f"Column that says whose each record is; or {ONE_EACH}",
+        next(filter(SUBJECT.fullmatch, rest), ONE_EACH),
+        _of(*(name for name in rest if name not in data["covariates"]), ONE_EACH),
+    )
+    lacking = [name for name in data["covariates"] if name not in names]
+    data["join"] = _joined(lacking, interview) if lacking else None
+    found = {"data": data, "space": space, "size": size, "units": {}, "sources": {}}
+    found["covariates"] = [_covariate(name, found, interview) for name in data["covariates"]]
+    return found | _public_inputs(found, interview)
+
+
+def _opened(path, interview):
+    """The table, how it is read, and how many landmarks its specimens have."""
+    landmarks = None
+    if issubclass(table_kind(path), LandmarkFile):
+        landmarks = interview("Number of landmarks of each specimen", check=_as(Whole))
+    table = open_table(path, landmarks=landmarks)
+    data = {"path": path, "sheet": None, "decimal": "."}
+    if len(sheets := getattr(table, "sheets", [])) > 1:
+        data["sheet"] = interview("Sheet with the records", sheets[0], _of(*sheets))
+        table = open_table(path, reading=TableReading(sheet=data["sheet"]))
+    if getattr(table, "delimiter", ",") == ";":
+        data["decimal"] = interview("Sign before decimals", ",", _of(",", "."))
+    return table, data, landmarks
+
+
+def _joined(lacking, interview):
+    """A second table that has the covariates which the first lacks."""
+
+    def opened(path):
+        found = open_table(path)
+        for name in lacking:
+            if name not in found.names:
+                raise DataError(f"{path} has no column {name}, but {', '.join(found.names)}")
+        return found
+
+    table = interview(f"File of the table with {', '.join(lacking)}", check=opened)
+    path, names = table.path, table.names
+    guess = next(filter(SUBJECT.fullmatch, names), names[0])
+    subject = interview("Its column of the same labels of subjects", guess, _of(*names))
+    return {"path": path, "subject": subject}
+
+
+def _covariate(name, found, interview):
+    """Name, range, spread and words of a covariate."""
+    words = interview(
+        f"Words in {name} with a number for each, such as F=0, M=1; none if it has numbers",
+        "none",
+        _categories,
+    )
+    if words:
+        limits, is_two = (min(words.values()), max(words.values())), len(words) == 2
+    else:
+        limits = interview(
+            f"Least and greatest {name} that there can be, by what is public, such as 50, 90",
+            check=_range,
+        )
+        found["sources"]["covariate_range"] = interview("Where is that known from", "the protocol")
+        is_two = interview(f"Has {name} these two values alone", "no", _of("no", "yes")) == "yes"
+        _ask_unit(name, found, interview)
+    if is_two:
+        question = f"Where is it known from that {name} has two values"
+        found["sources"]["covariate_spread"] = interview(question, "the protocol")
+    spread = "two groups" if is_two else "unknown"
+    return {"name": name, "range": list(limits), "spread": spread, "words": words}
+
+
+def _ask_unit(name, found, interview):
+    unit = interview(f"Unit of {name}", "none")
+    if unit != "none":
+        found["units"][name] = unit
+
+
+def _public_inputs(found, interview):
+    data, sources = found["data"], found["sources"]
+    names = ", ".join(data["columns"] or [])
+    unit = ", in rad," if found["space"] in ("sphere", "kendall") else ""
+    given = {"records": 1, "radius": None, "length": None}
+    if data["subject"] != ONE_EACH:
+        given["records"] = interview("Records of a subject that count", "1", _as(Whole))
+    given["subjects"] = interview("Number of subjects that is publicly known", check=_as(Whole))
+    sources["subjects"] = interview("Where is that known from", "the protocol")
+    is_named = found["space"] == "euclidean" and len(data["columns"]) == found["size"]
+    for name in data["columns"] if is_named else ():
+        _ask_unit(name, found, interview)
+    given["centre"] = interview(
+        "A rough response in the middle of all ranges, known without these data, as numbers with "
+        f"commas between{f' ({names})' if names else ''}; or anywhere",
+        "anywhere",
+        lambda text: text if text == "anywhere" else _as(list[Finite], many=True)(text),
+    )
+    if given["centre"] != "anywhere":
+        sources["centre"] = interview("Where is that known from", "an earlier study")
+        given["radius"] = interview(
+            f"Largest distance from it{unit} that the released one may have there; none for any",
+            "none",
+            lambda text: None if text == "none" else _as(Above)(text),
+        )
+        if given["radius"]:
+            sources["footpoint_radius"] = interview("Where is that known from", "the same")
+    if given["radius"] and data["covariates"]:
+        given["length"] = interview(
+            f"Largest change{unit} over the range of a covariate",
+            f"{2 * given['radius']:g}",
+            _as(Above),
+        )
+        sources["shooting_vector_length"] = interview("Where is that known from", "the same")
+    given["scale"] = given["radius"] and interview(
+        f"Standard deviation{unit} of responses about their trend, by earlier studies; none if it "
+        "is not known",
+        "none",
+        lambda text: None if text == "none" else _as(Above)(text),
+    )
+    if given["scale"]:
+        sources["residual_scale"] = interview("Where is that known from", "an earlier study")
+    given["description"] = interview("What the data are, in a line for readers", "records")
+    given["epsilon"] = interview(
+        "Privacy budget epsilon of this release", "1", lambda text: str(parse_budget(text, "it"))
+    )
+    return given
+
+
+def _size_of(space, number, interview):
+    """Size of a space from the number of columns of a point, and what these hold."""
+    if space == "sphere" and number == 2:
+        return 2, "latitude_longitude"
+    sizes = {"euclidean": number, "kendall": number // 2, "spd": int((2 * number) ** 0.5)}
+    size = sizes.get(space, number - 1)
+    if space != "spd" or size * (size + 1) != 2 * number:
+        return round(number**0.5) if space == "spd" else size, "ambient"
+    triangle = interview("Which triangle are they, row by row", "upper", _of("upper", "lower"))
+    return size, "lower_triangle" if triangle == "lower" else "ambient"
+
+
+def _list(text):
+    return [each.strip() for each in text.split(",") if each.strip()]
+
+
+def _as(kind, many=False):
+    """A check that an answer, or each of its parts between commas, is of a type."""
+
+    def check(text):
+        try:
+            return TypeAdapter(kind).validate_python(_list(text) if many else text)
+        except ValidationError as problem:
+            said = problem.errors()[0]["msg"]
+            raise DataError(f"{text or 'nothing'} was given: {said[0].lower()}{said[1:]}") from None
+
+    return check
+
+
+def _known(names, header):
+    """Names of columns; one that is nearly in the header is a misprint."""
+    for name in names:
+        near = get_close_matches(name, header, n=1, cutoff=0.8)
+        if name not in header and near:
+            raise DataError(f"there is no column {name}: did you mean {near[0]}?")
+    return names
+
+
+def _range(text):
+    low, high = _as(tuple[Finite, Finite], many=True)(text)
+    if not low < high:
+        raise DataError(f"{text} was given: give the smaller number first")
+    return low, high
+
+
+def _of(*choices, many=False):
+    """A check that an answer, or each of its parts between commas, is one of some."""
+    one = Literal[choices]  # type: ignore[valid-type]
+    return _as(Annotated[list[one], Field(min_length=1)] if many else one, many)
+
+
+def _categories(text):
+    """Numbers by words."""
+    pairs = [] if text == "none" else [part.rpartition("=")[::2] for part in _list(text)]
+    found = {word.strip(): number.strip() for word, number in pairs}
+    if len(found) == 1 or "" in found:
+        raise DataError(f"{text} was given: give two words or more, such as F=0, M=1")
+    return _as(dict[str, Finite])(found)

@@ -1,0 +1,195 @@
+"""Records of a release, read one by one.
+
+Unlike `geodp.data.records.read_table`, no record changes what becomes of others: what cannot be
+read becomes NaN, which a release does not count.  Faults of the file as a whole are errors.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from geodp.data.checks import FEWEST_OUTLINE_LANDMARKS
+from geodp.data.columns import ambient, check_columns, has_landmarks, named_columns, point_columns
+from geodp.data.formats import open_table
+from geodp.data.landmarks import crossing_edges, orient, resample
+from geodp.data.sheets import FrameTable
+from geodp.data.table import JoinedTable
+from geodp.errors import DataError
+from geodp_release.run.subjects import ONE_EACH
+
+
+def read_data(settings):
+    """Covariates (n, k), points (n, *point_shape) and subjects of a release's data.
+
+    Numbers are NaN where a record cannot be read.  Labels of subjects are as they are in the file,
+    in a list, ``None`` for an empty or blank one; or all are "one record each".  A `DataError` says
+    that the file is not as the settings describe it, and may tell of records.
+    """
+    manifold = settings.assumptions.manifold
+    if settings.data.source != "table":
+        return _simulated(settings, manifold)
+    data = settings.data
+    table, columns = table_of(settings)
+    numbers, labels = table.read(
+        [*data.covariates, *columns], None if data.is_one_each else data.subject
+    )
+    covariates, coordinates = np.split(numbers, [len(data.covariates)], axis=1)
+    points = np.full((len(numbers), *manifold.point_shape), np.nan, dtype=manifold.dtype)
+    names = table.numbered(columns)
+    for index, row in enumerate(coordinates):
+        try:
+            points[index] = point_of(data, manifold, table.source, index, names, row)
+        except Exception:  # whatever a record raises would tell of it: it stays NaN
+            continue
+    covariates = np.where(np.isfinite(covariates), covariates, np.nan)
+    return covariates, points, ONE_EACH if data.is_one_each else labels
+
+
+def check_data_settings(settings):
+    """Refuse settings that no data fit, in a sentence with the key, without a look at the data."""
+    data, manifold = settings.data, settings.assumptions.manifold
+    is_table = data.source == "table"
+    if not has_landmarks(manifold):
+        if not is_table:
+            raise DataError(
+                f"key data.source: {data.source} are planar shapes and no points of "
+                f"{manifold.name}: set public.manifold.name to kendall"
+            )
+        if data.outline:
+            raise DataError(
+                f"key data.outline: points of {manifold.name} have no outline: remove it"
+            )
+        if data.columns is None:
+            raise DataError(
+                f"key data.columns is missing: name those of a point of {manifold.name}"
+            )
+    # How many numbers are in arrays is in the header of their file.
+    has_arrays = Path(data.path).suffix.lower() in (".npz", ".mat") if is_table else False
+    if is_table and data.columns is not None and not has_arrays:
+        subject = None if data.is_one_each else data.subject
+        check_columns(
+            data.columns,
+            "key data.columns",
+            manifold,
+            data.covariates,
+            subject,
+            data.coordinates,
+        )
+
+
+def refuse_missing(settings, is_shown=False):
+    """Refuse a table that is not there or has other columns, from what precedes its records.
+
+    That is the header of a text, and what a Parquet, .npz or .mat file states of its columns: their
+    names, types and lengths.  See `table_of`.  Of the records alone that their labels lost digits.
+    """
+    if settings.data.source == "table":
+        table, _ = table_of(settings, is_shown)
+        label = settings.data.subject
+        if not settings.data.is_one_each and _has_lost(table, label):
+            raise DataError(
+                f"{table.path}, {table.source.field_word} {label}: labels are floating-point "
+                "numbers so large that different whole numbers become the same one (programs make "
+                "them of whole numbers where one is missing or has decimals, and databases of "
+                "those of 128 bits): save or read the labels as text"
+            )
+
+
+def _has_lost(table, label):
+    try:
+        return table.has_lost(label)
+    except Exception:  # whatever is wrong with the file is told where its records are read
+        return False
+
+
+def table_of(settings, is_shown=False):
+    """The table of a release, of which only the header was read, and the columns of a point.
+
+    A `DataError` says that it is not there, or is not as the settings describe it.  With
+    ``is_shown`` it names the columns that are there, for the holder's eyes alone: where a header is
+    missing they are a record.
+    """
+    data, manifold = settings.data, settings.assumptions.manifold
+    table = _opened(data.path, "data.path", data, manifold)
+    if data.join is not None:
+        second = _opened(data.join.path, "data.join.path", data, manifold)
+        named_columns(second, [data.join.subject], [], is_shown)
+        table = JoinedTable(table, data.subject, second, data.join.subject)
+    columns, names = point_columns(
+        table,
+        manifold,
+        data.columns,
+        data.covariates,
+        None if data.is_one_each else data.subject,
+        data.coordinates,
+        place="key data.columns",
+        is_shown=is_shown,
+    )
+    if has_landmarks(manifold) and not data.outline and len(names) != 2 * manifold.landmarks:
+        raise DataError(
+            f"{data.path}: it has {len(names) // 2} landmarks and public.manifold "
+            f"{manifold.landmarks}: make the two equal, or set data.outline to true"
+        )
+    return table, columns
+
+
+def _opened(path, key, data, manifold):
+    count = manifold.landmarks if has_landmarks(manifold) else None
+    reading = data.reading if key == "data.path" else replace(data.reading, sheet=None)
+    if key == "data.path" and data.frame is not None:
+        return FrameTable(path, reading, data.frame)
+    return open_table(path, reading=reading, landmarks=count, key=f"key {key}: ")
+
+
+def point_of(data, manifold, source, row, names, numbers):
+    """The point of a record, from the numbers of its columns; NaN for an empty cell.
+
+    It need not be a point of the manifold; without a shape it is NaN.  A `DataError` says why a
+    record, which it calls ``row``, has none.
+    """
+    if data.outline:
+        filled = np.flatnonzero(~np.isnan(numbers))
+        numbers = numbers[: filled[-1] + 1 if len(filled) else 0]
+    unusable = np.flatnonzero(~np.isfinite(numbers))
+    if len(unusable):
+        raise source.refusal(row, "it is not a finite number", names[unusable[0]])
+    with np.errstate(all="ignore"):
+        if has_landmarks(manifold):
+            return _shape(numbers, manifold, data.outline, source, row)
+        found = ambient(numbers[None], data.coordinates, source, [row], names)
+        return manifold.from_layout(found)[0]
+
+
+def _shape(numbers, manifold, is_outline, source, row):
+    """The shape of a record's landmarks."""
+    if len(numbers) % 2:
+        raise source.refusal(row, "its last landmark has no y")
+    landmarks = numbers[0::2] + 1j * numbers[1::2]
+    if is_outline:
+        if len(landmarks) > 1 and landmarks[0] == landmarks[-1]:
+            landmarks = landmarks[:-1]
+        if len(landmarks) < FEWEST_OUTLINE_LANDMARKS:
+            raise source.refusal(
+                row, f"its outline has {len(landmarks)} landmarks, too few to be closed"
+            )
+        if crossing_edges(landmarks) is not None:
+            raise source.refusal(row, "its outline meets itself")
+        landmarks, _ = orient(landmarks)
+        if len(landmarks) != manifold.landmarks:
+            landmarks = resample(landmarks, manifold.landmarks)
+    # Landmarks that coincide have no shape: they become NaN.
+    return manifold.from_landmarks(landmarks)
+
+
+def _simulated(settings, manifold):
+    from geodp.data.stand_in import simulate_outlines
+
+    data = settings.data
+    # New ones at every run, as a seed would be public.
+    rng = np.random.default_rng()
+    found = simulate_outlines(
+        rng, 1, data.number, manifold.landmarks, trend_length=data.trend_length
+    )
+    ages = found.ages[0][:, None][:, : settings.assumptions.number_of_covariates]
+    return ages, manifold.from_landmarks(found.outlines[0]), ONE_EACH

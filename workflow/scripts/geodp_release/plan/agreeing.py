@@ -1,0 +1,188 @@
+"""Simulated releases that agree with what one has of moments and residual lengths."""
+
+from dataclasses import replace
+from itertools import takewhile
+from typing import Any
+
+import numpy as np
+
+from geodp_release.promise.public_inputs import TWO_GROUPS
+from geodp_release.run.moments import LEAST, moment_matrix, possible_moments
+from geodp_release.stages import CountStage, MomentsStage
+from geodp_release.stages.covariates import Covariates
+from geodp_release.stages.residual_tables import length_grid
+from geodp_release.stages.simulation import FlatReleases
+
+# Simulated releases, how many times more there are before a residual length that they are to agree
+# with, and the seed of their public noise.
+SIMULATED, BEFORE, SEED = 2048, 2, 20261123
+
+# Largest leverage of covariates at which there are subjects, and what each further covariate adds:
+# that of the end of a range is 3 for each covariate that is spread evenly.
+LEVERAGE = 5.0, 3.0
+
+# Distributions of covariates that agree with noisy moments, and the least part of them in which
+# there are subjects at covariates where bands are drawn: only where moments exclude them are none.
+DISTRIBUTIONS, POSSIBLE = 64, 0.05
+
+# Nodes of each at most.
+NODES = 64
+
+# Bands hold on average over residuals that are longer at one end of the range of covariates than at
+# the other, by up to so many doublings: twice as long.
+DOUBLINGS = 1.0
+
+# Least share of a group of two for its predictions to have bands, and how many deviations of its
+# noise its share is above zero.
+LEAST_GROUP, CLEAR = 0.02, 2.0
+
+# Least variance of covariates that bands are simulated for: of clumps with half the standard
+# deviation, 0.03 of the range, down to which they are to hold.
+NARROWEST = 0.015**2
+
+
+def moments_stage(plan, moments=None):
+    """The stage whose moments bands follow; ``None`` where moments are assumed.
+
+    That is also where steps rested on them and moments, if given, agree with them.
+    """
+    stage: Any = next((each for each in plan.stages if each.measures), None)
+    if moments is None or not rests_on_spread(plan) or not stage.agrees(moments, plan.assumptions):
+        return stage
+    return None
+
+
+def rests_on_spread(plan):
+    """Whether moments are measured after all steps, and can but contradict what is assumed."""
+    return any(isinstance(each, MomentsStage) for each in plan.stages[-1:])
+
+
+def has_subjects(plan, moments, places):
+    """Whether there are subjects at covariates (m, k), by released moments; (m,).
+
+    Where moments are assumed there are everywhere.
+    """
+    stage = moments_stage(plan, moments)
+    if stage is None:
+        return np.ones(len(places), dtype=bool)
+    each = agreeing_moments(plan.assumptions, stage, moments, LEAST)
+    groups = np.array(plan.assumptions.spreads) == TWO_GROUPS
+    # Shares of the groups at the places' sides of the middle.
+    sides, means = np.sign(places[:, groups]), each[:, : len(groups)][:, groups]
+    shares = 0.5 + np.mean(means, axis=0) * sides - CLEAR * np.std(means, axis=0)
+    there = np.all(shares >= LEAST_GROUP, axis=1)
+    if np.all(groups):
+        return there
+    matrix, places = moment_matrix(each)[:, None], places[:, ~groups]
+    middle, rest = matrix[..., 0, 1:][..., ~groups], matrix[..., 1:, 1:][..., ~groups, :]
+    covariance = rest[..., ~groups] - middle[..., :, None] * middle[..., None, :]
+    away = places - middle
+    leverage = np.sum(away * np.linalg.solve(covariance, away[..., None])[..., 0], axis=-1)
+    near = leverage <= LEVERAGE[0] + LEVERAGE[1] * (places.shape[-1] - 1)
+    return there & (np.mean(near, axis=0) >= POSSIBLE)
+
+
+def agreeing_releases(plan, moments=None, lengths=(), without=None, scales=None, within=None):
+    """Simulated releases that agree with what one has of moments and residual lengths.
+
+    Parameters
+    ----------
+    plan : ReleasePlan
+    moments : ndarray, shape (k (k + 3) / 2,), optional
+        Covariates are spread over an even number of distributions that agree with these; see
+        `moments_stage`.
+    lengths : tuple of float
+        Residual scales are tried about the last of them, evenly by their logarithm, and releases go
+        on from each look in proportion to how probable the length is that was released there.
+    without : int, optional
+        Number of a covariate, from 1 on, on which true predictions do not depend.
+    scales : ndarray, shape (2,), optional
+        The `agreeing_scales` of others, where they are known.
+    within : float, optional
+        See `geodp_release.stages.draw.Released`.
+
+    Returns
+    -------
+    tuple
+        `FlatReleases`, and the generator of random numbers to go on with.
+    """
+    rng = np.random.default_rng(SEED)
+    if lengths:
+        plan = plan.path(lengths)
+    stage, stages = moments_stage(plan, moments), plan.stages
+    repeats = SIMULATED // DISTRIBUTIONS * (BEFORE if lengths else 1)
+    number = repeats * DISTRIBUTIONS
+    sizes = _agreeing_sizes(plan, lengths, number)
+    start = FlatReleases.start(plan.assumptions, number, rng, size=sizes, doublings=DOUBLINGS)
+    start = replace(start, within=within)
+    if without is not None:
+        start.truth[:, without] = 0.0
+    if moments is not None:
+        # Of releases with these moments, whatever the covariates are.
+        stages = tuple(each for each in stages if not isinstance(each, MomentsStage))
+    if moments is not None and stage is not None:
+        each = agreeing_moments(plan.assumptions, stage, moments)
+        found = [start.covariates.first(NODES).with_moments(some) for some in each]
+        moments = np.broadcast_to(moments, start.moments.shape)
+        # What is believed of moments is of the sample's own.
+        deviates = np.zeros_like(start.deviates)
+        start = replace(start, covariates=Covariates.by_turns(found, repeats), deviates=deviates)
+        if not rests_on_spread(plan):
+            uncertainty = stage.uncertainty(plan.assumptions)
+            start = replace(start, moments=moments, uncertainty=uncertainty)
+    if not lengths:
+        return replace(plan, stages=stages).simulated(start, rng), rng
+    return _with_lengths(start, stages, lengths, rng, scales), rng
+
+
+def _agreeing_sizes(plan, lengths, number, least=1.0 / 3.0, most=30.0):
+    """Parts (number,) of the support within which truths are simulated; ``None`` for all.
+
+    Where the first residual length is about the centre they are about that.
+    """
+    assumptions, before = plan.assumptions, takewhile(lambda each: not each.is_look, plan.stages)
+    at_centre = all(isinstance(each, CountStage | MomentsStage) for each in before)
+    if not lengths or assumptions.wider == 1.0 or not at_centre:
+        return None
+    places = -np.log(assumptions.sizes(number)) / np.log(assumptions.wider)
+    sizes = lengths[0] * least * (most / least) ** places / assumptions.footpoint_radius
+    return np.clip(sizes, 1.0 / assumptions.wider, 1.0)
+
+
+def _with_lengths(start, stages, lengths, rng, scales=None, factor=32.0, fewer=4):
+    """Releases with the residual lengths that were released.
+
+    Of residual scales from a part ``factor`` of the last of them to so many times, for one of
+    ``fewer`` releases, and then of those that agreed, unless `agreeing_scales` of others are given.
+    """
+    turns = [start]
+    if scales is None:
+        turns.insert(0, start.drawn(rng.permutation(len(start.truth))[::fewer]))
+        longest = length_grid(start.assumptions)[0]
+        scales = lengths[-1] / factor, min(lengths[-1] * factor, longest)
+    for before in turns:
+        low, high = scales
+        found = replace(before, typical=np.geomspace(low, high, len(before.truth)))
+        given = list(lengths)
+        for stage in stages:
+            if stage.is_look:
+                found = stage.agreeing(found, given.pop(0), rng, len(before.truth) // BEFORE)
+            else:
+                found = stage.simulate(found, rng)
+        scales = agreeing_scales(found.typical)
+    return found
+
+
+def agreeing_scales(typical):
+    """The range of residual scales in which simulated releases agreed with one."""
+    return np.quantile(typical, [0.005, 0.995]) * [0.8, 1.25]
+
+
+def agreeing_moments(assumptions, stage, moments, least=NARROWEST):
+    """Moments (DISTRIBUTIONS, k (k + 3) / 2) that agree with noisy ones."""
+    rng = np.random.default_rng([SEED, 1])
+    means, deviations = stage.belief(moments, assumptions)
+    normal = rng.normal(size=(DISTRIBUTIONS // 2, len(means)))
+    # Few of them, so that their own means and deviations are made right.
+    normal /= np.sqrt(np.mean(normal**2, axis=0))
+    return possible_moments(means + deviations * np.concatenate([normal, -normal]), least)

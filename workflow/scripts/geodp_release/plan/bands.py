@@ -1,0 +1,289 @@
+"""Confidence bands of released geodesics: what chance was in the noise is known, and public.
+
+The error of a release is the noise of its stages, whose distribution is that of the plan, and the
+sampling variation of the estimate that a release without noise would give.  Both are simulated from
+public assumptions and carried through the curvature of the space at the released geodesic, so that
+a band costs no budget.
+
+Sampling variation is that of second moments of contributions where a release has them, and what
+clipping of the last step may take from long residuals makes bands wider.
+
+Errors are simulated in flat space.  A simulation in the space itself, with logarithms for residuals
+and adjoints of the derivative of Exp, moved coverage by less than one point.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from geodp_release.plan.agreeing import SEED
+from geodp_release.run.moments import inverses, products
+from geodp_release.stages import ProductsStage
+from geodp_release.stages.beyond import LEAST_WITHIN
+from geodp_release.stages.last import limits_at
+from geodp_release.stages.products import triangle_matrix
+from geodp_release.stages.step import stretch
+from geodp_release.stages.tail import squares_beyond
+
+# Probabilities of the bands that a release shows.
+LEVELS = (0.9, 0.95)
+
+
+# Prior standard deviation of second moments about those of normal residuals, in parts of these;
+# their least eigenvalue in such parts; and by how much residuals scatter more in one direction than
+# in each of the others, where directions are not measured.
+UNLIKE_NORMAL, LEAST_SCATTER, ONE_DIRECTION = 0.5, 0.05, 5.0
+
+
+class Estimate(NamedTuple):
+    """A number, or an array, with the interval of a level.
+
+    Attributes
+    ----------
+    value, low, high : float or ndarray
+    level : float
+    """
+
+    value: Any
+    low: Any
+    high: Any
+    level: float
+
+    @classmethod
+    def of(cls, draws, level):
+        """Median and interval of simulated values that agree with a release."""
+        tails = 0.5 * (1.0 - level), 0.5 * (1.0 + level)
+        low, value, high = np.quantile(draws, [tails[0], 0.5, tails[1]])
+        return cls(float(value), float(low), float(high), level)
+
+    def words(self, unit=""):
+        """The number and its interval."""
+        return f"{self.value:.2g}{unit} ({self.low:.2g} to {self.high:.2g}, {self.level:.0%})"
+
+
+def explained_variances(vectors, errors, moments):
+    """Variances (n,) of predictions that agree with released shooting vectors.
+
+    Parameters
+    ----------
+    vectors : ndarray, shape (k, dim)
+    errors : ndarray, shape (n, k, dim)
+    moments : ndarray, shape (1 + k, 1 + k), or one for each of n
+        Of the covariates; see `geodp_release.run.moments.moment_matrix`.
+    """
+    covariance = moments[..., 1:, 1:] - moments[..., 1:, :1] * moments[..., :1, 1:]
+    released = np.sum(vectors * (covariance @ vectors), axis=(-2, -1))
+    # Those of releases of what was released differ from it as it differs from the truth.
+    again = vectors - errors
+    again = np.sum(again * (covariance @ again), axis=(-2, -1))
+    return np.maximum(2.0 * released - again, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Scatter:
+    """Second moments of contributions as they were released: what sampling errors are made of.
+
+    Attributes
+    ----------
+    blocks : ndarray, shape (1 + k, 1 + k)
+        Mean products of contributions to footpoint and shooting vectors, over all directions.
+    noise : float
+        Standard deviation of what noise leaves unknown of an entry of them in clipping coordinates.
+    coordinates : ClippingCoordinates
+    directions : ndarray, shape (dim, dim)
+        Of a trace of one; of scatter in any direction, in part.
+    known : float
+        Part of scatter whose directions are known.
+    least : float
+        Least eigenvalue of blocks in these coordinates.
+    guessed : float
+        Part of blocks that simulated residuals stand for.
+    lost : float
+        What of the mean square of residuals in them is what clipping took from it at most.
+    kept : tuple of float
+        Part of a small error that is left in mean contributions, and its deviation.
+    """
+
+    blocks: np.ndarray
+    noise: float
+    coordinates: Any
+    directions: np.ndarray
+    known: float
+    least: float
+    guessed: float
+    lost: float
+    kept: tuple[float, float]
+
+    @classmethod
+    def of(cls, release, found):
+        """Of a release, whose simulated releases are given; ``None`` if it measured none."""
+        assumptions = release.plan.assumptions
+        stages = list(with_looks(release.plan, ProductsStage))
+        if all(stage.directions for stage, *_ in stages):
+            return None
+        coordinates = found.coordinates
+        back, dim = np.linalg.inv(coordinates.gradients), assumptions.manifold.dim
+        square = float(np.median(np.broadcast_to(found.typical, len(found.truth)) ** 2))
+        square *= found.clipped_square if found.is_whole else 1.0
+        # As normal residuals of one scale would have them.
+        mean = np.mean(found.covariates.weighted_matrix(np.ones(len(found.covariates.nodes))), 0)
+        expected = square * back @ mean @ back.T
+        size, matrices = len(expected), map(triangle_matrix, map(np.array, release.products))
+        unit, parts = np.trace(expected) / size, {}
+        for (stage, looks, share), matrix in zip(stages, matrices, strict=True):
+            length = release.lengths[looks - 1]
+            clip, _ = limits_at(stage.clip * length, assumptions)
+            spread = stage.deviation(assumptions) * clip**2 * assumptions.subjects / release.number
+            typical = np.trace(expected) / stage.size(assumptions)
+            noise = np.sqrt(stage.size(assumptions)) * spread / typical
+            part = UNLIKE_NORMAL**2 / (UNLIKE_NORMAL**2 + noise**2)
+            parts[stage.directions] = matrix, spread, part, (length, share, stage.clip)
+        matrix, spread, part, (length, share, clip) = parts[False]
+        # What clipping took from squares, at most, spread as those of normal residuals are; clips
+        # are of contributions, whose typical norm is this.
+        ratio = max(clip / np.mean(stretch(found)), 1.0)
+        lost, kept = part * length**2 * squares_beyond(share, ratio, dim), (1.0, 0.0)
+        if release.within is not None:
+            # Clipped as Huber's loss has it, so that nothing is lost.
+            lost, kept = 0.0, release.within
+        blocks = expected + part * (matrix - expected) + lost * expected / square
+        directions, known = np.eye(dim) / dim, 0.0
+        if True in parts:
+            values, vectors = np.linalg.eigh(parts[True][0])
+            # Noise may leave nothing above zero, and then all directions are alike.
+            least = LEAST_SCATTER * np.sum(np.abs(values)) / dim
+            values = np.maximum(values, max(least, 1e-300))
+            directions, known = (vectors * values) @ vectors.T / np.sum(values), parts[True][2]
+        noise = np.sqrt(part) * spread
+        least, guessed = LEAST_SCATTER * unit, 1.0 - part
+        return cls(blocks, noise, coordinates, directions, known, least, guessed, lost, kept)
+
+    def drawn(self, rng, number):
+        """Roots (number, 1 + k, 1 + k) of mean products of contributions that agree with these."""
+        normal = rng.normal(size=(number, *self.blocks.shape))
+        normal = (normal + np.swapaxes(normal, -1, -2)) / np.sqrt(2.0)
+        values, vectors = np.linalg.eigh(self.blocks + self.noise * normal)
+        values = np.maximum(values, self.least)
+        return products(self.coordinates.gradients, vectors * np.sqrt(values)[..., None, :])
+
+    def residual_squares(self, typical):
+        """Mean squares (n,) of residuals that agree with these, and with simulated ones."""
+        rng, number = np.random.default_rng(SEED), len(typical)
+        # Of the footpoint's part of a contribution, which is the residual; and what clipping took
+        # from it is anything up to the most.
+        found = np.sum(self.drawn(rng, number)[:, 0] ** 2, axis=-1) - self.lost * rng.random(number)
+        found += self.guessed * (typical**2 - np.median(typical**2))
+        return np.maximum(found, LEAST_SCATTER * typical**2)
+
+    def errors(self, found, rng, alone=False):
+        """Sampling errors (releases, 1 + k, dim) of estimates.
+
+        Of each coordinate as if all scatter were in it ``alone``, or of all together.
+        """
+        number, dim = len(found.truth), found.dim
+        inverse = inverses(np.broadcast_to(found.covariates.matrix, (number, *self.blocks.shape)))
+        root = products(inverse, self.drawn(rng, number)) / np.sqrt(found.number)
+        if self.kept != (1.0, 0.0):
+            kept = self.kept[0] + self.kept[1] * rng.normal(size=(number, 1, 1))
+            root = root / np.clip(kept, LEAST_WITHIN, 1.0)
+        normal = rng.normal(size=(number, len(self.blocks), dim))
+        if not alone and dim > 1:
+            spikes = rng.normal(size=(number, dim))
+            spikes /= np.linalg.norm(spikes, axis=1, keepdims=True)
+            others = dim - 1.0 + ONE_DIRECTION**2
+            # A root of one direction times as long as others, wherever it is.
+            along = np.einsum("nbd,nd->nb", normal, spikes)[..., None] * spikes[:, None]
+            spiked = (normal + (ONE_DIRECTION - 1.0) * along) / np.sqrt(others)
+            values, vectors = np.linalg.eigh(self.directions)
+            measured = normal @ ((vectors * np.sqrt(values)) @ vectors.T)
+            which = rng.random((number, 1, 1)) < self.known
+            normal = np.where(which, measured, spiked)
+        return root @ normal
+
+
+def with_looks(plan, kind):
+    """Stages of a kind, each with how many looks are before it and the share beyond the last."""
+    looks: Any = []
+    for stage in plan.stages:
+        looks += [stage] if stage.is_look else []
+        if isinstance(stage, kind) and looks:
+            yield stage, len(looks), 1.0 - float(looks[-1].share)
+
+
+def clipped_errors(found, rows):
+    """What clipping of the last step adds to errors of combinations (m, 1 + k), at most; (m,)."""
+    if not np.any(found.excess):
+        return np.zeros(len(rows))
+    inverse = np.linalg.inv(np.reshape(found.covariates.matrix, (-1, *[len(found.radii)] * 2)))
+    leverages = np.einsum("mi,nij,mj->nm", rows, inverse, rows)
+    return np.mean(found.excess) * np.mean(np.sqrt(leverages), axis=0)
+
+
+def sampled_errors(found, rng, times=1.0, scatter=None):
+    """Errors of simulated releases with the sampling variation of their estimates.
+
+    Or with so many times that.  Away from the middle of a range covariates make those of footpoint
+    and shooting vectors go together.
+    """
+    errors = found.errors
+    if found.left is not None:
+        errors = errors + found.left @ rng.normal(size=errors.shape)
+    if scatter is not None:
+        errors = errors + scatter.errors(found, rng, alone=times > 1.0)
+        # Truth and release are both in the support; and longer errors have no end on some spaces.
+        lengths = np.linalg.norm(errors, axis=-1) / (2.0 * found.radii * max(times, 1.0))
+        return errors / np.maximum(lengths, 1.0)[..., None]
+    root = times * np.linalg.cholesky(found.estimate_covariance)
+    return errors + root @ rng.normal(size=errors.shape)
+
+
+def half_widths(matrix, found, level, scatter=None):
+    """Half-widths (m,) of intervals of combinations (m, 1 + k) of the parts of flat states."""
+    # As if each coordinate scattered as all do together: which of them does is not measured.
+    rng = np.random.default_rng([SEED, 2])
+    times = np.sqrt(found.dim)
+    errors = np.moveaxis(sampled_errors(found, rng, times, scatter), 1, 0)
+    errors = errors.reshape((len(errors), -1))
+    weights = np.repeat(found.weight, found.dim)
+    how: Any = {"weights": weights, "method": "inverted_cdf"}
+    # One by one: there may be as many as records.
+    found_at = [np.quantile(np.abs(row @ errors), level, **how) for row in matrix]
+    return np.array(found_at) + clipped_errors(found, matrix)
+
+
+def band_radii(manifold, errors, state, places, levels=LEVELS, together=False):
+    """Radii (levels, m) of balls about predictions that hold the true prediction.
+
+    Each is pointwise: for one covariate, over the chance of the data and of the noise; or
+    ``together``: in proportion to these and as large as holds at all places at once.
+
+    Parameters
+    ----------
+    manifold : SymmetricSpace
+    errors : ndarray, shape (n, 1 + k, dim)
+        Truth minus release.
+    state : ndarray, shape (1 + k, *point_shape)
+        The released footpoint and shooting vectors.
+    places : ndarray, shape (m, k)
+        Covariates from -1/2 to 1/2.
+    levels : sequence of float
+        Probabilities.
+    """
+    p, *vectors = state
+    frame = manifold.frame(p)
+    steps, *turns = (manifold.vector(frame, each) for each in np.moveaxis(errors, 1, 0))
+    starts = manifold.exp(p, steps)
+    before = np.broadcast_to(p, starts.shape)
+    velocities = [
+        manifold.transport(before, steps, v + turn) for v, turn in zip(vectors, turns, strict=True)
+    ]
+    predicted = manifold.ends(p, vectors, np.asarray(places, dtype=float))
+    away = np.empty((len(places), len(starts)))
+    for index, (x, point) in enumerate(zip(places, predicted, strict=True)):
+        away[index] = manifold.dist(manifold.ends(starts, velocities, x[None])[:, 0], point)
+    radii = np.quantile(away, levels, axis=1)
+    if together:
+        for each, level in zip(radii, levels, strict=True):
+            each *= np.quantile(np.max(away / each[:, None], axis=0, initial=0.0), level)
+    return radii

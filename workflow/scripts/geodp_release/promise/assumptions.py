@@ -1,0 +1,423 @@
+"""What is assumed about the data of a release: public, and chosen without looking at them."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from geodp.errors import DataError
+from geodp.manifolds.base import Manifold
+from geodp.manifolds.euclidean import Euclidean
+from geodp.manifolds.supports import ProductSupport
+from geodp.manifolds.symmetric import SymmetricSpace
+from geodp_release.promise import public_words
+from geodp_release.promise.public_inputs import (
+    COUNTS,
+    EXPONENTIAL,
+    FLAT,
+    HUBER,
+    LEAST_SQUARES,
+    LEAST_THRESHOLD,
+    LOG,
+    LONGEST,
+    LOSSES,
+    NEIGHBOURS,
+    NONE,
+    REPLACE,
+    SQUARES,
+    TAILS,
+    THRESHOLD,
+    TRANSFORMATIONS,
+    TWO_GROUPS,
+    UNKNOWN,
+    WHAT,
+    Widest,
+    as_tuple,
+    lost_digits,
+    one_each,
+    one_of,
+    positive,
+    ranges_of,
+)
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """Public assumptions about the data of a release, none of them read off the records.
+
+    Attributes
+    ----------
+    manifold : Manifold
+        A symmetric space of the library.
+    centre : ndarray, shape point_shape
+        Centre of the ball in which the footpoint is: the prediction in the middle of the
+        covariates' ranges.
+    footpoint_radius : float, optional
+        Radius of that ball, in the manifold's unit of length; left out as large as numbers allow.
+    shooting_vector_length : float, or tuple of float, optional
+        Largest length of the shooting vector: of the geodesic over the covariate's range. With
+        several covariates one number for all, or one each; left out with the radius.
+    covariate_range : tuple of float, or tuple of such tuples
+        Covariates outside are clipped to it. With several covariates a range each; empty without
+        one, where the release is of a mean.
+    subjects : int
+        Number of subjects; with "add or remove one subject" about how many there are.
+    records_per_subject : int
+        Limit; of a subject's records the first so many count, each as a part of the subject.
+    neighbours : {"replace one subject", "add or remove one subject"}
+        Which data sets a release cannot tell apart.
+    transformation : {"none", "log"}, or tuple of these
+        Of the covariate, or of each, whose range is given without it; a record whose covariate has
+        no logarithm is one without a covariate.
+    covariate_spread : {"evenly", "two groups", "unknown"}, or tuple of these
+        How the covariate, or each, is spread over its range: two groups are at its ends.  Steps and
+        bands of one that is said to be spread evenly rest on it; a release whose noisy moments
+        contradict it has a doubt and no band.  Otherwise noisy moments are released first, for a
+        part of the budget, and bands follow them.
+    residual_scale : float, optional
+        Guess of the standard deviation of a residual in each direction of the tangent space, for
+        which the plan is best.  A release measures it in any case, privately.
+    smallest_radius : float, optional
+        The release is planned for balls from this radius to the one above, by their logarithm.
+        Left out with that one it is far smaller, and otherwise as large.
+    tails : {"exponential", "any"}
+        What long residuals may do, which bands rest on: beyond a length that is released, at which
+        few are left, they thin out at least as fast as those of an exponential distribution; or
+        whatever radii allow, so that the last step clips none, which costs more noise.  Bands for
+        Huber's loss do not rest on it.
+    loss : {"squares", "huber"}
+        What is released: the least-squares geodesic, the conditional mean as far as a geodesic
+        follows it, or the one with the least mean of Huber's loss, which is where most records are.
+    threshold : float, optional
+        From which length of a residual on Huber's loss is linear: so many times the released length
+        that about half of the residuals are shorter than; 2 if left out.
+    sources : dict of str
+        By name of an attribute, where the holder says that it comes from.
+
+    Raises
+    ------
+    DataError
+        A value out of range, or at which numbers lose their digits.
+    """
+
+    manifold: Manifold
+    centre: np.ndarray
+    footpoint_radius: Any = None
+    shooting_vector_length: Any = None
+    covariate_range: Any = ()
+    subjects: Any = None
+    records_per_subject: int = 1
+    neighbours: str = REPLACE
+    transformation: Any = NONE
+    covariate_spread: Any = UNKNOWN
+    residual_scale: float | None = None
+    smallest_radius: Any = None
+    sources: dict = field(default_factory=dict)
+    tails: str = EXPONENTIAL
+    loss: str = LEAST_SQUARES
+    threshold: float | None = None
+
+    def __post_init__(self):
+        if not isinstance(self.manifold, SymmetricSpace):
+            raise DataError(
+                "releases are for manifolds of the class SymmetricSpace, and "
+                f"{self.manifold.name} is none: take another manifold"
+            )
+        object.__setattr__(self, "covariate_range", ranges_of(self.covariate_range))
+        for name in ("footpoint_radius", "smallest_radius", "shooting_vector_length"):
+            if any(isinstance(each, Widest) for each in as_tuple(getattr(self, name))):
+                object.__setattr__(self, name, None)
+        if self.footpoint_radius is None:
+            self._take_the_widest()
+        for name in ("footpoint_radius", "smallest_radius", "residual_scale"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, positive(name, getattr(self, name)))
+        if self.wider < 1.0:
+            raise DataError(
+                f"smallest_radius is {self.smallest_radius:g}, and footpoint_radius "
+                f"{self.footpoint_radius:g}: give both, the smaller one first"
+            )
+        for name, check in (
+            ("shooting_vector_length", positive),
+            ("transformation", one_of(TRANSFORMATIONS)),
+            ("covariate_spread", one_of(SQUARES)),
+        ):
+            each = one_each(name, getattr(self, name), self.number_of_covariates)
+            each = tuple(check(name, value) for value in each)
+            object.__setattr__(self, name, each[0] if self.number_of_covariates == 1 else each)
+        self._refuse_far()
+        for name, most in COUNTS.items():
+            value = getattr(self, name)
+            whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+            if not (whole and 0 < value <= most):
+                raise DataError(f"{name} is {value!r}: give a whole number from 1 to {most}")
+            object.__setattr__(self, name, int(value))
+        for name, names in (("neighbours", NEIGHBOURS), ("tails", TAILS), ("loss", LOSSES)):
+            if (value := getattr(self, name)) not in names:
+                choices = " or ".join(map(repr, names))
+                raise DataError(f"{name} is {value!r}: give {choices}")
+        if self.is_robust or self.threshold is not None:
+            value = positive("threshold", THRESHOLD if self.threshold is None else self.threshold)
+            if not self.is_robust or value < LEAST_THRESHOLD:
+                raise DataError(
+                    f"threshold is {value:g}: give {LEAST_THRESHOLD:g} or more with the loss "
+                    f"{HUBER!r}, and none with another"
+                )
+            object.__setattr__(self, "threshold", value)
+        for (low, high), scale in zip(self.ranges, self.transformations, strict=True):
+            if scale == LOG and not (low > 0.0 and np.log(high) > np.log(low)):
+                raise DataError(
+                    f"covariate_range is {low:g} to {high:g}, which has no logarithm: give "
+                    "positive numbers, or no transformation"
+                )
+        for name, text in self.sources.items():
+            # A terminal obeys some characters, and words are printed.
+            if not (isinstance(text, str) and text.isprintable() and name in vars(self)):
+                raise DataError(
+                    f"sources: {name!r} is {text!r}: give a line of printable text for a public "
+                    "input"
+                )
+        object.__setattr__(self, "centre", self._checked_centre())
+
+    def _take_the_widest(self, flat=1e6):
+        """Radii where none is given: whole spaces, or as far as numbers keep their digits.
+
+        In flat space, which has no length of its own, they are so many times the unit.
+        """
+        most, least = self.manifold.injectivity_radius, 0.125
+        if not np.isfinite(most):
+            # A line in the form of a curved space has the digits of one.
+            farthest = 8.0 if self._farthest == LONGEST else self._farthest
+            most, least = 0.5 * farthest, 1.0 / 128.0
+            if isinstance(self.manifold, Euclidean):
+                most, least = flat, flat**-1.5
+        object.__setattr__(self, "footpoint_radius", Widest(most))
+        if self.smallest_radius is None:
+            object.__setattr__(self, "smallest_radius", Widest(least * most))
+        if self.shooting_vector_length is None:
+            number = self.number_of_covariates
+            longest = (Widest(most if number == 1 else 2.0 * most / max(number, 1)),)
+            object.__setattr__(self, "shooting_vector_length", longest * number)
+
+    @property
+    def _farthest(self, curved=8.0):
+        """Largest reach at which numbers keep their digits.
+
+        On a space of negative curvature ``curved`` times its radius leaves six of them.
+        """
+        curvature = -min(self.manifold.curvature_bounds[0], 0.0)
+        return curved / np.sqrt(curvature) if curvature else LONGEST
+
+    def _refuse_far(self):
+        """Refuse radii at which numbers lose their digits, whatever the records are."""
+        manifold = self.manifold
+        if np.isfinite(manifold.injectivity_radius):
+            # A longer geodesic, or a ball that meets itself, says nothing.
+            for name, most in (
+                ("footpoint_radius", manifold.injectivity_radius),
+                ("shooting_vector_length", 2.0 * manifold.injectivity_radius),
+            ):
+                value = np.max(getattr(self, name), initial=0.0)
+                if value > most * (1.0 + 1e-9):
+                    raise DataError(
+                        f"{name} is {value:g}, and on {manifold.name} no more than "
+                        f"{most:g} means anything: give a smaller one"
+                    )
+        most = self._farthest
+        if self.reach > most * (1.0 + 1e-9):
+            raise DataError(
+                "footpoint_radius and half of shooting_vector_length add up to "
+                f"{self.reach:g}, and beyond {most:g} numbers on {manifold.name} lose their "
+                "digits: give less"
+            )
+
+    def _checked_centre(self):
+        manifold = self.manifold
+        try:
+            centre: Any = np.asarray(self.centre, dtype=manifold.dtype)
+        except (TypeError, ValueError):
+            centre = np.empty(0)
+        reason = "its shape is another"
+        if centre.shape == manifold.point_shape:
+            with np.errstate(all="ignore"):
+                reason = manifold.invalid_reason(centre)
+        if reason is None:
+            with np.errstate(all="ignore"):
+                projected = manifold.project(centre)
+                reason = lost_digits(manifold, projected, self.reach)
+        if reason is not None:
+            raise DataError(f"centre is no point of {manifold.name}, since {reason}: correct it")
+        return projected
+
+    @property
+    def number_of_covariates(self):
+        """k: 0 for a mean, 1 for a geodesic, or more."""
+        return len(self.ranges)
+
+    @property
+    def what(self):
+        """What is released: a mean, a geodesic, or one for each covariate."""
+        if self.is_robust and not self.number_of_covariates:
+            return "a Huber mean"
+        return (FLAT if self.is_flat else WHAT)[min(self.number_of_covariates, 2)]
+
+    @property
+    def is_robust(self):
+        """Whether the loss is Huber's."""
+        return self.loss == HUBER
+
+    @property
+    def fit(self):
+        """What a release estimates, in words that follow "by"."""
+        return "Huber's loss" if self.is_robust else "least squares"
+
+    @property
+    def is_flat(self):
+        """Whether the space is Euclidean, where coefficients mean something."""
+        return type(self.manifold) is Euclidean
+
+    @property
+    def coefficients(self):
+        """Matrix (1 + k, 1 + k) from a flat state to the prediction at `usual` and to slopes."""
+        return self.coefficients_at(self.usual[None])
+
+    def coefficients_at(self, covariates):
+        """The same (m + k, 1 + k) with predictions at covariates (m, k)."""
+        ends = zip(self.transformations, self.ranges, strict=True)
+        widths = [np.ptp(TRANSFORMATIONS[scale](limits)) for scale, limits in ends]
+        slopes = np.diag(1.0 / np.array([1.0, *widths]))[1:]
+        return np.concatenate([np.insert(self.places(covariates), 0, 1.0, axis=1), slopes])
+
+    @property
+    def without_source(self):
+        """What the public inputs are that say something of data, without a source, by name."""
+        choices = {"manifold", "records_per_subject", "neighbours", "tails", "loss"}
+        choices |= {"covariate_spread"} if {*self.spreads} == {UNKNOWN} else set()
+        return {
+            name: what
+            for name, (what, _) in self.described().items()
+            if name not in {*self.sources} | choices
+            and not isinstance(as_tuple(getattr(self, name))[0], Widest | None)
+        }
+
+    @property
+    def ranges(self):
+        """Ranges (k, 2) of the covariates."""
+        return np.reshape(self.covariate_range, (-1, 2))
+
+    @property
+    def transformations(self):
+        """Name of each covariate's transformation."""
+        return as_tuple(self.transformation)
+
+    @property
+    def spreads(self):
+        """How each covariate is spread."""
+        return as_tuple(self.covariate_spread)
+
+    @property
+    def reach(self):
+        """Largest distance of a prediction from the centre, in flat space."""
+        return self.footpoint_radius + 0.5 * float(np.sum(self.shooting_vector_length))
+
+    @property
+    def has_radii(self):
+        """Whether the largest radius was given."""
+        return not isinstance(self.footpoint_radius, Widest)
+
+    @property
+    def wider(self):
+        """How many times larger the largest radius is than the smallest."""
+        return self.footpoint_radius / (self.smallest_radius or self.footpoint_radius)
+
+    @property
+    def usual_radius(self):
+        """The middle one, by their logarithm."""
+        return float(self.footpoint_radius / np.sqrt(self.wider))
+
+    def sizes(self, number):
+        """Radii (number,) of the balls that simulations are for, in parts of the support's.
+
+        Evenly by their logarithm, in an order that goes with nothing else.
+        """
+        return self.wider ** -((np.arange(number) * np.sqrt(2.0)) % 1.0)
+
+    def typical_length(self, number, factor=100.0, about=1.5):
+        """Root mean squared lengths (number,) of a residual, as simulations have them.
+
+        Evenly by their logarithm: from a guess divided by ``about`` to so many times the guess;
+        without one from the radii of `sizes` down to a part of ``factor``.
+        """
+        # In an order that goes with nothing else.
+        order = np.argsort((np.arange(number) * 0.5 * (np.sqrt(5.0) - 1.0)) % 1.0)
+        places = (np.argsort(order) + 0.5) / number
+        if self.residual_scale is not None:
+            return self.residual_scale * np.sqrt(self.manifold.dim) * about ** (2.0 * places - 1.0)
+        return self.footpoint_radius * self.sizes(number) * factor**-places
+
+    @property
+    def support(self):
+        """The states that may be released, a `ProductSupport`."""
+        return ProductSupport(
+            self.manifold, self.centre, self.footpoint_radius, self.shooting_vector_length
+        )
+
+    @property
+    def changes(self):
+        """How many contributions differ between neighbouring data sets: two, or one."""
+        return 2 if self.neighbours == REPLACE else 1
+
+    def described(self):
+        """What each public input is, and its value in words, by its name; see `public_words`."""
+        return public_words.described(self)
+
+    def lines(self):
+        """The assumptions in words, one a line, each with its source if one was given."""
+        return [
+            f"{what}: {value}"
+            + (f" (source: {self.sources[name]})" if self.sources.get(name) else "")
+            for name, (what, value) in self.described().items()
+            if name != "manifold"
+        ]
+
+    @property
+    def middles(self):
+        """The covariates (k,) in the middle of their ranges, at which the footpoint is."""
+        return np.array(
+            [
+                np.exp(np.mean(np.log(limits))) if scale == LOG else np.mean(limits)
+                for limits, scale in zip(self.ranges, self.transformations, strict=True)
+            ]
+        )
+
+    @property
+    def usual(self):
+        """Covariates (k,) at which others are looked at: the first of two groups, or the middle."""
+        is_group = np.array([spread == TWO_GROUPS for spread in self.spreads], dtype=bool)
+        return np.where(is_group, self.ranges[:, 0], self.middles)
+
+    def usable(self, covariates):
+        """Which rows of covariates (n, k) are numbers that have a place on the geodesic; (n,)."""
+        usable = np.isfinite(covariates)
+        for index, scale in enumerate(self.transformations):
+            if scale == LOG:
+                usable[:, index] &= covariates[:, index] > 0.0
+        return np.all(usable, axis=-1)
+
+    def places(self, covariates):
+        """Where usable covariates (n, k) are on geodesics: from -1/2 to 1/2 over the range."""
+        places = np.empty(covariates.shape)
+        for index, (limits, scale) in enumerate(
+            zip(self.ranges, self.transformations, strict=True)
+        ):
+            transformed = TRANSFORMATIONS[scale]
+            low, high = transformed(limits)
+            places[:, index] = (transformed(covariates[:, index]) - 0.5 * (low + high)) / (
+                high - low
+            )
+        return places
+
+    def scaled(self, covariates):
+        """Places of usable covariates, those outside the range clipped to it."""
+        # Rounding may lead beyond.
+        return np.clip(self.places(np.clip(covariates, *self.ranges.T)), -0.5, 0.5)

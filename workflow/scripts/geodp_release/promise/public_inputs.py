@@ -1,0 +1,134 @@
+"""Public inputs as they are given: the words that they may be, and checks of each by itself."""
+
+from typing import Any
+
+import numpy as np
+
+from geodp.errors import DataError
+
+# What predictions are taken along: the covariate itself, or its natural logarithm.
+NONE, LOG = "none", "log"
+
+TRANSFORMATIONS: dict[str, Any] = {NONE: np.asarray, LOG: np.log}
+
+# How covariates are assumed to be spread over their range.
+EVENLY, TWO_GROUPS, UNKNOWN = "evenly", "two groups", "unknown"
+
+# Mean squares of covariates: squared errors of shooting vectors in those of predictions, averaged
+# over covariates; that of the footpoint counts once.
+SQUARES = {EVENLY: 1.0 / 12.0, TWO_GROUPS: 0.25, UNKNOWN: 1.0 / 12.0}
+
+# What a release is without a covariate, with one, and with more; and in flat space.
+WHAT, FLAT = ("a mean", "a geodesic", "geodesics"), ("a mean", "a line", "a plane")
+
+REPLACE, ADD_OR_REMOVE = "replace one subject", "add or remove one subject"
+
+NEIGHBOURS = (REPLACE, ADD_OR_REMOVE)
+
+# What is said of long residuals: that they are no more than an exponential distribution has, or
+# nothing.
+EXPONENTIAL, ANY = "exponential", "any"
+
+TAILS = (EXPONENTIAL, ANY)
+
+# What a release minimises: squares of residuals, or Huber's loss of them; and from how many lengths
+# that half of them are shorter than the latter is linear, if that is left out, and at least.
+LEAST_SQUARES, HUBER = "squares", "huber"
+
+LOSSES, THRESHOLD, LEAST_THRESHOLD = (LEAST_SQUARES, HUBER), 2.0, 1.0
+
+# Ends of ranges below this size can be squared; and lengths below that, in single precision.
+FARTHEST, LONGEST = 1e100, 1e15
+
+# Largest number of subjects, and of records of each.
+COUNTS = {"subjects": 10**9, "records_per_subject": 1000}
+
+
+class Widest(float):
+    """A radius that was left out, and is again where `dataclasses.replace` gives other inputs."""
+
+
+def as_tuple(value):
+    """A value for one covariate as a tuple."""
+    return value if isinstance(value, list | tuple | np.ndarray) else (value,)
+
+
+def lost_digits(manifold, centre, reach, stretch=1e6):
+    """Why a centre loses too many digits for what is computed there, or ``None``.
+
+    The ratio of the lengths, as arrays, of unit vectors there is at most ``stretch``; on SPD
+    matrices it is the centre's condition.
+    """
+    frame = manifold.frame(centre)
+    parts = frame.reshape((manifold.dim, -1))
+    parts = np.concatenate([parts.real, parts.imag], axis=-1)
+    if np.all(np.isfinite(parts)):
+        lengths = np.linalg.svd(parts, compute_uv=False)
+        usual = lengths[-1] > 1.0 / FARTHEST and lengths[0] < FARTHEST
+        if usual and lengths[0] <= stretch * lengths[-1]:
+            ends = [manifold.exp(centre, sign * reach * frame) for sign in (-1.0, 1.0)]
+            if np.all(manifold.are_points(np.concatenate(ends))):
+                return None
+    return "numbers there, or as far away as predictions may be, lose their digits"
+
+
+def positive(name, value):
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = np.nan
+    if not 1.0 / LONGEST < number < LONGEST:
+        raise DataError(f"{name} is {value!r}: give a positive number")
+    return value if isinstance(value, Widest) else number
+
+
+def one_of(names):
+    def check(name, value):
+        if value not in names:
+            raise DataError(f"{name} is {value!r}: give one of {', '.join(names)}")
+        return value
+
+    return check
+
+
+def one_each(name, given, number):
+    """A value for each covariate; a single one is for all."""
+    if given is None and not number:
+        return ()
+    if not isinstance(given, list | tuple | np.ndarray):
+        return (given,) * number
+    if len(given) != number:
+        raise DataError(
+            f"{name} has {len(given)} values, and there are {number} covariates: give one for "
+            "each, or one for all"
+        )
+    return tuple(given)
+
+
+def ranges_of(given, most=100):
+    """A range, or several; of one alone it is that range."""
+    each = list(given) if np.iterable(given) else [given]
+    if any(np.ndim(part) == 0 for part in each):
+        return _range(given)
+    if len(each) > most:
+        raise DataError(f"covariate_range has {len(each)} ranges: give {most} or fewer")
+    return _range(each[0]) if len(each) == 1 else tuple(map(_range, each))
+
+
+def _range(given, narrowest=1e-9):
+    """A range that is no narrower than that, relative to the size of its ends."""
+    try:
+        low, high = (float(each) for each in given)
+    except (TypeError, ValueError):
+        low = high = np.nan
+    if not -FARTHEST < low < high < FARTHEST:
+        raise DataError(
+            f"covariate_range is {given!r}: give two numbers of a size below {FARTHEST:g}, the "
+            "smaller first"
+        )
+    if high - low < narrowest * max(abs(low), abs(high)):
+        raise DataError(
+            f"covariate_range is {low:g} to {high:g}, which is too narrow for the digits of its "
+            "ends: measure the covariate from the range's middle"
+        )
+    return low, high

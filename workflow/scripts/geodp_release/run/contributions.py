@@ -1,0 +1,326 @@
+"""What each subject contributes to a stage, in whole numbers, and their sums.
+
+A contribution is computed from that subject's records, the public state and public inputs alone,
+rounded to a public lattice and clipped there.  So the sensitivity of a sum is a fact about
+integers, whatever rounding did before; and sums are exact.  Records that cannot be used contribute
+zero to gradients and the largest loss.
+"""
+
+import numpy as np
+
+from geodp.models.blocks import block_names
+from geodp.models.residuals import PerRecordGeodesicResiduals
+from geodp_release.run.moments import product_indices
+
+# Steps of the lattice in the length to which gradients are clipped, and in the largest loss.
+LATTICE = 1 << 26
+LOSS_LATTICE = 1 << 10
+
+# Steps of the lattice in the largest length of a record's vector in a matrix of moments.
+MATRIX_LATTICE = 1 << 24
+
+# Steps of the lattice in the norm to which contributions are clipped whose products are summed.
+PRODUCT_LATTICE = 1 << 12
+
+# Steps of the lattice of covariates, whose range is twice that.
+COVARIATE_LATTICE = 1 << 20
+
+# What rounding may add to a norm before it is clipped; far above its errors.
+MARGIN = 2.0**-20
+
+# Records that are computed at once: a power of two that suits the public number of subjects, always
+# so many records, so that no record changes how others are rounded.
+LEAST_CHUNK, CHUNK = 32, 256
+
+# Records at once where the public number of subjects is large, and from which number on.
+LARGE_CHUNK, MANY = 1 << 12, 1 << 14
+
+# Numbers up to which gradients at a state are kept for more stages that need them.
+KEPT = 1 << 22
+
+# Lengths of a residual, as fractions of the injectivity radius, from which contributions fall, and
+# at which they are zero: from there rounding leaves its direction undetermined.
+TAPER, CUT_LOCUS = 0.9, 0.999
+
+
+def loss_sums(assumptions, records, states, clip, at_once=256):
+    """Sums (states,) over subjects of their mean losses, in steps of ``1 / LOSS_LATTICE``.
+
+    A loss is the squared distance of a record from its prediction, over that of ``clip``, and one
+    beyond: adding or removing a subject adds or removes 0 to `LOSS_LATTICE`.  The losses of
+    ``at_once`` of the states (states, 1 + k, *point_shape) are computed together.
+    """
+    total = np.zeros(len(states), dtype=np.int64)
+    for start in range(0, len(states), at_once):
+        some = states[start : start + at_once]
+        for x, y, valid, counts in _chunks(assumptions, records):
+            each = np.zeros((len(some), len(counts)), dtype=np.int64)
+            for place in range(x.shape[1]):
+                with np.errstate(all="ignore"):
+                    away = _distances(assumptions.manifold, some, x[:, place], y[:, place])
+                    loss = np.minimum((away / clip) ** 2, 1.0)
+                # What is not a number is not below one either; and padding counts for nothing.
+                usable = valid[:, place] & (loss < 1.0)
+                whole = (np.where(usable, loss, 1.0) * LOSS_LATTICE).astype(np.int64)
+                each += np.where(place < counts, whole, 0)
+            total[start : start + at_once] += np.sum(each // np.maximum(counts, 1), axis=-1)
+    return total
+
+
+def shares_within(ratios):
+    """Shares of records that count as shorter, by the ratio of the length to their residual.
+
+    From none at 2/3 to all at 4/3, so that numbers follow the length where residuals are alike.
+    """
+    return np.clip(1.5 * ratios - 1.0, 0.0, 1.0)
+
+
+def length_counts(assumptions, records, state, lengths, share=shares_within):
+    """Sums (lengths,) over subjects of the shares of their records whose residual is shorter.
+
+    In steps of ``1 / LOSS_LATTICE``: adding or removing a subject adds or removes 0 to
+    `LOSS_LATTICE` at each length.  Records that cannot be used are beyond all lengths.
+    """
+    total = np.zeros(len(lengths), dtype=np.int64)
+    for x, y, valid, counts in _chunks(assumptions, records):
+        each = np.zeros((len(lengths), len(counts)), dtype=np.int64)
+        for place in range(x.shape[1]):
+            with np.errstate(all="ignore"):
+                away = _distances(assumptions.manifold, state[None], x[:, place], y[:, place])
+                shares = share(lengths[:, None] / away)
+            # A distance that is no number is one beyond all lengths.
+            counted = valid[:, place] & (place < counts) & (shares > 0.0)
+            each += np.where(counted, LOSS_LATTICE * shares, 0.0).astype(np.int64)
+        total += np.sum(each // np.maximum(counts, 1), axis=-1)
+    return total
+
+
+def _distances(manifold, states, covariates, points):
+    """Distances (states, n) of points from their predictions."""
+    footpoint, *vectors = np.moveaxis(states, 1, 0)
+    if len(vectors) < 2:
+        vector = vectors[0] if vectors else np.zeros_like(footpoint)
+        places = covariates[:, 0] if vectors else np.zeros(len(covariates))
+        return manifold.distances_along(footpoint, vector, places, points)
+    return manifold.dist(manifold.ends(footpoint, vectors, covariates), points)
+
+
+def gradient_sums(assumptions, records, state, clip, coordinates, longest=np.inf):
+    """Sums over subjects of mean gradients at a state, in steps of ``clip / LATTICE``.
+
+    Lists of whole numbers (1 + k, dim), in `ClippingCoordinates`: adding or removing a subject
+    changes them by `LATTICE` at most, in the norm of these ``coordinates``.  Residuals are
+    shortened to the ``longest`` before.
+    """
+    total = np.zeros((len(state), assumptions.manifold.dim), dtype=object)
+    for each in _subject_gradients(assumptions, records, state, clip, coordinates, longest):
+        total += np.sum(each, axis=0, dtype=np.int64)
+    return total.tolist()
+
+
+def _subject_gradients(assumptions, records, state, clip, coordinates, longest):
+    """Mean gradients (subjects, 1 + k, dim) of subjects, in steps of ``clip / LATTICE``, by turns.
+
+    Each is `LATTICE` at most in the norm of the coordinates.
+    """
+    shape = len(state), assumptions.manifold.dim
+    for found, valid, counts in _gradients_at(assumptions, records, state, coordinates):
+        each = np.zeros((len(counts), *shape), dtype=np.int64)
+        for place, some in enumerate(found):
+            limits = valid[:, place], clip, coordinates, longest
+            each += lattice_gradients(assumptions.manifold, some, *limits)
+        yield _mean_towards_zero(each, counts)
+
+
+def _gradients_at(assumptions, records, state, coordinates):
+    """`gradients` of a place of all subjects, a list, which are valid, and counts, by turns."""
+    key, kept = (state.tobytes(), coordinates.standard.tobytes()), []
+    if key in records.gradients:
+        yield from records.gradients[key]
+        return
+    records.gradients.clear()
+    size = len(state) * assumptions.manifold.dim
+    is_small = assumptions.subjects * assumptions.records_per_subject * size <= KEPT
+    for x, y, valid, counts in _chunks(assumptions, records):
+        places = zip(np.moveaxis(x, 1, 0), np.moveaxis(y, 1, 0), strict=True)
+        found = [gradients(assumptions.manifold, *each, state, coordinates) for each in places]
+        if is_small:
+            kept.append((found, valid, counts))
+        yield found, valid, counts
+    if kept:
+        records.gradients[key] = kept
+
+
+def product_sums(assumptions, records, state, clip, coordinates, directions=False, longest=np.inf):
+    """Sum over subjects of products of two parts of their mean gradients at a state.
+
+    An upper triangle, row by row: of blocks (1 + k, 1 + k), over all directions; or of
+    ``directions`` (dim, dim), over all blocks.  In steps of ``1 / PRODUCT_LATTICE**2`` of a square
+    of the clip; a subject adds a positive semidefinite matrix of a trace of ``PRODUCT_LATTICE**2``
+    at most, as norms of these ``coordinates`` are at least as long as the parts together.
+    """
+    kind = "nbd,nbe->de" if directions else "nbd,ncd->bc"
+    size = assumptions.manifold.dim if directions else len(state)
+    total = np.zeros((size, size), dtype=object)
+    for each in _subject_gradients(assumptions, records, state, clip, coordinates, longest):
+        # Towards zero, so that norms do not grow; sums of 2^12 subjects are below 2^36.
+        coarse = np.sign(each) * (np.abs(each) // (LATTICE // PRODUCT_LATTICE))
+        total += np.einsum(kind, coarse, coarse)
+    return total[np.triu_indices(size)].tolist()
+
+
+def tail_counts(assumptions, records, state, limits, coordinates):
+    """Sums (limits,) over subjects of the shares of their records with so long contributions.
+
+    Longer, before clipping, than each of increasing limits and no longer than the next, in steps of
+    ``1 / LOSS_LATTICE``: adding or removing a subject changes all together by `LOSS_LATTICE` at
+    most.  Records that cannot be used are shorter than all.
+    """
+    total = np.zeros(len(limits), dtype=np.int64)
+    for found, valid, counts in _gradients_at(assumptions, records, state, coordinates):
+        each = np.zeros((len(counts), len(limits)), dtype=np.int64)
+        for place, (_, lengths, _) in enumerate(found):
+            with np.errstate(all="ignore"):
+                longer = lengths[:, None] > limits
+            longer &= (valid[:, place] & (place < counts))[:, None]
+            each += longer & ~np.append(longer[:, 1:], np.zeros((len(longer), 1), bool), axis=1)
+        total += np.sum(LOSS_LATTICE * each // np.maximum(counts, 1)[:, None], axis=0)
+    return total.tolist()
+
+
+def covariate_sums(records, at_once=1 << 12):
+    """Sums over subjects of their mean covariates and mean products of two.
+
+    Lists of whole numbers: k in steps of ``1 / COVARIATE_LATTICE``; and k (k + 1) / 2, in the order
+    of `geodp_release.run.moments`, in steps of its square.  So many subjects are taken ``at_once``.
+    """
+    half = COVARIATE_LATTICE // 2
+    one, other = product_indices(records.covariates.shape[-1])
+    first, second = [0] * records.covariates.shape[-1], [0] * len(one)
+    for start in range(0, len(records), at_once):
+        some = slice(start, start + at_once)
+        valid = records.valid[some, :, None]
+        whole = np.where(valid, np.trunc(records.covariates[some] * COVARIATE_LATTICE), 0.0)
+        # As integers, whatever scaling them did.
+        whole = np.clip(whole.astype(np.int64), -half, half)
+        for total, each in ((first, whole), (second, whole[..., one] * whole[..., other])):
+            # Each below 2^38, so that sums of 2^12 are below 2^50.
+            means = _mean_towards_zero(np.sum(each, axis=1), records.counts[some])
+            total[:] = [
+                before + more
+                for before, more in zip(total, np.sum(means, axis=0).tolist(), strict=True)
+            ]
+    return first, second
+
+
+def matrix_sums(assumptions, records, state, clip, coordinates):
+    """Sum over subjects of mean z z' of their records, its upper triangle, row by row.
+
+    A z, of whole numbers in steps of ``1 / MATRIX_LATTICE``, has 1 and covariates in the
+    ``coordinates`` of a `geodp_release.stages.matrix.MatrixStage`, and a residual, clipped.  A
+    subject adds a positive semidefinite matrix of a trace of ``MATRIX_LATTICE**2`` at most.
+    """
+    rows = np.triu_indices(len(state) + assumptions.manifold.dim)
+    total = np.zeros(len(rows[0]), dtype=object)
+    for x, y, valid, counts in _chunks(assumptions, records):
+        # The root of a mean's weight, for each z.
+        weights = (1.0 / np.sqrt(np.maximum(counts, 1)))[:, None]
+        for place in range(x.shape[1]):
+            some = x[:, place], y[:, place], valid[:, place]
+            z = lattice_vectors(assumptions.manifold, *some, state, clip, coordinates, weights)
+            # Of 2^12 records at most, so that sums are below 2^60.
+            total += np.einsum("ni,nj->ij", z, z)[rows]
+    return total.tolist()
+
+
+def lattice_vectors(manifold, covariates, points, valid, state, clip, coordinates, weights):
+    """Vectors z (n, 1 + k + dim) of records in `matrix_sums`, of whole numbers.
+
+    Each is of that record alone, and no longer than `MATRIX_LATTICE` times its weight.
+    """
+    blocks = block_names(len(state) - 1)
+    with np.errstate(all="ignore"):
+        found = PerRecordGeodesicResiduals.of(
+            manifold, dict(zip(blocks, state, strict=True)), covariates, points
+        )
+        # In flat space, and about a centre anywhere, those are the residuals.
+        away = found.contributions(blocks[0])
+        residuals = manifold.coordinates(state[0], away, manifold.frame(state[0]))
+        lengths = np.sqrt(np.sum(residuals**2, axis=-1))
+        factors = np.where(valid, _taper(manifold, lengths), 0.0) / np.maximum(lengths, clip)
+        z = coordinates(covariates, residuals * factors[:, None])
+        whole = np.trunc(z * ((1.0 - MARGIN) * MATRIX_LATTICE * weights))
+        norms = np.sqrt(np.sum(whole**2, axis=-1))
+        usable = valid & (norms <= (1.0 - 0.5 * MARGIN) * MATRIX_LATTICE * weights[:, 0])
+    return np.where(usable[:, None], whole, 0.0).astype(np.int64)
+
+
+def _mean_towards_zero(sums, counts):
+    """Whole means of subjects' records, so that norms do not grow."""
+    divisor = np.maximum(counts, 1).reshape((-1, *[1] * (sums.ndim - 1)))
+    return np.sign(sums) * (np.abs(sums) // divisor)
+
+
+def chunk_size(subjects):
+    """Records that are computed at once, from the public number of subjects."""
+    if subjects >= MANY:
+        return LARGE_CHUNK
+    return min(max(1 << (subjects - 1).bit_length(), LEAST_CHUNK), CHUNK)
+
+
+def _chunks(assumptions, records):
+    """Records of always as many subjects at a time, of which the last are padding."""
+    size = chunk_size(assumptions.subjects)
+    parts = records.covariates, records.points, records.valid, records.counts
+    for start in range(0, len(records), size):
+        some = [part[start : start + size] for part in parts]
+        missing = size - len(some[3])
+        if missing:
+            some = [np.concatenate([part, np.repeat(part[:1], missing, axis=0)]) for part in some]
+            some[2][-missing:] = False
+            some[3][-missing:] = 0
+        yield some
+
+
+def lattice_gradients(manifold, found, valid, clip, coordinates, longest=np.inf):
+    """Contributions (n, 1 + k, dim) of records, integers in units of ``clip / LATTICE``.
+
+    Each is of that record alone, in ``coordinates``, in whose norm it is `LATTICE` at most.  What
+    was ``found`` is theirs of `gradients`; valid is (n,).  Residuals are shortened to the
+    ``longest`` before.
+    """
+    parts, lengths, distances = found
+    # What fails, of whatever record, becomes a number that is not finite, and then zero.
+    with np.errstate(all="ignore"):
+        weights = np.where(valid, _taper(manifold, distances), 0.0)
+        factors = weights / np.maximum(np.maximum(lengths / clip, distances / longest), 1.0)
+        scaled = parts * (factors * ((1.0 - MARGIN) * LATTICE / clip))[:, None, None]
+        # Towards zero, so that norms do not grow.
+        whole = np.trunc(scaled)
+        norms = coordinates.norm(whole)
+        # Integers below 2^53 are exact, and rounding of their norms is far below the margin.
+        usable = norms <= (1.0 - 0.5 * MARGIN) * LATTICE
+    return np.where(usable[:, None, None], whole, 0.0).astype(np.int64)
+
+
+def gradients(manifold, covariates, points, state, coordinates):
+    """Gradients (n, 1 + k, dim) in coordinates, their norms (n,), and lengths of residuals (n,).
+
+    Covariates are (n, k), points (n, *point_shape), a state (1 + k, *point_shape).
+    """
+    p, blocks = state[0], block_names(len(state) - 1)
+    with np.errstate(all="ignore"):
+        found = PerRecordGeodesicResiduals.of(
+            manifold, dict(zip(blocks, state, strict=True)), covariates, points
+        )
+        each = np.stack([found.contributions(block) for block in blocks], axis=1)
+        parts = manifold.coordinates(p, coordinates.of(each), manifold.frame(p))
+        return parts, coordinates.norm(parts), np.sqrt(found.squared_distances)
+
+
+def _taper(manifold, distances):
+    """Weights of residuals: one, falling to zero before the cut locus."""
+    radius = manifold.injectivity_radius
+    if not np.isfinite(radius):
+        return np.ones(distances.shape)
+    return np.clip((CUT_LOCUS - distances / radius) / (CUT_LOCUS - TAPER), 0.0, 1.0)

@@ -1,0 +1,275 @@
+"""Records grouped by subject, the unit of privacy, up to a public number of records each.
+
+Every record becomes covariates from -1/2 to 1/2 and a point of the manifold, or nothing: no record
+makes this raise, warn or change what becomes of others.  Of objects this is true as far as they
+leave the process alone: their conversion to numbers is code of their own.
+"""
+
+import warnings
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from numbers import Number
+from threading import RLock
+
+import numpy as np
+
+from geodp.data.cells import are_lost, no_numbers
+from geodp.errors import DataError
+from geodp_release.run.contributions import chunk_size
+
+# Says that no two records are of one subject.
+ONE_EACH = "one record each"
+
+# Longest distance of a record from the centre at which lengths can be squared; and in units of the
+# radius of negative curvature, at which their exponential can be.
+FARTHEST, FARTHEST_CURVED = 1e100, 100.0
+
+# Types of records that are numbers as they are.
+NUMBERS = (float, int, np.float64)
+
+# Held while warnings are hidden, which they are from all threads at once.
+QUIET = RLock()
+
+
+@dataclass(frozen=True)
+class SubjectRecords:
+    """Records of subjects, padded to the public number of records a subject.
+
+    Attributes
+    ----------
+    covariates : ndarray, shape (subjects, records, k)
+        From -1/2 to 1/2.
+    points : ndarray, shape (subjects, records, *point_shape)
+        The public centre in place of those that are invalid or padding.
+    valid : ndarray of bool, shape (subjects, records)
+    counts : ndarray of int, shape (subjects,)
+        Records that a subject has, invalid ones included, up to the limit.
+    gradients : dict
+        What `geodp_release.run.contributions` keeps of them at the last state.
+    """
+
+    covariates: np.ndarray
+    points: np.ndarray
+    valid: np.ndarray
+    counts: np.ndarray
+    gradients: dict = field(default_factory=dict, init=False)
+
+    def __len__(self):
+        return len(self.counts)
+
+    def __repr__(self):
+        # Private: neither a traceback nor a log may show them.
+        return "<SubjectRecords>"
+
+
+def subject_records(assumptions, covariates, points, subjects):
+    """`SubjectRecords` of covariates (n, k), or (n,) with one, and points (n, *point_shape).
+
+    Subjects are labels (n,), or "one record each"; a record without a label counts for nobody.
+    Where neighbours replace a subject, there are the public number of subjects: the first so many,
+    or more without any record.
+
+    A `DataError` says that shapes do not go together; or that neighbours replace a subject, each of
+    one record, and there are more or fewer records than assumed.
+    """
+    manifold, limit = assumptions.manifold, assumptions.records_per_subject
+    x, y, valid, _ = mapped_records(assumptions, covariates, points)
+    number = len(x)
+    if isinstance(subjects, str):
+        if subjects != ONE_EACH:
+            raise DataError(
+                f'subjects is {subjects!r}: give the label of each record, or "{ONE_EACH}"'
+            )
+        owners, places, many = np.arange(number), np.zeros(number, dtype=int), number
+    else:
+        owners, places, many = _grouped(subjects, number)
+    if assumptions.changes == 2:
+        # Labels are private, and so is what they count: a refusal would tell of one.
+        if isinstance(subjects, str) and many != assumptions.subjects:
+            raise DataError(
+                f"the number of records is not the public number {assumptions.subjects} of "
+                "subjects: make them equal, the number from what is public, or release under "
+                "addition or removal of a subject"
+            )
+        many = assumptions.subjects
+    kept = (owners >= 0) & (owners < many) & (places < limit)
+    rows = owners[kept], places[kept]
+    found = SubjectRecords(
+        covariates=np.zeros((many, limit, assumptions.number_of_covariates)),
+        points=np.broadcast_to(assumptions.centre, (many, limit, *manifold.point_shape)).copy(),
+        valid=np.zeros((many, limit), dtype=bool),
+        counts=np.bincount(owners[kept], minlength=many),
+    )
+    found.covariates[rows], found.points[rows], found.valid[rows] = x[kept], y[kept], valid[kept]
+    return found
+
+
+def _grouped(subjects, number):
+    """Index of each record's subject, its place among the subject's records, and their number.
+
+    A record without a label has the index and the place -1.
+    """
+    given = getattr(subjects, "to_numpy", lambda: subjects)()
+    try:
+        labels = list(given)
+    except TypeError:
+        labels = None
+    if labels is None or len(labels) != number:
+        raise DataError("subjects and covariates do not go together: name one subject a record")
+    if isinstance(given, np.ndarray) and given.dtype.kind in "fc" and are_lost(given):
+        raise DataError(
+            "subjects are floating-point numbers so large that different whole numbers become the "
+            "same one: give labels as text, or as whole numbers none of which is missing"
+        )
+    if labels and all(isinstance(label, list | np.ndarray) for label in labels):
+        raise DataError("subjects has several values a record: give one label for each record")
+    seen: dict = {}
+    owners = np.full(number, -1)
+    places = np.full(number, -1)
+    counts: list = []
+    for index, label in enumerate(labels):
+        try:
+            key = label_key(label)
+            owner = -1 if key is None else seen.setdefault(key, len(counts))
+        except Exception:  # a label that cannot be compared or hashed names nobody
+            continue
+        if owner == len(counts):
+            counts.append(0)
+        if owner >= 0:
+            owners[index], places[index] = owner, counts[owner]
+            counts[owner] += 1
+    return owners, places, len(counts)
+
+
+def label_key(label):
+    """What a label is known by; ``None`` for a missing one: None, NaN and the like, a blank text.
+
+    Texts and bytes are the same if all their characters are, blanks at the ends too. Numbers are
+    the same if they are equal, and truth values are no numbers.
+    """
+    if isinstance(label, str | bytes):
+        return (str if isinstance(label, str) else bytes, label) if label.strip() else None
+    if label is None or not bool(label == label):
+        return None
+    if isinstance(label, bool | np.bool_):
+        return bool, bool(label)
+    return Number if isinstance(label, Number) else type(label), label
+
+
+def mapped_records(assumptions, covariates, points):
+    """Scaled covariates, points of the manifold, which records have both, and given covariates."""
+    manifold, size = assumptions.manifold, chunk_size(assumptions.subjects)
+    y = record_array(points, manifold.point_shape, manifold.dtype)
+    columns, given = assumptions.number_of_covariates, np.empty((len(y), 0))
+    if covariates is not None:
+        given = record_array(covariates, (columns,), float)
+    elif columns:
+        raise DataError(f"covariates are missing: give {columns} a record")
+    if len(given) != len(y):
+        raise DataError(f"{manifold.name}: give as many points as covariates")
+    x, valid = np.zeros(given.shape), np.zeros(len(y), dtype=bool)
+    # Always so many at once, of which the last are padding: how many records there are may be
+    # private, and changes how others are rounded.
+    places = np.empty((size, given.shape[1]))
+    arrays = np.empty((size, *manifold.point_shape), dtype=manifold.dtype)
+    for start in range(0, len(y), size):
+        some = slice(start, start + size)
+        number = len(y[some])
+        places[:], arrays[:] = assumptions.middles, assumptions.centre
+        places[:number], arrays[:number] = given[some], y[some]
+        found = _mapped(assumptions, places, arrays)
+        x[some], y[some], valid[some] = (each[:number] for each in found)
+    return x, y, valid, given
+
+
+def _mapped(assumptions, given, arrays):
+    """Scaled covariates, points of the manifold, and which records have both."""
+    manifold, centre = assumptions.manifold, assumptions.centre
+    lower = min(manifold.curvature_bounds[0], 0.0)
+    farthest = FARTHEST if lower == 0.0 else FARTHEST_CURVED / np.sqrt(-lower)
+    with np.errstate(all="ignore"):
+        has = assumptions.usable(given)
+        x = assumptions.scaled(np.where(has[:, None], given, assumptions.middles))
+        usable = manifold.are_points(arrays)
+        safe = manifold.project(np.where(manifold.expand(usable), arrays, centre))
+        usable &= manifold.are_told(centre, safe) & (manifold.dist(centre, safe) <= farthest)
+    y = np.where(manifold.expand(has & usable), safe, centre)
+    return np.where(has[:, None], x, 0.0), y, has & usable
+
+
+def record_array(values, shape, dtype):
+    """Values as an array (n, *shape) of records; those that do not fit become NaN.
+
+    Records of one number may come without an axis of their own.
+    """
+    refuse_types(values)
+    values = getattr(values, "to_numpy", lambda: values)()
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iufc":
+        if not len(np.atleast_1d(values)):
+            return np.empty((0, *shape), dtype=dtype)
+        if values.ndim == 1 and shape == (1,):
+            values = values[:, None]
+        if values.shape[1:] != shape or values.ndim != len(shape) + 1:
+            raise DataError(
+                f"records have shape {values.shape[1:]}, and {shape} is wanted: give one of this "
+                "shape a record"
+            )
+        with _silence():
+            return _entries(values, dtype)
+    try:
+        each = list(values)
+    except TypeError:
+        raise DataError("covariates and points are no sequences: give arrays") from None
+    found = np.full((len(each), *shape), np.nan, dtype=dtype)
+    with _silence():
+        for index, value in enumerate(each):
+            # Most records, quickly: one that makes an array one of objects must not be told by the
+            # time that all the others take.
+            kind = type(value)
+            if kind is np.ndarray and value.shape == shape and value.dtype == found.dtype:
+                found[index] = value
+                continue
+            try:
+                array = float(value) if kind in NUMBERS else _entries(value, dtype)
+            except Exception:  # whatever a record raises would tell of it
+                continue
+            if np.shape(array) == shape or (shape == (1,) and np.shape(array) == ()):
+                found[index] = array
+    return found
+
+
+def refuse_types(values):
+    """Refuse columns of pandas of a type of no numbers, such as dates: types are public.
+
+    Records of such a type would all be noise.  An array is read entry by entry.
+    """
+    if not hasattr(values, "iloc"):
+        return
+    kinds, names = values.dtypes, getattr(values, "columns", [getattr(values, "name", "")])
+    for name, kind in zip(names, kinds if hasattr(kinds, "iloc") else [kinds], strict=True):
+        if (unfit := no_numbers(kind)) is not None:
+            raise DataError(
+                f"column {name} of a data frame is of type {unfit}, and numbers are wanted: "
+                "convert it"
+            )
+
+
+@contextmanager
+def _silence():
+    """A context without warnings, which a record might cause."""
+    with np.errstate(all="ignore"), QUIET, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _entries(values, dtype):
+    """An array as one of a kind, entry by entry; NaN for what is hidden or of another kind."""
+    values = np.ma.asanyarray(values)
+    hidden, values = np.ma.getmaskarray(values), np.ma.getdata(values)
+    if values.dtype.kind in "mM":
+        # Dates would become nanoseconds, and a missing one an ordinary number.
+        return np.full(values.shape, np.nan, dtype=dtype)
+    if np.iscomplexobj(values) and np.dtype(dtype).kind != "c":
+        # One complex record makes an array of all records complex.
+        hidden, values = hidden | (values.imag != 0.0), values.real
+    return np.where(hidden, np.nan, values.astype(dtype)).astype(dtype)

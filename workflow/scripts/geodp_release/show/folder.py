@@ -1,0 +1,199 @@
+"""A release as a folder: the release itself, a page and a table that show it.
+
+All of it is computed from the release and from public settings.  The folder is written beside its
+place and moved there when it is complete.
+"""
+
+import csv
+import io
+import os
+import platform
+import re
+import shutil
+import tempfile
+from datetime import UTC, datetime
+from html import escape
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+from markupsafe import Markup
+
+import geodp
+from geodp.data.columns import has_landmarks, landmark_columns
+from geodp.errors import DataError
+from geodp.manifolds.spd import SPD
+from geodp_release.plan.bands import LEVELS
+from geodp_release.promise.new_files import umask
+from geodp_release.show.doubts import WITHHELD
+from geodp_release.show.picture_style import NOBODY
+from geodp_release.show.pictures import (
+    degrees_of,
+    picture,
+)
+from geodp_release.show.shape_pictures import landmarks_of
+from geodp_release.show.templates import render
+from geodp_release.stages import LastStep
+
+RELEASE, PAGE, TABLE = "release.json", "index.html", "predictions.csv"
+
+# Column of the table that says where there are no subjects.
+NOTE = "note"
+
+
+def refuse_taken(folder):
+    """Refuse a folder that is there already, or that has no place to be."""
+    if os.path.lexists(folder):
+        raise DataError(
+            f"key folder: {folder} is there already and a release is never overwritten: give "
+            "another"
+        )
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent):
+            pass
+    except OSError as problem:
+        raise _unwritable(folder, problem) from None
+
+
+def write_folder(release, settings, folder):
+    """Write the folder of a release, which is complete or not there at all.
+
+    A `DataError` says that it is there already or cannot be written.
+    """
+    refuse_taken(folder)
+    # For its owner alone until it is complete.
+    partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    try:
+        rows = predictions(release, settings, settings.covariates(release))
+        release.save(partial / RELEASE)
+        (partial / TABLE).write_text(_csv(rows), encoding="utf-8")
+        (partial / PAGE).write_text(page(release, settings, rows), encoding="utf-8")
+        partial.chmod(0o777 & ~umask())
+        refuse_taken(folder)
+        partial.rename(folder)
+    except OSError as problem:
+        raise _unwritable(folder, problem) from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _unwritable(folder, problem):
+    return DataError(
+        f"key folder: {folder} cannot be written ({problem.strerror}): give one whose place can be "
+        "written and has space"
+    )
+
+
+def predictions(release, settings, covariates):
+    """Predictions as a table: a dictionary for each row of covariates (m, k).
+
+    Its numbers are NaN where there are no subjects, and its note says so.
+    """
+    assumptions = release.plan.assumptions
+    manifold = assumptions.manifold
+    points = release.predict(covariates)
+    values = _values(settings, manifold, points)
+    there = release.has_subjects(covariates)
+    values = np.where(there[:, None], values, np.nan)
+    bands = {_band(level): release.band(covariates, level) for level in LEVELS}
+    if settings.is_geographic:
+        bands |= {f"{name}_degrees": np.degrees(radii) for name, radii in bands.items()}
+    known, names = columns(settings, values.shape[-1])
+    return [
+        {
+            **dict(zip(known, row.tolist(), strict=True)),
+            **dict(zip(names, map(float, values[index]), strict=True)),
+            **{name: float(radii[index]) for name, radii in bands.items()},
+            NOTE: "" if there[index] else NOBODY,
+        }
+        for index, row in enumerate(covariates)
+    ]
+
+
+def _values(settings, manifold, points):
+    """Coordinates or landmarks (m, c) of points, in the order of their columns."""
+    if has_landmarks(manifold):
+        landmarks = landmarks_of(manifold, settings.assumptions.centre, points)
+        return np.stack([landmarks.real, landmarks.imag], axis=-1).reshape(len(points), -1)
+    if settings.is_geographic:
+        return degrees_of(points)
+    matrices = isinstance(manifold, SPD)
+    return manifold.entries(points) if matrices else points.reshape(len(points), -1)
+
+
+def columns(settings, number):
+    """Columns of the covariates and of so many coordinates in the table of predictions."""
+    known = [f"covariate_{name}" for name in settings.names]
+    names = [re.sub(r"\W+", "_", name) for name in settings.responses]
+    if len(known) == 1:
+        known = ["covariate"]
+    # Names are the holder's, and two may be the same, or those of other columns.
+    if len({*known}) < len(known):
+        known = [f"covariate_{index + 1}" for index in range(len(known))]
+    if len({*names, *known, NOTE, *map(_band, LEVELS)}) < len(known) + len(names) + 3:
+        names = [f"coordinate_{index + 1}" for index in range(number)]
+    return known, names or landmark_columns(number // 2)
+
+
+def _band(level):
+    return f"band_{100 * level:g}"
+
+
+def _csv(rows):
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def page(release, settings, rows):
+    """The page of a release, as HTML that needs no other file."""
+    plan, manifold = release.plan, release.plan.assumptions.manifold
+    svg, caption = picture(release, settings, settings.covariates(release), LEVELS[-1])
+
+    def length_of(number):
+        degrees = f" ({np.degrees(number):.3g} degrees)" if settings.is_geographic else ""
+        return f"{number:.3g} {settings.length_unit}".strip() + degrees
+
+    return render(
+        "index.html.j2",
+        _escaped,
+        {"length_of": length_of},
+        RELEASE=RELEASE,
+        TABLE=TABLE,
+        WITHHELD=WITHHELD,
+        LEVELS=LEVELS,
+        settings=settings,
+        release=release,
+        meaning=_meaning(plan),
+        is_clipped=any(isinstance(each, LastStep) and each.share for each in plan.stages),
+        svg=svg,
+        caption=caption,
+        rows=rows,
+        centre=_values(settings, manifold, plan.assumptions.centre[None])[0],
+        date=datetime.now(UTC).date().isoformat(),
+        versions=_versions(),
+    )
+
+
+def _escaped(value):
+    """A value of a template with the entities of Python's standard library."""
+    return value if hasattr(value, "__html__") else Markup(escape(str(value)))
+
+
+def _meaning(plan):
+    """A guarantee as a statement about probabilities."""
+    budget, is_replaced = plan.budget, plan.assumptions.changes == 2
+    # Rounded up: a smaller factor would be another claim.
+    factor = np.ceil(100.0 * np.exp(min(budget.epsilon, 100.0))) / 100.0
+    rest = "" if budget.delta is None else f", apart from a probability of {budget.delta}"
+    change = "Other data of one subject make" if is_replaced else "One subject more or less makes"
+    return f"{change} no outcome more than {factor:.6g} times as probable{rest}."
+
+
+def _versions():
+    names = "NumPy", "SciPy", "python-flint"
+    own = f"geodp {geodp.__version__}, Python {platform.python_version()}"
+    return ", ".join([own, *(f"{name} {metadata.version(name)}" for name in names)])

@@ -1,0 +1,306 @@
+"""Figure of a release: predictions at several covariates, each with its confidence band.
+
+A band is the picture of a ball: wherever in it the true prediction lies, what is drawn contains it.
+"""
+
+import io
+from typing import Any
+
+import numpy as np
+
+from geodp.data.columns import has_landmarks, unit_vectors
+from geodp.manifolds.euclidean import Euclidean
+from geodp.manifolds.spd import SPD
+from geodp_release.promise.public_inputs import TWO_GROUPS
+from geodp_release.show.doubts import WITHHELD
+from geodp_release.show.picture_style import (
+    BAND,
+    CENTRE,
+    LINE,
+    NOBODY,
+    POINT,
+    STYLE,
+    legend,
+    new_figure,
+    titled,
+)
+from geodp_release.show.shape_pictures import (
+    _draw_change,
+    picture_of_shapes,
+    ring_between,
+    two_rows,
+)
+
+# Most predictions and coordinates in a figure.
+PANELS, COORDINATES = 5, 9
+
+
+# Least height of a map, in units of its width.
+LOWEST = 0.4
+
+# Points of a curve.
+POINTS = 121
+
+
+def picture(release, settings, covariates, level):
+    """The figure of predictions at covariates (m, k) as SVG, and what it shows in a sentence.
+
+    Where there are no subjects it shows none.
+    ``level`` is the probability of the bands; `ReleaseSettings` say what is called how.
+    """
+    import matplotlib as mpl
+
+    assumptions = release.plan.assumptions
+    manifold, withheld = assumptions.manifold, bool(release.doubts())
+    at_each = "At each covariate, the" if settings.names else "The"
+    centre: dict[str, Any] | None = CENTRE
+    if len(covariates) > PANELS:
+        covariates = covariates[np.linspace(0, len(covariates) - 1, PANELS).round().astype(int)]
+    titles = [
+        [f"{name} {settings.value_words(k, row[k])}" for k, name in enumerate(settings.names)]
+        for row in covariates
+    ]
+    with mpl.rc_context(STYLE):
+        if has_landmarks(manifold):
+            figure, caption, promise = picture_of_shapes(release, covariates, level, titles)
+        elif isinstance(manifold, SPD) and manifold.size == 2:
+            figure, caption, promise = _ellipses(release, covariates, level, titles)
+        elif settings.is_geographic:
+            figure, caption, promise = _map(release, settings, level)
+            # One that was not chosen may be anywhere.
+            centre = CENTRE | POINT if settings.public.centre != "anywhere" else None
+        else:
+            figure, caption, promise = _coordinates(release, settings, level)
+            centre = CENTRE if assumptions.has_radii or not assumptions.is_flat else None
+        legend(figure, None if withheld else level, centre)
+        file = io.StringIO()
+        figure.savefig(file, format="svg", bbox_inches="tight", metadata={"Date": None})
+    svg = file.getvalue()
+    caption += (
+        f" {WITHHELD} see below."
+        if withheld
+        else f" {at_each} {promise} with probability {100 * level:g} % or more."
+    )
+    return svg[svg.index("<svg") :], caption
+
+
+def _ellipses(release, covariates, level, titles):
+    matrices = release.predict(covariates)
+    matrices[~release.has_subjects(covariates)] = np.nan
+    factors = ellipse_factors(release.band(covariates, level))
+    angles = np.linspace(0.0, 2.0 * np.pi, POINTS)
+    directions = np.stack([np.cos(angles), np.sin(angles)])
+    figure, upper, lower = two_rows(len(covariates), 1.0)
+    before = ellipse_radii(release.plan.assumptions.centre, directions)
+    for panel, change, matrix, factor in zip(upper, lower, matrices, factors, strict=True):
+        found = ellipse_radii(matrix, directions)
+        ellipse = found * directions
+        ring = ring_between(factor * ellipse, ellipse / factor)
+        panel.fill(*ring, color=BAND, linewidth=0.0, zorder=1)
+        panel.plot(*(before * directions), **CENTRE)
+        panel.plot(*ellipse, color=LINE, zorder=3)
+        panel.set_aspect("equal")
+        percent = [
+            100.0 * (each / before - 1.0) for each in (found, found / factor, found * factor)
+        ]
+        _draw_change(change, np.rad2deg(angles), *percent)
+        change.set_xticks([0.0, 180.0, 360.0])
+    titled(upper, titles, matrices)
+    lower[0].set_ylabel("radius against the\ncentre's (%)")
+    lower[len(lower) // 2].set_xlabel("direction from the first axis (degrees)")
+    return (
+        figure,
+        "Predicted matrices as ellipses, whose half axes are the roots of the eigenvalues. Below: "
+        "radii of the ellipses in every direction, against those of the public centre.",
+        "whole true ellipse lies within the ring",
+    )
+
+
+def ellipse_factors(radii):
+    """Factors by which ellipses of matrices in balls about a matrix are wider than its own."""
+    # Within the ball, quadratic forms of the inverse change by a factor exp(+-radius) at most.
+    return np.exp(0.5 * np.asarray(radii))
+
+
+def ellipse_radii(matrix, directions):
+    """Distances (m,) of an ellipse from its centre; its half axes are roots of the eigenvalues."""
+    return 1.0 / np.sqrt(np.sum(directions * np.linalg.solve(matrix, directions), axis=0))
+
+
+def degrees_of(points):
+    """Latitudes and longitudes (..., 2) of unit vectors (..., 3)."""
+    x, y, z = np.moveaxis(points, -1, 0)
+    return np.degrees(np.stack([np.arctan2(z, np.hypot(x, y)), np.arctan2(y, x)], axis=-1))
+
+
+def _map(release, settings, level):
+    """A map for each covariate: the curve of predictions, and the balls about it."""
+    names, is_chosen = settings.names, settings.public.centre != "anywhere"
+    panels = max(len(names), 1)
+    figure = new_figure(4.4 * panels + 0.4, 3.9)
+    for index, panel in enumerate(figure.subplots(1, panels, squeeze=False)[0]):
+        rows = _rows_along(release, index)
+        there = release.has_subjects(rows)
+        if not np.any(there):
+            panel.set_title(NOBODY)
+            continue
+        found = release.predict(rows), release.band(rows, level), there
+        line = _draw_map(panel, release.plan.assumptions.centre, is_chosen, *found)
+        panel.set(xlabel="longitude (degrees)", ylabel="latitude (degrees)")
+        for end in np.flatnonzero(there)[[0, -1]] if names else ():
+            value = f"{names[index]} {settings.value_words(index, rows[end, index])}"
+            # Into the map, and away from the curve's middle.
+            middle = np.nanmean(line, axis=0)
+            side = "left" if line[end][0] < middle[0] else "right"
+            place = {"xytext": (0, -15 if line[end][1] < middle[1] else 9), "ha": side}
+            panel.annotate(value, line[end], textcoords="offset points", fontsize=8, **place)
+        figure.set_figheight(4.0 * min(panel.get_aspect() * panel.get_data_ratio(), 1.3) + 0.8)
+    what = f"curve along {' and '.join(names)}" if names else "mean"
+    ends = "" if np.all(there) else " It ends where subjects are too few, by noisy moments."
+    return (
+        figure,
+        f"Map of the released {what}.{ends}",
+        "true point lies within a ball about the released one, and the shaded region is all these "
+        "balls: it does so",
+    )
+
+
+def _draw_map(panel, centre, is_chosen, points, radii, there):
+    """Draw points (m, 3), balls about them and a centre; longitudes and latitudes (m, 2)."""
+    reach = np.degrees(np.nan_to_num(radii))
+    places = degrees_of(np.concatenate([points, centre[None]]))[:, ::-1]
+    places[:, 0] = np.unwrap(places[:, 0], period=360.0)
+    line, place = places[:-1], places[-1:]
+    # How far a ball reaches along parallels, at most, but about a pole.
+    nearest = np.minimum(np.abs(line[:, 1]) + reach, 85.0)
+    sides = (reach / np.cos(np.radians(nearest)))[:, None]
+    corners = np.concatenate([(line - sides)[there], (line + sides)[there]])
+    if is_chosen:
+        panel.plot(*place.T, **CENTRE | POINT)
+        corners = np.concatenate([corners, place])
+    low, high = np.min(corners, axis=0), np.max(corners, axis=0)
+    edge = 0.08 * (high - low) + 0.1
+    parallels = np.cos(np.radians(0.5 * (low + high)[1]))
+    edge[1] = max(edge[1], 0.5 * (LOWEST * parallels * (high - low)[0] - (high - low)[1]))
+    low, high = np.maximum(low - edge, [-np.inf, -90.0]), np.minimum(high + edge, [np.inf, 90.0])
+    grid = np.stack(np.meshgrid(*np.linspace(low, high, 2 * POINTS).T), axis=-1)
+    beyond = np.arccos(np.clip(unit_vectors(grid[..., ::-1]) @ points[there].T, -1.0, 1.0))
+    within = np.min(beyond - np.radians(reach)[there], axis=-1)
+    panel.contourf(*np.moveaxis(grid, -1, 0), within, [-np.pi, 0.0], colors=[BAND])
+    line[~there] = np.nan
+    panel.plot(*line.T, color=LINE, **{} if len(line) > 2 else POINT | {"marker": "o"})
+    panel.grid(color="0.88", linewidth=0.6)
+    panel.xaxis.set_major_formatter(lambda value, _: f"{(value + 180.0) % 360.0 - 180.0:g}")
+    panel.set_aspect(1.0 / max(np.cos(np.radians(0.5 * (low + high)[1])), 0.25))
+    return line
+
+
+def _coordinates(release, settings, level):
+    """Panels of each covariate, the others at `Release.usual`: a row of responses, or one panel."""
+    names = settings.labels(settings.names) or [""]
+    several = len(names) > 1
+    found = [_along(release, level, index) for index in range(len(names))]
+    *_, what = found[0]
+    number = found[0][1].shape[-1]
+    responses = settings.labels(settings.responses)
+    if len(responses) != number:
+        responses = [f"coordinate {index + 1}" for index in range(number)]
+    shown = min(number, 3 if several else COORDINATES)
+    is_row = several and shown > 1
+    columns = shown if is_row else min(shown * len(names), 3)
+    rows = len(names) if is_row else -(-shown * len(names) // columns)
+    figure = new_figure(2.4 * columns + 0.4, 1.9 * rows + 0.5)
+    share = {"sharex": "row" if is_row else not several, "sharey": "col" if is_row else several}
+    panels = figure.subplots(rows, columns, squeeze=False, **share)
+    for row, (name, along) in enumerate(zip(names, found, strict=True)):
+        covariates, values, low, high, before, _ = along
+        some = panels[row] if is_row else panels.ravel()[row * several :]
+        for index, panel in enumerate(some):
+            panel.set_visible(index < shown)
+            if index >= shown:
+                continue
+            line = values[:, index]
+            panel.axhline(before[index], **CENTRE)
+            if len(covariates) < 3:
+                width = 0.2 * (np.ptp(covariates) or 1.0)
+                panel.bar(covariates, (high - low)[:, index], width, low[:, index], color=BAND)
+                panel.hlines(line, covariates - 0.3 * width, covariates + 0.3 * width, color=LINE)
+                ticks = covariates if settings.names else []
+                panel.set_xticks(ticks, [settings.value_words(row, each) for each in ticks])
+                panel.margins(x=0.05 if settings.names else 2.0)
+            else:
+                limits = low[:, index], high[:, index]
+                panel.fill_between(covariates, *limits, color=BAND, linewidth=0)
+                panel.plot(covariates, line, color=LINE)
+                panel.set_xlim(covariates[0], covariates[-1])
+            if row == 0:
+                panel.set_title(responses[index])
+            if several or index + columns >= shown:
+                panel.set_xlabel(name)
+    first = f", the first {shown} of {number}," if shown < number else ""
+    against = " against the covariate" if settings.names else ", the mean"
+    if several:
+        against = " against each covariate, with the others at noisy means or in the first group"
+    ends = any(np.any(np.isnan(values)) for _, values, *_ in found)
+    return (
+        figure,
+        f"{what}{first}{against}.{' Lines end where subjects are too few.' if ends else ''}",
+        "truth lies within all bands",
+    )
+
+
+def _rows_along(release, index):
+    """Covariates (m, k) along the range of one of them; of two groups its ends."""
+    assumptions = release.plan.assumptions
+    if not len(assumptions.ranges):
+        return np.zeros((1, 0))
+    low, high = assumptions.ranges[index]
+    is_group = assumptions.spreads[index] == TWO_GROUPS
+    rows = np.tile(release.usual, (2 if is_group else POINTS, 1))
+    rows[:, index] = np.linspace(low, high, len(rows))
+    return rows
+
+
+def _along(release, level, index):
+    """Covariates along a range, coordinates there and their limits, the centre's, what they are."""
+    assumptions = release.plan.assumptions
+    manifold, centre = assumptions.manifold, assumptions.centre
+    rows = _rows_along(release, index)
+    points, radii = release.predict(rows), release.band(rows, level)
+    if isinstance(manifold, SPD):
+        before, what = manifold.entries(centre), "Entries, between their exact limits in the balls,"
+        values, (low, high) = manifold.entries(points), entry_limits(manifold, points, radii)
+    else:
+        # Neither chords, nor logarithms where curvature is negative, are longer than distances.
+        values, before = points.reshape(len(points), -1), centre.ravel()
+        what = "Coordinates of the prediction"
+        if manifold.curvature_bounds[0] < 0.0:
+            values = manifold.coordinates(centre, manifold.log(centre, points))
+            before, what = np.zeros(values.shape[-1]), f"{what}'s logarithm at the public centre"
+        elif isinstance(manifold, Euclidean):
+            # A centre that is no guess, such as zero, is not worth the room.
+            before = before if assumptions.has_radii else np.full(len(before), np.nan)
+            what = "The prediction" if manifold.dim == 1 else "Predictions"
+        low, high = values - radii[:, None], values + radii[:, None]
+    values = np.where(release.has_subjects(rows)[:, None], values, np.nan)
+    along = rows[:, index] if rows.size else np.zeros(1)
+    return along, values, low, high, before, what
+
+
+def entry_limits(manifold, matrices, radii):
+    """Least and greatest entries (2, m, K) of SPD matrices within balls (m,) about some.
+
+    Exactly: in units of the diagonal an entry of correlation r is half of ``(1 + r) Q(u) - (1 - r)
+    Q(w)``, u and w orthonormal, Q positive; the greatest one is where these are eigenvectors of Q.
+    """
+    roots = np.sqrt(np.diagonal(matrices, axis1=-2, axis2=-1))
+    units = manifold.entries(roots[..., :, None] * roots[..., None, :])
+    correlations = manifold.entries(matrices) / units
+    angles = np.linspace(0.0, 0.5 * np.pi, 2 * POINTS)
+    gains = np.exp(np.multiply.outer(radii, [np.cos(angles), -np.sin(angles)]))[:, None]
+
+    def greatest(r):
+        forms = (1.0 + r)[..., None] * gains[..., 0, :] - (1.0 - r)[..., None] * gains[..., 1, :]
+        return 0.5 * units * np.max(forms, axis=-1)
+
+    return np.stack([-greatest(-correlations), greatest(correlations)])

@@ -1,0 +1,108 @@
+"""Words of a release: what was found, and all of it as it is printed."""
+
+import textwrap
+
+import numpy as np
+
+from geodp_release.show.doubts import WITHHELD, share_of_noise
+from geodp_release.show.hypotheses import ASSUMED
+
+# Largest p-value of a trend that is said to be there.
+SIGNIFICANT = 0.05
+
+
+def found(release, names=(), unit=None):
+    """What was found besides the geodesic, with names of covariates and a unit: sentences."""
+    assumptions, clauses = release.plan.assumptions, []
+    unit = assumptions.manifold.length_unit if unit is None else unit
+    for index, (p_value, said) in enumerate(
+        zip(release.p_values(), release.p_words(), strict=True)
+    ):
+        which = f" with {names[index] if names else f'covariate {index + 1}'}"
+        if len(release.shooting_vectors) == 1 and not names:
+            which = ""
+        there = "there is a trend" if p_value <= SIGNIFICANT else "no trend is clear"
+        clauses.append(f"{there}{which} (p = {said})")
+    scale, explained = release.residual_scale(), release.r_squared()
+    if explained is not None:
+        clauses.append(f"R^2, the share of the variance explained, is {explained.words()}")
+    if scale is not None:
+        unit = f" {unit}".rstrip()
+        each = " in each direction" if assumptions.manifold.dim > 1 else ""
+        clauses.append(f"residuals have a standard deviation of {scale.words(unit)}{each}")
+    together = "; ".join(clauses)
+    lines = [f"{together[0].upper()}{together[1:]}."] if clauses else []
+    if release.threshold is not None:
+        lines.append(
+            f"The {assumptions.what.split()[-1]} minimises Huber's loss, not squares: "
+            f"residuals longer than {f'{release.threshold:.3g} {unit.strip()}'.strip()}, "
+            f"{assumptions.threshold:g} times what about half of them are shorter than, pull "
+            "no more than one of that length, so that it is where most records are."
+        )
+    if release.far is not None:
+        noise = share_of_noise(release.plan, release.number, 0.05)
+        lines.append(
+            f"About {release.share_far_away:.0%} of records, give or take {noise:.0%}, "
+            f"lie far from the {assumptions.what.split()[-1]}."
+        )
+    return lines
+
+
+def text(release):
+    """All of a release, as it is printed."""
+    assumptions = release.plan.assumptions
+    manifold = assumptions.manifold
+    vectors = [
+        line
+        for (low, high), vector in zip(assumptions.ranges, release.shooting_vectors, strict=True)
+        for line in (
+            f"Shooting vector, from covariate {low:g} to {high:g}, of length "
+            f"{float(manifold.norm(release.footpoint, vector)):.6g}:",
+            _numbers(vector),
+        )
+    ]
+    middles = " and ".join(f"{each:g}" for each in assumptions.middles)
+    what = assumptions.what[0].upper() + assumptions.what[1:]
+    where = " where subjects are" if assumptions.spreads else ""
+    assumed = [
+        _wrapped(f"  {each.name}: {each.by_holder}")
+        for each in release.guarantee.hypotheses
+        if each.state == ASSUMED
+    ]
+    return "\n".join(
+        [
+            *(_wrapped(line) for line in release.found()),
+            _wrapped(
+                f"{what} by {assumptions.fit} on {manifold.name}, released with "
+                f"{release.guarantee.words()}."
+            ),
+            *(_wrapped(f"{WITHHELD} {line}") for line in release.doubts()),
+            "",
+            f"Footpoint{f', where the covariate is {middles}' if middles else ''}:",
+            _numbers(release.footpoint),
+            *vectors,
+            f"Predicted error{where}: {release.error:.3g}; without privacy "
+            f"{release.error_without_privacy:.3g}, without data "
+            f"{release.plan.error_without_data:.3g}.",
+            "",
+            "Public inputs, chosen without looking at the data:",
+            *(_wrapped(f"  {line}") for line in assumptions.lines()),
+            "",
+            "No code can check these assumptions; whoever released it answers for them:",
+            *assumed,
+            "",
+            "Drawn by:",
+            *(_wrapped(f"  {stage.describe()}") for stage in release.plan.stages),
+        ]
+    )
+
+
+def _wrapped(text):
+    """Text in lines of at most 100 characters, indented from the second on."""
+    return textwrap.fill(text, 100, subsequent_indent="    ", break_long_words=False)
+
+
+def _numbers(array):
+    """Numbers of an array as indented lines; the middle of a long one is left out."""
+    text = np.array2string(array, precision=6, suppress_small=True, threshold=36, edgeitems=2)
+    return "\n".join(f"    {line}" for line in text.splitlines())

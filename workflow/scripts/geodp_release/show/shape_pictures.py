@@ -1,0 +1,161 @@
+"""Figures of shapes: landmarks with rings, or outlines with tubes, and how they change."""
+
+import numpy as np
+
+from geodp.data.landmarks import signed_area
+from geodp_release.show.picture_style import (
+    BAND,
+    CENTRE,
+    LINE,
+    new_figure,
+    titled,
+)
+
+# From so many landmarks on an outline is a curve, and its band a tube about it.
+CURVED = 21
+
+# By what moves of landmarks are magnified.
+FACTORS = (2, 3, 5, 10, 20, 50, 100)
+
+# Step of differences in the radii of landmarks.
+STEP = 1e-6
+
+
+def landmarks_of(manifold, centre, points):
+    """Landmarks (m, k) of shapes (m, ...), turned as the centre is."""
+    return manifold.to_landmarks(manifold.align(np.broadcast_to(centre, points.shape), points))
+
+
+def landmark_radii(manifold, points, radii):
+    """Radii (m, k) of discs about landmarks that hold those of every shape within balls (m,).
+
+    To first order in the radii.
+    """
+    frames = manifold.frame(points)
+    starts = np.broadcast_to(points[:, None], frames.shape)
+    moved = manifold.to_landmarks(manifold.exp(starts, STEP * frames))
+    moved = (moved - manifold.to_landmarks(points)[:, None]) / STEP
+    # Of each landmark the two rows of its derivative, whose norm is how far it gets at most.
+    derivatives = np.stack([moved.real, moved.imag], axis=-1).transpose(0, 2, 3, 1)
+    return np.linalg.norm(derivatives, 2, axis=(-2, -1)) * np.asarray(radii)[:, None]
+
+
+def picture_of_shapes(release, covariates, level, titles):
+    assumptions = release.plan.assumptions
+    manifold, centre = assumptions.manifold, assumptions.centre
+    points = manifold.align(
+        np.broadcast_to(centre, (len(covariates), *centre.shape)), release.predict(covariates)
+    )
+    there = release.has_subjects(covariates)[:, None]
+    shapes = np.where(there, manifold.to_landmarks(points), np.nan)
+    radii = landmark_radii(manifold, points, release.band(covariates, level))
+    before = manifold.to_landmarks(centre)
+    if manifold.landmarks >= CURVED:
+        figure = _outlines(before, shapes, radii, titles)
+        what = "whole true outline lies within the band"
+        below = (
+            " Below: how far outlines lie outside the public centre's, in percent of their size, "
+            "along the outline from its first landmark on."
+        )
+    else:
+        figure, factor = _landmarks(before, shapes, radii, titles)
+        what = "landmarks of the true shape all lie within their discs"
+        below = f" Below: moves away from the public centre, magnified {factor} times."
+    return figure, f"Predicted shapes, of unit size and turned alike.{below}", what
+
+
+def _landmarks(before, shapes, radii, titles):
+    """A figure of shapes with discs about their landmarks, and by what factor moves are magnified.
+
+    So that the longest is a quarter of the shape's size.
+    """
+    from matplotlib.patches import Circle
+
+    longest = np.max(np.abs(shapes - before), initial=0.0, where=np.isfinite(shapes))
+    factor = max([1, *(each for each in FACTORS if each * longest < 0.25 * np.ptp(before.real))])
+    figure, upper, lower = two_rows(len(titles), _height(before), is_same=True)
+    for panels, times in ((upper, 1), (lower, factor)):
+        for panel, shape, radius in zip(
+            panels, before + times * (shapes - before), radii, strict=True
+        ):
+            for place, size in zip(shape, times * radius, strict=True):
+                disc = Circle((place.real, place.imag), size, color=BAND, linewidth=0.0, zorder=1)
+                if np.isfinite(size):
+                    panel.add_patch(disc)
+            _draw_shape(panel, before, shape, marker="o", markersize=1.8, linewidth=0.8)
+    titled(upper, titles, shapes)
+    return figure, factor
+
+
+def _outlines(before, shapes, radii, titles):
+    figure, upper, lower = two_rows(len(titles), _height(before))
+    normal = outward_normals(before)
+    along = np.linspace(0.0, 1.0, len(before) + 1)
+    for outline, change, shape, radius in zip(upper, lower, shapes, radii, strict=True):
+        sides = [
+            closed_curve(shape + side * radius * outward_normals(shape)) for side in (1.0, -1.0)
+        ]
+        outline.fill(*ring_between(*sides), color=BAND, linewidth=0.0, zorder=1)
+        _draw_shape(outline, before, shape)
+        away = _wrapped(100.0 * ((shape - before) * np.conj(normal)).real)
+        band = _wrapped(100.0 * radius)
+        _draw_change(change, along, away, away - band, away + band)
+        change.set_xticks([0.0, 0.5, 1.0])
+    titled(upper, titles, shapes)
+    lower[0].set_ylabel("outside the centre\n(% of size)")
+    lower[len(lower) // 2].set_xlabel("position along the outline")
+    return figure
+
+
+def two_rows(number, height, is_same=False):
+    """A figure with panels of so many pictures of a height, in units of their width, and below.
+
+    Those below have the height of a curve, or ``is_same`` as the pictures.
+    """
+    width = 1.9
+    heights = [width * height + 0.3, width * height if is_same else 1.5]
+    figure = new_figure(width * number + 0.6, sum(heights) + 0.7)
+    upper, lower = figure.subplots(
+        2, number, squeeze=False, sharex="row", sharey="row", height_ratios=heights
+    )
+    return figure, upper, lower
+
+
+def ring_between(outer, inner):
+    """The closed polygon between two closed curves."""
+    return np.concatenate([outer, np.array(inner)[:, ::-1]], axis=1)
+
+
+def _draw_change(panel, x, line, low, high):
+    panel.fill_between(x, low, high, color=BAND, linewidth=0.0)
+    panel.axhline(0.0, **CENTRE)
+    panel.plot(x, line, color=LINE)
+
+
+def _draw_shape(panel, before, shape, **marks):
+    panel.plot(*closed_curve(before), **CENTRE)
+    panel.plot(*closed_curve(shape), **{"color": LINE, "zorder": 3} | marks)
+    panel.set_aspect("equal")
+    panel.set_axis_off()
+
+
+def _height(shape):
+    """Height of a shape in units of its width."""
+    return float(np.ptp(shape.imag) / max(np.ptp(shape.real), 1e-9))
+
+
+def outward_normals(outline):
+    """Unit vectors that point outward at the landmarks of a closed outline."""
+    tangents = np.roll(outline, -1) - np.roll(outline, 1)
+    inside = np.sign(signed_area(outline))
+    return -1j * inside * tangents / np.maximum(np.abs(tangents), 1e-300)
+
+
+def _wrapped(values):
+    """Values along a closed outline, the first once more at the end."""
+    return np.append(values, values[:1])
+
+
+def closed_curve(shape):
+    around = _wrapped(shape)
+    return around.real, around.imag

@@ -1,0 +1,163 @@
+"""Distributions of covariates over their ranges, as simulations have them."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from itertools import product
+
+import numpy as np
+from scipy.special import betaincinv, roots_jacobi
+
+from geodp.manifolds.supports import sobol_points
+from geodp_release.promise.public_inputs import (
+    TWO_GROUPS,
+)
+from geodp_release.run.moments import moment_matrix, product_indices
+
+# Clustered covariates: a Beta distribution, and the share of the first of two groups.
+CLUSTERED, FIRST_GROUP = (2.0, 5.0), 0.75
+
+
+@dataclass(frozen=True, eq=False)
+class Covariates:
+    """A distribution of covariates from -1/2 to 1/2: nodes (m, k) with weights (m,).
+
+    Or one for each of some releases: nodes (m, k, releases, 1) with weights (m, releases, 1).
+    """
+
+    nodes: np.ndarray
+    weights: np.ndarray
+
+    @classmethod
+    def beta(cls, first, second):
+        """A Beta distribution on the range of one covariate; with both one, spread evenly."""
+        nodes, weights = _beta_nodes(first, second)
+        return cls(nodes[:, None], weights)
+
+    @classmethod
+    @lru_cache(maxsize=64)
+    def independent(cls, spreads, clustered=False):
+        """Independent covariates, each spread as named; an unknown spread counts as ``evenly``.
+
+        If clustered they are spread less well: by a Beta distribution, or in groups of other sizes.
+        """
+        beta = CLUSTERED if clustered else (1.0, 1.0)
+        share = FIRST_GROUP if clustered else 0.5
+        if len(spreads) > 3:
+            # Sobol points, by inverse distribution functions.
+            cube = sobol_points(len(spreads), 128)
+            columns = [
+                (level > share) - 0.5 if spread == TWO_GROUPS else betaincinv(*beta, level) - 0.5
+                for spread, level in zip(spreads, cube.T, strict=True)
+            ]
+            return cls(np.stack(columns, axis=-1), np.full(len(cube), 1.0 / len(cube)))
+        count = 5 if len(spreads) == 1 else 3
+        each = [
+            (np.array([-0.5, 0.5]), np.array([share, 1.0 - share]))
+            if spread == TWO_GROUPS
+            else _beta_nodes(*beta, count)
+            for spread in spreads
+        ]
+        nodes = np.array(list(product(*(places for places, _ in each))))
+        weights = np.array([np.prod(some) for some in product(*(shares for _, shares in each))])
+        return cls(nodes.reshape((len(weights), len(spreads))), weights)
+
+    def with_moments(self, moments):
+        """A distribution with these moments: a Beta, or of several covariates an affine map."""
+        if self.nodes.shape[-1] == 1:
+            mean, square = moments
+            # Two groups at the ends have the largest variance, of which a Beta has a little less:
+            # the sum of its parameters is at least so much that its nodes lie at the ends.
+            both = max((0.25 - mean**2) / (square - mean**2) - 1.0, 0.01)
+            return Covariates.beta((0.5 + mean) * both, (0.5 - mean) * both)
+        (old, before), (new, after) = (_mean_and_root(each) for each in (self.moments, moments))
+        return replace(self, nodes=new + (self.nodes - old) @ np.linalg.solve(before, after))
+
+    def first(self, number):
+        """The first of its nodes, which are even as those of a Sobol sequence are."""
+        weights = self.weights[:number]
+        return Covariates(self.nodes[:number], weights / np.sum(weights))
+
+    @classmethod
+    def by_turns(cls, each, repeats):
+        """Distributions with as many nodes, by turns for releases, ``repeats`` times."""
+        nodes = np.stack([some.nodes for some in each], axis=-1)
+        weights = np.stack([some.weights for some in each], axis=-1)
+        return cls(*(np.tile(some, repeats)[..., None] for some in (nodes, weights)))
+
+    def drawn(self, rows):
+        """Those of some releases; the same if there is one for all."""
+        if self.weights.ndim == 1:
+            return self
+        return Covariates(self.nodes[:, :, rows], self.weights[:, rows])
+
+    @classmethod
+    def joined(cls, parts):
+        """Those of some releases one after the other; the same if there is one for all."""
+        if parts[0].weights.ndim == 1:
+            return parts[0]
+        nodes, weights = ([getattr(each, name) for each in parts] for name in ("nodes", "weights"))
+        return cls(np.concatenate(nodes, axis=2), np.concatenate(weights, axis=1))
+
+    @cached_property
+    def moments(self):
+        """Means of covariates and of their products; see `geodp_release.run.moments`."""
+        found = self._means(1.0)
+        return found[0] if self.weights.ndim == 1 else found
+
+    @cached_property
+    def matrix(self):
+        """The `moment_matrix` of these."""
+        return moment_matrix(self.moments)
+
+    def weighted_matrix(self, parts):
+        """The `matrix` (1 or releases, ...) where a part of records counts at each node.
+
+        Parts are (m,), or (m, releases).
+        """
+        parts = np.reshape(parts, (len(parts), -1))
+        matrix = moment_matrix(self._means(parts))
+        matrix[:, 0, 0] = np.sum(self.by_release[0] * parts, axis=0)
+        return matrix
+
+    @cached_property
+    def root(self):
+        """Symmetric root of the covariance of covariates and their products, or one for each."""
+        weights, values = self.by_release
+        away = values - self._means(1.0).T
+        values, vectors = np.linalg.eigh(np.einsum("mn,min,mjn->nij", weights, away, away))
+        scaled = vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :]
+        return scaled @ np.swapaxes(vectors, -1, -2)
+
+    @cached_property
+    def by_release(self):
+        """Weights (m, releases) of nodes; their covariates and products (m, values, releases).
+
+        There is one column where all releases have the same distribution.
+        """
+        first, second = product_indices(self.nodes.shape[1])
+        both = np.concatenate([self.nodes, self.nodes[:, first] * self.nodes[:, second]], axis=1)
+        if self.weights.ndim == 1:
+            return self.weights[:, None], both[..., None]
+        return self.weights[..., 0], both[..., 0]
+
+    @lru_cache(maxsize=16)  # noqa: B019
+    def lengths(self, coordinates):
+        """Lengths (m, 1 or releases) of contributions of residuals of length one at nodes."""
+        return coordinates.lengths(self.nodes).reshape((len(self.nodes), -1))
+
+    def _means(self, parts):
+        weights, values = self.by_release
+        return np.sum((weights * parts)[:, None] * values, axis=0).T
+
+
+def _mean_and_root(moments):
+    """Mean (k,) and symmetric square root (k, k) of the covariance, from moments."""
+    matrix = moment_matrix(moments)
+    mean = matrix[0, 1:]
+    values, vectors = np.linalg.eigh(matrix[1:, 1:] - np.outer(mean, mean))
+    return mean, (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+
+
+def _beta_nodes(first, second, number=5):
+    nodes, weights = roots_jacobi(number, second - 1.0, first - 1.0)
+    return 0.5 * nodes, weights / np.sum(weights)

@@ -1,0 +1,87 @@
+"""Private draws: the stages of a plan, run on records, with exact arithmetic and random bits."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from geodp_release.run.coordinates import ClippingCoordinates
+from geodp_release.stages.covariates import Covariates
+
+
+@dataclass(frozen=True)
+class Released:
+    """What stages released: all of it may be known.
+
+    Attributes
+    ----------
+    state : ndarray, shape (1 + k, *point_shape)
+        Footpoint and shooting vectors.
+    number : float
+        Number of subjects, exact or noisy.
+    moments : ndarray, shape (k (k + 3) / 2,)
+        Of the covariates; see `geodp_release.run.moments`.
+    covariance : ndarray, shape (1 + k, 1 + k), optional
+        Of a coordinate of the errors of the state, as the stages expect it.
+    uncertainty : ndarray, shape (k (k + 3) / 2,), optional
+        Standard deviations of true moments about these, where they are noisy.
+    lengths : tuple of float
+        Quantiles of residual lengths about states, in the order of their stages.
+    far : float, optional
+        Number of subjects, by the parts of their records, that lie far from the geodesic.
+    tails : tuple of float
+        Numbers of subjects, by the parts of their records, with long contributions, in doublings;
+        see `geodp_release.stages.TailStage`; or one, with residuals beyond the threshold.
+    within : float, optional
+        What mean gradients of Huber's loss keep of a small error; see
+        `geodp_release.stages.BeyondStage`.
+    is_whole : bool
+        Whether coordinates of contributions are about the whole ranges of covariates.
+    products : tuple of tuple of float
+        Upper triangles of the matrices of `geodp_release.stages.ProductsStage`, in their order.
+    reached : ndarray, shape (1 + k,), or zero after no step
+        How far from the centre, and how long, footpoint and shooting vectors were after the last
+        step, in radii of the support, before they were brought back to it.
+    """
+
+    state: np.ndarray
+    number: float
+    moments: np.ndarray
+    covariance: np.ndarray | None = None
+    uncertainty: np.ndarray | None = None
+    lengths: tuple[float, ...] = ()
+    far: float | None = None
+    tails: tuple[float, ...] = ()
+    products: tuple[tuple[float, ...], ...] = ()
+    reached: Any = 0.0
+    within: float | None = None
+    is_whole: bool = False
+
+    @property
+    def coordinates(self):
+        """`ClippingCoordinates` of steps that follow."""
+        if self.is_whole:
+            return ClippingCoordinates.whole(len(self.state) - 1)
+        return ClippingCoordinates.about(self.moments)
+
+
+def run_plan(plan, records, bits, shared=None):
+    """Run the stages of a `ReleasePlan` on `SubjectRecords`.
+
+    ``bits`` gives for a count an integer of so many random bits, such as
+    `geodp.samplers.integer_choice.system_bits`.  ``shared`` has choices among points, by stage:
+    studies that draw several times from the same records give the same dict, empty at first, so
+    that points are scored once.
+    """
+    assumptions = plan.assumptions
+    found = Released(
+        np.array(assumptions.support.origin),
+        float(assumptions.subjects),
+        Covariates.independent(assumptions.spreads).moments,
+    )
+    for stage in plan.stages:
+        found = stage.run(found, assumptions, records, bits, shared)
+    if plan.ways:
+        for stage in plan.path(found.lengths).stages[len(plan.stages) :]:
+            found = stage.run(found, assumptions, records, bits, shared)
+    return found
