@@ -69,6 +69,9 @@ def test_names_of_columns_tell_of_spaces(monkeypatch):
     found = wrote("tensors.csv", "id,Dxx,Dxy,Dyy,Dxz,Dyz,Dzz\n", TENSORS, monkeypatch)
     assert found.data.columns == ["Dxx", "Dxy", "Dxz", "Dyy", "Dyz", "Dzz"]
     assert (found.assumptions.manifold.size, found.public.footpoint_radius) == (3, 2e-5)
+    answers = ["spd", "c1, c2, c3, c4, c5, c6", "voigt", *TENSORS[1:]]
+    found = wrote("stresses.csv", "id,c1,c2,c3,c4,c5,c6\n", answers, monkeypatch)
+    assert found.data.coordinates == "voigt"
     found = wrote("skulls.tps", "", SKULLS, monkeypatch)
     assert found.data.columns is None
     assert found.data.join.model_dump() == {"path": "a.csv", "subject": "who"}

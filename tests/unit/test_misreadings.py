@@ -77,6 +77,9 @@ HYPERBOLIC = np.column_stack([np.sqrt(1.0 + np.sum(HYPERBOLIC**2, axis=1)), HYPE
 MIRRORED = LANDMARKS * np.resize([1.0, -1.0], 16)
 BLOCKS = LANDMARKS.reshape(NUMBER, 8, 2).transpose(0, 2, 1).reshape(NUMBER, 16)
 X_Y = [f"{axis}{index}" for axis in "xy" for index in range(1, 9)]
+# Upper triangles of correlations of three responses that go together.
+CORRELATIONS = np.where([1, 0, 0, 1, 0, 1], 1.0, RNG.uniform(0.8, 0.9, size=(NUMBER, 6)))
+HALVED = np.sqrt(np.where([1, 0, 0, 1, 0, 1], 0.5, 1.0))
 MISREAD = {
     "Chile": ("sphere", DEGREES / [1, 4] + [-14, -111], LON_LAT, None),
     "vectors": ("r2", DEGREES, {"names": ["lon", "lat"]}, None),
@@ -93,8 +96,10 @@ MISREAD = {
     "lower": ("spd", TENSORS[:, LOWER], {}, "set coordinates to lower_triangle"),
     "upper": ("spd", TENSORS, {"coordinates": "lower_triangle"}, "set coordinates to ambient"),
     "named": ("spd", TENSORS, {"names": ["xx", "xy", "yy", "xz", "yz", "zz"]}, "xx, xy, xz, yy"),
-    "diagonal": ("spd", TENSORS[:, [0, 3, 5, 1, 2, 4]], {}, "[c0, c3, c4, c1, c5, c2]"),
-    "Voigt": ("spd", TENSORS[:, [0, 3, 5, 4, 2, 1]], {}, "[c0, c5, c4, c1, c3, c2]"),
+    "MRtrix": ("spd", TENSORS[:, [0, 3, 5, 1, 2, 4]], {}, "set coordinates to mrtrix"),
+    "Voigt": ("spd", TENSORS[:, [0, 3, 5, 4, 2, 1]], {}, "set coordinates to voigt"),
+    "nilearn": ("spd", CORRELATIONS[:, LOWER] * HALVED[LOWER], {}, "may have to be nilearn"),
+    "pyRiemann": ("spd", np.sqrt(2.0) * CORRELATIONS * HALVED, {}, "coordinates to pyriemann"),
     "unit of matrices": ("spd", 1e-3 * TENSORS, {}, "if all were multiplied by 1e3"),
     "time last": ("hyperbolic", np.roll(HYPERBOLIC, -1, axis=1), {}, "columns to [c2, c0, c1]"),
     "mirrored": ("shapes", MIRRORED, {}, "mirrored against public.centre"),

@@ -533,18 +533,36 @@ def test_another_number_of_landmarks_is_named_and_refused_by_no_header(folder):
     assert "s.tps, specimen 3, value x1: it has 4 landmarks in place of 3: correct" in said[0]
 
 
-def test_a_lower_triangle_is_read_by_rows(folder):
-    lower = np.random.default_rng(1).normal(size=(8, 6))
+HALF = np.sqrt(0.5)
+# The matrix with entries 11, 12, ..., as programs write it.
+WRITTEN = {
+    "ambient": [11, 12, 13, 22, 23, 33],
+    "lower_triangle": [11, 12, 22, 13, 23, 33],
+    "nilearn": [11 * HALF, 12, 22 * HALF, 13, 23, 33 * HALF],
+    "pyriemann": [11, 12 / HALF, 13 / HALF, 22, 23 / HALF, 33],
+    "voigt": [11, 22, 33, 23, 13, 12],
+    "vtk": [11, 22, 33, 12, 23, 13],
+    "mrtrix": [11, 22, 33, 12, 13, 23],
+}
+
+
+@pytest.mark.parametrize("coordinates", WRITTEN)
+def test_a_triangle_is_read_as_a_program_writes_it(folder, coordinates):
     names = list("abcdef")
-    matrices = np.zeros((8, 3, 3))
-    matrices[:, *np.tril_indices(3)] = lower
-    matrices += np.tril(matrices, -1).transpose(0, 2, 1)
-    path = as_csv(frame(**dict(zip(names, lower.T, strict=True))))
+    path = as_csv(frame(**dict(zip(names, WRITTEN[coordinates], strict=True))))
     choices = {"space": ("spd", 3), "centre": "identity", "columns": names}
-    _, points, _ = read(path, coordinates="lower_triangle", **choices)
-    np.testing.assert_array_equal(points, matrices)
-    with pytest.raises(DataError, match="a lower triangle is one of a matrix"):
+    _, points, _ = read(path, coordinates=coordinates, **choices)
+    expected = np.broadcast_to([[11, 12, 13], [12, 22, 23], [13, 23, 33]], (8, 3, 3))
+    np.testing.assert_allclose(points, expected, rtol=1e-15)
+
+
+def test_a_triangle_is_of_a_matrix_of_its_size(folder):
+    path = as_csv(frame(**dict.fromkeys("abc", 1.0)))
+    with pytest.raises(DataError, match="lower_triangle is of a symmetric matrix"):
         check_data_settings(settings_of(path, coordinates="lower_triangle"))
+    choices = {"space": ("spd", 2), "centre": "identity", "columns": list("abc")}
+    with pytest.raises(DataError, match="voigt is of 3 x 3 matrices"):
+        check_data_settings(settings_of(path, coordinates="voigt", **choices))
 
 
 TYPES = {

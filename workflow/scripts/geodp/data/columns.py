@@ -8,6 +8,7 @@ import numpy as np
 
 from geodp.data.cells import finite_number
 from geodp.data.messages import few
+from geodp.data.triangles import DIAGONAL_FIRST, TRIANGLES, upper_triangle
 from geodp.errors import DataError
 from geodp.manifolds.registry import layout_advice
 from geodp.manifolds.spd import SPD
@@ -136,11 +137,13 @@ def check_columns(columns, source, manifold, covariates, subject, coordinates):
     elif has_landmarks(manifold):
         if number % 2:
             fault = "are no landmarks: name x and y of each in turn"
-    elif coordinates == "lower_triangle":
+    elif coordinates in TRIANGLES:
         if not isinstance(manifold, SPD):
-            refused = f"a lower triangle is one of a matrix, and no point of {manifold.name}"
+            refused = f"{coordinates} is of a symmetric matrix, and no point of {manifold.name}"
+        elif coordinates in DIAGONAL_FIRST and manifold.size != 3:
+            refused = f"{coordinates} is of 3 x 3 matrices, and no point of {manifold.name}"
         elif number != manifold.dim:
-            fault = f"are no lower triangle of {manifold.name}: name {manifold.dim}"
+            fault = f"are no triangle of {manifold.name}: name {manifold.dim}"
     elif number not in manifold.layouts():
         fault = f"make no point of {manifold.name}: {layout_advice(manifold)}"
     if refused:
@@ -186,15 +189,10 @@ def ambient(numbers, coordinates, source, rows, columns):
                 name,
             )
         return unit_vectors(numbers)
-    if coordinates == "lower_triangle":
-        return numbers[:, lower_triangle(numbers.shape[1])]
+    if coordinates in TRIANGLES:
+        places, factors = upper_triangle(coordinates, numbers.shape[1])
+        return numbers[:, places] * factors
     return numbers
-
-
-def lower_triangle(number):
-    """Places in a lower triangle, row by row, of the entries of the upper one, row by row."""
-    size = int(np.sqrt(2 * number))
-    return [j * (j + 1) // 2 + i for i in range(size) for j in range(i, size)]
 
 
 def unit_vectors(degrees):

@@ -65,8 +65,8 @@ def read_table(
         Those of the point: landmarks ``x1, y1, ...`` for planar shapes, else numbers in one of the
         manifold's `layouts`; an array of more axes stands for all its numbers.  ``None``, for
         planar shapes: all landmarks of the header.
-    coordinates : {"ambient", "latitude_longitude", "lower_triangle"}
-        The second of the sphere S^2, in degrees; the last of a symmetric matrix, row by row.
+    coordinates : {"ambient", "latitude_longitude"} or one of `geodp.data.triangles.TRIANGLES`
+        The second of the sphere S^2, in degrees; the others of a symmetric matrix.
     transformation : {"none", "log"}, or list of these
         Applied to the covariate before it is scaled; of several one for all, or a list.
     subject : str, optional

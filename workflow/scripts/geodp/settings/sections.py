@@ -9,6 +9,7 @@ from geodp.data.cells import TableReading
 from geodp.data.columns import has_landmarks
 from geodp.data.matrices import read_landmark_map
 from geodp.data.messages import text_of
+from geodp.data.triangles import TRIANGLES
 from geodp.errors import DataError
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.hyperbolic import Hyperbolic
@@ -87,6 +88,10 @@ class ManifoldSettings(Section):
         return make_manifold(self.name, self.size, chosen and chosen.make(self.size))
 
 
+# What columns of a point may hold.
+COORDINATES = ("ambient", "latitude_longitude", *TRIANGLES)
+
+
 class TableSection(Section):
     """Records of a table, one a row."""
 
@@ -103,9 +108,11 @@ class TableSection(Section):
     columns: list[Text] | None = None
     """Columns of the coordinates; null for landmarks in x1, y1, x2, y2, .... An array stands for
     all its numbers."""
-    coordinates: Literal["ambient", "latitude_longitude", "lower_triangle"] = "ambient"
+    coordinates: Literal[COORDINATES] = "ambient"  # type: ignore[valid-type]
     """What they hold: coordinates of the space, row by row (of a symmetric matrix also its upper
-    triangle), or degrees on the sphere S^2, or a symmetric matrix's lower triangle row by row."""
+    triangle), or degrees on the sphere S^2, or a triangle of a symmetric matrix: the lower one row
+    by row; in the order and with the factors of nilearn or pyRiemann; of 3 x 3 matrices in the
+    order of Voigt, VTK or MRtrix."""
     outline: bool = False
     """Landmarks run along a closed outline: reversed ones are turned, other numbers resampled by
     arc length."""

@@ -15,6 +15,7 @@ from geodp.data.cells import TableReading, finite_number
 from geodp.data.columns import told_columns
 from geodp.data.formats import open_table, table_kind
 from geodp.data.landmark_files import LandmarkFile
+from geodp.data.triangles import DIAGONAL_FIRST, FACTORS
 from geodp.errors import DataError
 from geodp.mechanisms.budgets import parse_budget
 from geodp_release.ask.settings import read_settings
@@ -242,8 +243,14 @@ def _size_of(space, number, interview):
     size = sizes.get(space, number - 1)
     if space != "spd" or size * (size + 1) != 2 * number:
         return round(number**0.5) if space == "spd" else size, "ambient"
-    triangle = interview("Which triangle are they, row by row", "upper", _of("upper", "lower"))
-    return size, "lower_triangle" if triangle == "lower" else "ambient"
+    others = [*FACTORS, *(DIAGONAL_FIRST if size == 3 else ())]
+    triangle = interview(
+        "Which triangle are they, upper or lower row by row, or whose "
+        f"({', '.join(others[:-1])} or {others[-1]})",
+        "upper",
+        _of("upper", "lower", *others),
+    )
+    return size, {"upper": "ambient", "lower": "lower_triangle"}.get(triangle, triangle)
 
 
 def _list(text):

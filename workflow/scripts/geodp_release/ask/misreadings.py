@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from geodp.data.columns import has_landmarks, lower_triangle, told_columns, unit_vectors
+from geodp.data.columns import has_landmarks, told_columns, unit_vectors
 from geodp.data.messages import SHOWN
+from geodp.data.triangles import DIAGONAL_FIRST, TRIANGLES, upper_triangle
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.manifolds.spd import SPD
@@ -32,6 +33,15 @@ FAR = 2.0
 # Records of a table that are tried, and middles of those.
 TRIED, MIDDLES = 2000, 32
 
+# Readings fit alike if they bring records nearer by the same up to such a factor.
+ALIKE = 1.5
+
+# Triangles without their factors.
+PLAIN = {"nilearn": "lower_triangle", "pyriemann": "ambient"}
+
+# How far a diagonal of ones is from them, as programs write it.
+CORRELATION = 1e-5
+
 # Powers of ten that units differ by.
 POWERS = (-3, 3, -2, 2, -6, 6, -1, 1, -4, 4, -5, 5)
 
@@ -47,6 +57,18 @@ UNITS: dict[str, Callable] = {
     "thousands of the unit: multiply by 1000": lambda x: x * 1000.0,
     "natural logarithms: take their exponentials": np.exp,
     "decimal logarithms: raise 10 to them": lambda x: 10.0**x,
+}
+
+
+# Triangles of matrices, in words.
+AS = {
+    "ambient": "like an upper triangle row by row",
+    "lower_triangle": "like a lower triangle row by row",
+    "nilearn": "like vectors of nilearn, which divides the diagonal by sqrt(2)",
+    "pyriemann": "like vectors of pyRiemann, which multiplies others than the diagonal by sqrt(2)",
+    "voigt": "like Voigt's order",
+    "vtk": "like VTK's order",
+    "mrtrix": "like MRtrix's order",
 }
 
 
@@ -76,9 +98,9 @@ def _named_otherwise(data, space, names):
         # A symmetric matrix by columns is the same as by rows.
         return []
     expected, coordinates = told.columns, told.coordinates
-    if data.coordinates == "lower_triangle":
-        lower = np.argsort(lower_triangle(len(expected)))
-        expected, coordinates = [expected[place] for place in lower], data.coordinates
+    if data.coordinates in TRIANGLES:
+        order = np.argsort(upper_triangle(data.coordinates, len(expected))[0])
+        expected, coordinates = [expected[place] for place in order], data.coordinates
     if expected == list(names) and coordinates == data.coordinates:
         return []
     return [
@@ -134,9 +156,14 @@ def _of_points(settings, numbers, names):
             f"columns {names[0]} and {names[1]}: all angles are below pi/2 and 2 pi, as radians "
             "are: convert them to degrees"
         ]
+    if data.coordinates != "nilearn" and _are_correlations(assumptions.manifold, numbers):
+        return [
+            "all entries on the diagonal are 0.7071, as those of correlation matrices in vectors "
+            "of nilearn are: coordinates may have to be nilearn"
+        ]
     is_centred = settings.public.centre != "anywhere"
     share, *away = _fit(assumptions, numbers, data.coordinates)
-    best, gain = None, 1.0
+    better = []
     # Swapped angles are nearer to each other in many places of the earth.
     needed = np.inf if data.coordinates == "latitude_longitude" else NEARER
     for words, order, factor, coordinates, of_centre in _readings(
@@ -147,10 +174,14 @@ def _of_points(settings, numbers, names):
         other, *near = _fit(assumptions, factor * numbers[:, order], coordinates)
         nearer = away[of_centre] / max(near[of_centre], 1e-300)
         is_better = other >= MOST and (share < MOST * other or nearer > needed)
-        if is_better and (best is None or nearer > gain):
-            best, gain = words, nearer
-    if best is not None:
-        return [f"most points look {best}"]
+        # Other factors are told from the same numbers without them by what is a matrix alone.
+        plain = PLAIN.get(coordinates)
+        if is_better and (not plain or _fit(assumptions, numbers, plain)[0] < MOST * other):
+            better.append((nearer, words))
+    if better:
+        least = max(better)[0] / ALIKE
+        fitting = [words for nearer, words in sorted(better, reverse=True) if nearer >= least]
+        return [f"most points {'look' if len(fitting) == 1 else 'may be'} {'; or '.join(fitting)}"]
     is_scaled = isinstance(assumptions.manifold, SPD | Euclidean) and assumptions.has_radii
     for power in POWERS if is_scaled and away[1] > NEARER * assumptions.reach else ():
         *_, near = _fit(assumptions, 10.0**power * numbers, data.coordinates)
@@ -162,6 +193,15 @@ def _of_points(settings, numbers, names):
     return []
 
 
+def _are_correlations(manifold, numbers):
+    """Whether numbers are lower triangles whose diagonals are one, divided by sqrt(2)."""
+    if not isinstance(manifold, SPD) or not 1 < numbers.shape[1] == manifold.dim:
+        return False
+    places, _ = upper_triangle("lower_triangle", manifold.dim)
+    diagonal = places[np.equal(*np.triu_indices(manifold.size))]
+    return np.all(np.abs(numbers[:, diagonal] - np.sqrt(0.5)) < CORRELATION)
+
+
 def _fit(assumptions, numbers, coordinates):
     """Share of valid points, and median distances of these from each other and from the centre."""
     manifold = assumptions.manifold
@@ -169,8 +209,9 @@ def _fit(assumptions, numbers, coordinates):
         if coordinates == "latitude_longitude":
             allowed = np.all(np.abs(numbers) <= [90.0, 360.0], axis=-1)
             points = np.where(allowed[:, None], unit_vectors(numbers), np.nan)
-        elif coordinates == "lower_triangle":
-            points = manifold.from_layout(numbers[:, lower_triangle(numbers.shape[1])])
+        elif coordinates in TRIANGLES:
+            places, factors = upper_triangle(coordinates, numbers.shape[1])
+            points = manifold.from_layout(numbers[:, places] * factors)
         elif coordinates == "unit":
             points = numbers / np.linalg.norm(numbers, axis=-1, keepdims=True)
         elif has_landmarks(manifold):
@@ -206,16 +247,12 @@ def _readings(data, manifold, count, names):
         words = f"as if latitude and longitude were swapped: {columns([1, 0])}"
         yield words, [1, 0], 1.0, data.coordinates, False
     elif isinstance(manifold, SPD) and 1 < count == manifold.dim:
-        if data.coordinates == "lower_triangle":
-            yield "like an upper triangle: set coordinates to ambient", same, 1.0, "ambient", False
-        else:
-            words = "like a lower triangle: set coordinates to lower_triangle"
-            yield words, same, 1.0, "lower_triangle", False
-        upper = list(zip(*np.triu_indices(manifold.size), strict=True))
-        diagonal = [pair for pair in upper if pair[0] == pair[1]]
-        others = [pair for pair in upper if pair[0] != pair[1]]
-        # The second is the order of Voigt.
-        for entries in (diagonal + others, diagonal + others[::-1]):
+        for each in ("ambient", *TRIANGLES):
+            if each != data.coordinates and (each not in DIAGONAL_FIRST or manifold.size == 3):
+                yield f"{AS[each]}: set coordinates to {each}", same, 1.0, each, False
+        if manifold.size != 3:
+            upper = list(zip(*np.triu_indices(manifold.size), strict=True))
+            entries = sorted(upper, key=lambda pair: pair[0] != pair[1])
             order = [entries.index(pair) for pair in upper]
             words = f"as if the diagonal came first: {columns(order)} and coordinates to ambient"
             yield words, order, 1.0, "ambient", False

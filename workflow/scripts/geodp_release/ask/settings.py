@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
-from geodp.data.columns import lower_triangle, unit_vectors
+from geodp.data.columns import unit_vectors
+from geodp.data.triangles import FACTORS, TRIANGLES, upper_triangle
 from geodp.errors import DataError
 from geodp.mechanisms.budgets import parse_budget
 from geodp.settings.reading import LONGEST_NUMBER, PlainLoader, check, load_keys
@@ -338,9 +339,13 @@ class ReleaseSettings(ReleaseSection):
             found = [f"entry {row + 1},{column + 1}" for row, column in zip(*upper, strict=True)]
             if len(columns) == size**2:
                 columns = np.reshape(columns, (size, size))[upper].tolist()
-            lower = getattr(self.data, "coordinates", None) == "lower_triangle"
-            if lower and len(columns) == len(found):
-                columns = [columns[index] for index in lower_triangle(len(columns))]
+            coordinates = getattr(self.data, "coordinates", None)
+            if coordinates in FACTORS:
+                # Columns hold other numbers than entries.
+                columns = []
+            elif coordinates in TRIANGLES and len(columns) == len(found):
+                places, _ = upper_triangle(coordinates, len(columns))
+                columns = [columns[index] for index in places]
         if self.is_geographic:
             found = ["latitude", "longitude"]
         return columns if len(columns) == len(found) and "".join(columns).isprintable() else found

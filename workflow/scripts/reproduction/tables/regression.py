@@ -65,6 +65,7 @@ def tabulate(job):
 def _coordinates(data, manifold, points, footpoint, are_points):
     """Columns of points (n, *point_shape), as the file has them, or of vectors at the footpoint."""
     from geodp.data.columns import has_landmarks, landmark_columns
+    from geodp.data.triangles import upper_triangle
     from geodp_release.show.pictures import degrees_of
     from geodp_release.show.shape_pictures import landmarks_of
 
@@ -79,8 +80,10 @@ def _coordinates(data, manifold, points, footpoint, are_points):
         # Longitudes in one piece about the footpoint.
         numbers[:, 1] = middle + (numbers[:, 1] - middle + 180.0) % 360.0 - 180.0
     elif points.ndim == 3 and len(names) < numbers.shape[1]:
-        triangle = np.tril_indices if form == "lower_triangle" else np.triu_indices
-        numbers = points[:, *triangle(points.shape[1])]
+        upper = points[:, *np.triu_indices(points.shape[1])]
+        places, factors = upper_triangle(form, upper.shape[1])
+        numbers = np.empty_like(upper)
+        numbers[:, places] = upper / factors
     if len(names) != numbers.shape[1]:
         names = range(1, numbers.shape[1] + 1)
     return {f"coordinate_{name}": column for name, column in zip(names, numbers.T, strict=True)}
