@@ -183,6 +183,9 @@ def test_lines_of_numbers_are_those_of_least_squares():
     np.testing.assert_allclose(found.distances, np.abs(residuals), atol=1e-10)
 
 
+DAYS = np.array(["2026-11-29"], dtype="datetime64[D]")
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -192,6 +195,7 @@ def test_lines_of_numbers_are_those_of_least_squares():
         (lambda: geodp.fit([1.0], np.eye(2)[None].repeat(2, 0), geodp.SPD(2)), "x has 1 records"),
         (lambda: geodp.fit(1.0, np.eye(2)[None], geodp.SPD(2)), "x has 0 axes"),
         (lambda: geodp.fit(["a"], np.eye(2)[None], geodp.SPD(2)), "x is no array of numbers"),
+        (lambda: geodp.fit(DAYS, np.eye(2)[None], geodp.SPD(2)), "x is of type datetime64"),
         (
             lambda: geodp.mean(1j * np.eye(2)[None], geodp.SPD(2)),
             "points are complex, and those of",

@@ -101,8 +101,14 @@ def fit(
     >>> round(found.r_squared, 6)
     1.0
     """
+    x = np.asarray(x)
+    if x.dtype.kind in "mM":
+        # They would become numbers of nanoseconds.
+        raise DataError(
+            f"x is of type {x.dtype}: give numbers, such as (x - x[0]) / np.timedelta64(1, 'D')"
+        )
     try:
-        x = np.asarray(x, dtype=float)
+        x = x.astype(float)
     except (TypeError, ValueError):
         raise DataError("x is no array of numbers: give a row of covariates a record") from None
     if x.ndim not in (1, 2):
