@@ -317,6 +317,12 @@ def test_matrix_of_a_map_is_known_by_what_it_holds(small, monkeypatch, tmp_path)
     assert seen[0] == seen[2] != seen[1]
 
 
+def test_keys_are_the_text_that_they_are(tmp_path):
+    path = tmp_path / "words.yaml"
+    path.write_text("{FALSE: 0, no: 1, 1: 2, ~: 3, 1_000: 4}")
+    assert load(str(path)) == {"FALSE": 0, "no": 1, "1": 2, "~": 3, "1_000": 4}
+
+
 def test_a_key_that_stands_twice_is_refused(tmp_path):
     path = tmp_path / "twice.yaml"
     path.write_text("name: a\nstudies:\n  sphere: {seed: 1}\n  rats:\n    seed: 1\n    seed: 2\n")

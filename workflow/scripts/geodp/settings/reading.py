@@ -25,8 +25,11 @@ REMEDIES = {kind: f": {{found}} has the wrong type: give {form}" for kind, form 
 REMEDIES |= _WORDS["remedies"]
 
 
+MERGE, TEXT = "tag:yaml.org,2002:merge", "tag:yaml.org,2002:str"
+
+
 class Loader(yaml.SafeLoader):
-    """Loader of YAML in which each key of a mapping stands once."""
+    """Loader of YAML in which each key of a mapping stands once, and is the text that it is."""
 
     def compose_mapping_node(self, anchor):
         """Compose a mapping, before others are merged into it."""
@@ -36,12 +39,16 @@ class Loader(yaml.SafeLoader):
             line = key.start_mark.line + 1
             if not isinstance(key, yaml.ScalarNode):
                 raise DataError(f"line {line}: a key is a list or a mapping: give text")
-            if key.value in lines and key.tag != "tag:yaml.org,2002:merge":
+            if key.tag == MERGE:
+                continue
+            if key.value in lines:
                 raise DataError(
                     f"line {line}: the key {key.value} stands in line {lines[key.value]} already: "
                     "keep one of them"
                 )
             lines[key.value] = line
+            # FALSE, no and 1 are words of categories, and names of columns.
+            key.tag = TEXT
         return node
 
 
