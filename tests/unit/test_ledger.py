@@ -15,6 +15,7 @@ import pytest
 
 from geodp import DataError, PrivacyBudget
 from geodp_release.promise import ledger as module
+from geodp_release.promise import ledger_file
 from geodp_release.promise.ledger import Ledger
 
 # A fork would carry the threads and locks of the tests along.
@@ -257,7 +258,7 @@ def crash_after_reserving(path):
 
 
 def crash_before_the_commit(path):
-    module._seal = kill
+    module.seal = kill
     reserve(Ledger.open(path), "lost")
 
 
@@ -268,8 +269,8 @@ def find_locked(path):
 
 def crash_while_writing(path):
     """Pages reach the file before the commit, since few are kept in memory."""
-    module.SETTINGS = (*module.SETTINGS, "PRAGMA cache_size = 1", "PRAGMA cache_spill = 1")
-    module._seal = kill
+    ledger_file.SETTINGS = (*ledger_file.SETTINGS, "PRAGMA cache_size = 1", "PRAGMA cache_spill = 1")
+    module.seal = kill
     reserve(Ledger.open(path), "lost", description="mean shape " * 50_000)
 
 
@@ -333,6 +334,6 @@ def test_a_draw_that_is_kept_is_found_by_its_key(ledger, path):
 
 def test_commits_reach_the_disk(ledger, path):
     """The durability that SQLite is asked for, which no test of a process can see."""
-    with module._connection(path, module.READ) as connection:
+    with module.connection_to(path, module.READ) as connection:
         assert connection.execute("PRAGMA synchronous").fetchone() == (3,)
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)

@@ -15,6 +15,7 @@ from test_ledger import WAIT, crash_before_the_commit, ended, execute, refused, 
 
 from geodp import DataError
 from geodp_release.promise import ledger as module
+from geodp_release.promise import ledger_file
 from geodp_release.promise.ledger import Ledger
 
 # Ledgers of version 1
@@ -107,7 +108,7 @@ def test_ledger_that_appears_meanwhile_is_not_overwritten(path, monkeypatch):
     assert os.listdir(path.parent) == ["ledger"]
 
 
-@pytest.mark.parametrize("step", ["_seal", "claim", "move_to_new"])
+@pytest.mark.parametrize("step", ["seal", "claim", "move_to_new"])
 @pytest.mark.parametrize("problem", [OSError(5, "Input/output error"), KeyboardInterrupt()])
 def test_failed_creation_leaves_nothing(path, monkeypatch, step, problem):
     def fail(*_):
@@ -182,7 +183,7 @@ def test_more_spent_than_allowed_is_refused_where_the_checksum_is_right(ledger, 
     reserve(ledger, amount="0.5")
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("UPDATE budget SET allowed = '0.49'")
-        module._seal(connection)
+        module.seal(connection)
         connection.commit()
     all_refused(path, "more is spent than allowed")
 
@@ -206,14 +207,14 @@ def test_damaged_file_is_refused(ledger, path):
 @pytest.mark.parametrize("lock", ["IMMEDIATE", "EXCLUSIVE", "reads"])
 def test_busy_file(ledger, path, monkeypatch, lock):
     """Of a reader that stays the commit is refused, and what was refused is not spent."""
-    assert module.BUSY_SECONDS >= 5
-    monkeypatch.setattr(module, "BUSY_SECONDS", 0.2)
+    assert ledger_file.BUSY_SECONDS >= 5
+    monkeypatch.setattr(ledger_file, "BUSY_SECONDS", 0.2)
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN" if lock == "reads" else f"BEGIN {lock}")
         other.execute("SELECT * FROM releases").fetchall()
         start = time.monotonic()
         with refused(f"^{path} has been in use by another process for 0.2 s: try again later"):
             reserve(ledger)
-        assert 0.2 <= time.monotonic() - start < module.BUSY_SECONDS + WAIT
+        assert 0.2 <= time.monotonic() - start < ledger_file.BUSY_SECONDS + WAIT
     # The other's transaction ended.
     assert reserve(ledger).number == 1
