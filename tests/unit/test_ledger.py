@@ -269,7 +269,8 @@ def find_locked(path):
 
 def crash_while_writing(path):
     """Pages reach the file before the commit, since few are kept in memory."""
-    ledger_file.SETTINGS = (*ledger_file.SETTINGS, "PRAGMA cache_size = 1", "PRAGMA cache_spill = 1")
+    few = "PRAGMA cache_size = 1", "PRAGMA cache_spill = 1"
+    ledger_file.SETTINGS = (*ledger_file.SETTINGS, *few)
     module.seal = kill
     reserve(Ledger.open(path), "lost", description="mean shape " * 50_000)
 
