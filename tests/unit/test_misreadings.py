@@ -37,6 +37,7 @@ SPACES = {
     "shapes": (("kendall", 8), LANDMARKS.mean(axis=0).tolist(), {}),
     "shapes anywhere": (("kendall", 8), "anywhere", {}),
     "hyperbolic": (("hyperbolic", 2), "anywhere", {}),
+    "parts": (("sphere", 2), "anywhere", {}),
 }
 
 
@@ -77,6 +78,7 @@ HYPERBOLIC = np.column_stack([np.sqrt(1.0 + np.sum(HYPERBOLIC**2, axis=1)), HYPE
 MIRRORED = LANDMARKS * np.resize([1.0, -1.0], 16)
 BLOCKS = LANDMARKS.reshape(NUMBER, 8, 2).transpose(0, 2, 1).reshape(NUMBER, 16)
 X_Y = [f"{axis}{index}" for axis in "xy" for index in range(1, 9)]
+SHARES = RNG.dirichlet([40.0, 30.0, 30.0], size=NUMBER)
 # Upper triangles of correlations of three responses that go together.
 CORRELATIONS = np.where([1, 0, 0, 1, 0, 1], 1.0, RNG.uniform(0.8, 0.9, size=(NUMBER, 6)))
 HALVED = np.sqrt(np.where([1, 0, 0, 1, 0, 1], 0.5, 1.0))
@@ -101,6 +103,7 @@ MISREAD = {
     "nilearn": ("spd", CORRELATIONS[:, LOWER] * HALVED[LOWER], {}, "may have to be nilearn"),
     "pyRiemann": ("spd", np.sqrt(2.0) * CORRELATIONS * HALVED, {}, "coordinates to pyriemann"),
     "unit of matrices": ("spd", 1e-3 * TENSORS, {}, "if all were multiplied by 1e3"),
+    "shares": ("parts", SHARES, {}, "set coordinates to shares"),
     "time last": ("hyperbolic", np.roll(HYPERBOLIC, -1, axis=1), {}, "columns to [c2, c0, c1]"),
     "mirrored": ("shapes", MIRRORED, {}, "mirrored against public.centre"),
     "blocks": ("shapes", BLOCKS, {}, "as if all x came before all y"),

@@ -9,6 +9,7 @@ from test_release_covariates import assumed, cohort, quick
 
 import geodp
 from geodp import SPD, KendallPlanarShapes
+from geodp.data.shares import percent_limits, percent_of
 from geodp.manifolds.landmark_maps import fourier_harmonics
 from geodp.manifolds.registry import make_manifold
 from geodp_release.promise.public_inputs import UNKNOWN
@@ -60,10 +61,23 @@ def test_ellipses_of_matrices_in_a_ball_are_in_their_ring():
     assert np.min(ratios) == pytest.approx(1.0 / factor, rel=0.01)
 
 
-def called(made, names, responses=(), is_geographic=False):
+def test_limits_of_shares_are_those_in_a_ball():
+    sphere = geodp.Sphere(2)
+    for shares, radius in (([0.2, 0.3, 0.5], 0.2), ([0.0, 0.01, 0.99], 0.3)):
+        point = np.sqrt(shares)
+        ends = [ends_of_steps(sphere, point, part * radius, 5000) for part in (1.0, 0.7, 0.3)]
+        found = percent_of(np.concatenate([*ends, point[None]]))
+        low, high = percent_limits(point[None], [radius])[:, 0]
+        np.testing.assert_allclose(found.min(axis=0), low, atol=0.05)
+        np.testing.assert_allclose(found.max(axis=0), high, atol=0.2)
+        assert np.all((low <= found + 1e-9) & (found <= high + 1e-9))
+
+
+def called(made, names, responses=(), is_geographic=False, is_shares=False):
     """What settings say of the names of a release."""
     assumptions, public = made.plan.assumptions, SimpleNamespace(centre=[0.0, 0.0])
     about = {"assumptions": assumptions, "public": public, "is_geographic": is_geographic}
+    about["is_shares"] = is_shares
     about["value_words"] = lambda _, value: f"{value:g}"
     return SimpleNamespace(names=names, responses=responses, labels=list, **about)
 
@@ -102,3 +116,18 @@ def test_bands_and_figures_end_where_subjects_do(manifold):
     for row, there, note in zip(rows, [True, False], ["", "too few subjects here"], strict=True):
         _, *numbers, said = row.values()
         assert ({*np.isfinite(numbers)}, said) == ({there}, note)
+
+
+def test_shares_are_shown_in_percent():
+    assumptions = assumed(geodp.Sphere(2), 1)
+    made = geodp.release_geodesic(quick(assumptions), *cohort(assumptions), ONE_EACH)
+    settings = called(made, ["age"], ["food", "rent", "rest"], is_shares=True)
+    row = folder.predictions(made, settings, np.array([[12.0]]))[0]
+    names = [f"{each}_{end}" for end in ("percent", "low", "high") for each in settings.responses]
+    assert [*row][1:10] == names
+    parts, low, high = np.reshape([row[name] for name in names], (3, 3))
+    assert np.sum(parts) == pytest.approx(100.0)
+    assert np.all((low < parts) & (parts < high))
+    _, caption = picture(made, settings, np.array([[12.0]]), 0.95)
+    assert "Predicted shares" in caption
+    assert "true shares lie within all bands" in caption

@@ -533,6 +533,25 @@ def test_another_number_of_landmarks_is_named_and_refused_by_no_header(folder):
     assert "s.tps, specimen 3, value x1: it has 4 landmarks in place of 3: correct" in said[0]
 
 
+def test_shares_are_square_roots_on_a_sphere(folder):
+    parts = np.array([[0.2, 0.3, 0.5], [0.0, 0.4, 0.6], [0.331, 0.331, 0.331]])
+    rows = [*parts, *(100.0 * parts), [0.5, 0.6, -0.1], [0.2, 0.3, 0.6]]
+    path = as_csv(frame(**dict(zip("abc", np.transpose(rows), strict=True))))
+    choices = {"space": ("sphere", 2), "centre": "anywhere", "columns": list("abc")}
+    choices |= {"coordinates": "shares"}
+    _, points, _ = read(path, **choices)
+    expected = np.sqrt(parts / parts.sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(points[:6], [*expected, *expected], rtol=1e-12)
+    assert np.all(np.isnan(points[6:]))
+    said = "\n".join(found_faults(path, **choices))
+    assert "column c: -0.1 is negative, and no share of a whole" in said
+    assert "row 9: its shares add up to 1.1, not to 1 or 100" in said
+    with pytest.raises(DataError, match="shares of a whole are of a sphere"):
+        check_data_settings(settings_of(path, coordinates="shares"))
+    with pytest.raises(DataError, match="2 columns are no shares on sphere"):
+        check_data_settings(settings_of(path, **choices | {"columns": ["a", "b"]}))
+
+
 HALF = np.sqrt(0.5)
 # The matrix with entries 11, 12, ..., as programs write it.
 WRITTEN = {

@@ -8,6 +8,7 @@ import numpy as np
 
 from geodp.data.cells import finite_number
 from geodp.data.messages import few
+from geodp.data.shares import refuse_no_shares, roots_of
 from geodp.data.triangles import DIAGONAL_FIRST, TRIANGLES, upper_triangle
 from geodp.errors import DataError
 from geodp.manifolds.registry import layout_advice
@@ -134,6 +135,11 @@ def check_columns(columns, source, manifold, covariates, subject, coordinates):
             refused = f"latitude and longitude are of the sphere S^2, not of {manifold.name}"
         elif number != 2:
             fault = "are no latitude and longitude: name two, the latitude first"
+    elif coordinates == "shares":
+        if not isinstance(manifold, Sphere):
+            refused = f"shares of a whole are of a sphere, not of {manifold.name}"
+        elif number != manifold.dim + 1:
+            fault = f"are no shares on {manifold.name}: name {manifold.dim + 1}"
     elif has_landmarks(manifold):
         if number % 2:
             fault = "are no landmarks: name x and y of each in turn"
@@ -189,6 +195,9 @@ def ambient(numbers, coordinates, source, rows, columns):
                 name,
             )
         return unit_vectors(numbers)
+    if coordinates == "shares":
+        refuse_no_shares(numbers, source, rows, columns)
+        return roots_of(numbers)
     if coordinates in TRIANGLES:
         places, factors = upper_triangle(coordinates, numbers.shape[1])
         return numbers[:, places] * factors

@@ -89,7 +89,7 @@ class ManifoldSettings(Section):
 
 
 # What columns of a point may hold.
-COORDINATES = ("ambient", "latitude_longitude", *TRIANGLES)
+COORDINATES = ("ambient", "latitude_longitude", "shares", *TRIANGLES)
 
 
 class TableSection(Section):
@@ -110,7 +110,8 @@ class TableSection(Section):
     all its numbers."""
     coordinates: Literal[COORDINATES] = "ambient"  # type: ignore[valid-type]
     """What they hold: coordinates of the space, row by row (of a symmetric matrix also its upper
-    triangle), or degrees on the sphere S^2, or a triangle of a symmetric matrix: the lower one row
+    triangle), or degrees on the sphere S^2, or shares of a whole (parts of one or percent), whose
+    square roots are on a sphere, or a triangle of a symmetric matrix: the lower one row
     by row; in the order and with the factors of nilearn or pyRiemann; of 3 x 3 matrices in the
     order of Voigt, VTK or MRtrix."""
     outline: bool = False

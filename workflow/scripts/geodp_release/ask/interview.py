@@ -241,6 +241,10 @@ def _size_of(space, number, interview):
         return 2, "latitude_longitude"
     sizes = {"euclidean": number, "kendall": number // 2, "spd": int((2 * number) ** 0.5)}
     size = sizes.get(space, number - 1)
+    if space == "sphere":
+        question = "Are they shares of a whole, such as of a budget"
+        are_shares = interview(question, "no", _of("yes", "no")) == "yes"
+        return size, "shares" if are_shares else "ambient"
     if space != "spd" or size * (size + 1) != 2 * number:
         return round(number**0.5) if space == "spd" else size, "ambient"
     others = [*FACTORS, *(DIAGONAL_FIRST if size == 3 else ())]

@@ -12,6 +12,7 @@ import numpy as np
 
 from geodp.data.columns import has_landmarks, told_columns, unit_vectors
 from geodp.data.messages import SHOWN
+from geodp.data.shares import roots_of, whole_of
 from geodp.data.triangles import DIAGONAL_FIRST, TRIANGLES, upper_triangle
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.hyperbolic import Hyperbolic
@@ -212,6 +213,9 @@ def _fit(assumptions, numbers, coordinates):
         elif coordinates in TRIANGLES:
             places, factors = upper_triangle(coordinates, numbers.shape[1])
             points = manifold.from_layout(numbers[:, places] * factors)
+        elif coordinates == "shares":
+            are_shares = ~np.isnan(whole_of(numbers))
+            points = np.where(are_shares[:, None], roots_of(numbers), np.nan)
         elif coordinates == "unit":
             points = numbers / np.linalg.norm(numbers, axis=-1, keepdims=True)
         elif has_landmarks(manifold):
@@ -260,6 +264,8 @@ def _readings(data, manifold, count, names):
         order = np.roll(same, 1)
         yield f"as if the first came last: {columns(order)}", order, 1.0, "ambient", False
     elif isinstance(manifold, Sphere):
+        if data.coordinates != "shares":
+            yield "like shares of a whole: set coordinates to shares", same, 1.0, "shares", False
         words = "like vectors of another length than 1: divide each by its length"
         yield words, same, 1.0, "unit", False
     elif has_landmarks(manifold):

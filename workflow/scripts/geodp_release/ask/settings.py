@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
 from geodp.data.columns import unit_vectors
+from geodp.data.shares import roots_of, whole_of
 from geodp.data.triangles import FACTORS, TRIANGLES, upper_triangle
 from geodp.errors import DataError
 from geodp.mechanisms.budgets import parse_budget
@@ -351,13 +352,19 @@ class ReleaseSettings(ReleaseSection):
         return columns if len(columns) == len(found) and "".join(columns).isprintable() else found
 
     @property
+    def is_shares(self):
+        """Whether points are shares of a whole, which are shown in percent."""
+        return getattr(self.data, "coordinates", None) == "shares"
+
+    @property
     def is_geographic(self):
         """Whether points are latitudes and longitudes in degrees."""
         return getattr(self.data, "coordinates", None) == "latitude_longitude"
 
     def labels(self, names):
         """Names with their units."""
-        units = dict.fromkeys(self.responses if self.is_geographic else (), "degrees") | self.units
+        own = "degrees" if self.is_geographic else "%" if self.is_shares else ""
+        units = dict.fromkeys(self.responses if own else (), own) | self.units
         return [f"{name} ({units[name]})" if name in units else name for name in names]
 
     def value_words(self, index, value):
@@ -407,6 +414,10 @@ class ReleaseSettings(ReleaseSection):
             if not -90.0 <= centre[0] <= 90.0:
                 raise DataError(f"public.centre: {centre[0]:g} is no latitude: correct it")
             centre = unit_vectors(centre).tolist()
+        if self.is_shares and isinstance(centre, list):
+            if np.any(np.isnan(whole_of(centre))):
+                raise DataError("public.centre: it is no list of shares of a whole: correct it")
+            centre = roots_of(centre).tolist()
         given = {name: getattr(public, name) for name in type(public).model_fields}
         return Assumptions(
             **given

@@ -21,6 +21,7 @@ from markupsafe import Markup
 
 import geodp
 from geodp.data.columns import has_landmarks, landmark_columns
+from geodp.data.shares import percent_limits, percent_of
 from geodp.errors import DataError
 from geodp.manifolds.spd import SPD
 from geodp_release.plan.bands import LEVELS
@@ -39,6 +40,9 @@ RELEASE, PAGE, TABLE = "release.json", "index.html", "predictions.csv"
 
 # Column of the table that says where there are no subjects.
 NOTE = "note"
+
+# Ends of the names of columns of shares, and of their limits in the last band.
+PERCENT, LOW, HIGH = "percent", "low", "high"
 
 
 def refuse_taken(folder):
@@ -100,6 +104,11 @@ def predictions(release, settings, covariates):
     if settings.is_geographic:
         bands |= {f"{name}_degrees": np.degrees(radii) for name, radii in bands.items()}
     known, names = columns(settings, values.shape[-1])
+    if settings.is_shares:
+        # The last band's limits, of each share.
+        limits = percent_limits(points, bands[_band(LEVELS[-1])])
+        values = np.concatenate([values, *np.where(there[:, None], limits, np.nan)], axis=1)
+        names = [f"{name}_{end}" for end in (PERCENT, LOW, HIGH) for name in names]
     return [
         {
             **dict(zip(known, row.tolist(), strict=True)),
@@ -118,6 +127,8 @@ def _values(settings, manifold, points):
         return np.stack([landmarks.real, landmarks.imag], axis=-1).reshape(len(points), -1)
     if settings.is_geographic:
         return degrees_of(points)
+    if settings.is_shares:
+        return percent_of(points)
     matrices = isinstance(manifold, SPD)
     return manifold.entries(points) if matrices else points.reshape(len(points), -1)
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from geodp.data.columns import has_landmarks, unit_vectors
+from geodp.data.shares import percent_limits, percent_of
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.spd import SPD
 from geodp_release.promise.public_inputs import TWO_GROUPS
@@ -71,6 +72,8 @@ def picture(release, settings, covariates, level):
             centre = CENTRE | POINT if settings.public.centre != "anywhere" else None
         else:
             figure, caption, promise = _coordinates(release, settings, level)
+            if settings.is_shares:
+                promise = "true shares lie within all bands"
             centre = CENTRE if assumptions.has_radii or not assumptions.is_flat else None
         legend(figure, None if withheld else level, centre)
         file = io.StringIO()
@@ -199,7 +202,7 @@ def _coordinates(release, settings, level):
     """Panels of each covariate, the others at `Release.usual`: a row of responses, or one panel."""
     names = settings.labels(settings.names) or [""]
     several = len(names) > 1
-    found = [_along(release, level, index) for index in range(len(names))]
+    found = [_along(release, level, index, settings.is_shares) for index in range(len(names))]
     *_, what = found[0]
     number = found[0][1].shape[-1]
     responses = settings.labels(settings.responses)
@@ -237,6 +240,8 @@ def _coordinates(release, settings, level):
                 panel.set_title(responses[index])
             if several or index + columns >= shown:
                 panel.set_xlabel(name)
+                # Also where the last row has no panel below.
+                panel.tick_params(labelbottom=True)
     first = f", the first {shown} of {number}," if shown < number else ""
     against = " against the covariate" if settings.names else ", the mean"
     if several:
@@ -261,7 +266,7 @@ def _rows_along(release, index):
     return rows
 
 
-def _along(release, level, index):
+def _along(release, level, index, is_shares=False):
     """Covariates along a range, coordinates there and their limits, the centre's, what they are."""
     assumptions = release.plan.assumptions
     manifold, centre = assumptions.manifold, assumptions.centre
@@ -274,14 +279,18 @@ def _along(release, level, index):
         # Neither chords, nor logarithms where curvature is negative, are longer than distances.
         values, before = points.reshape(len(points), -1), centre.ravel()
         what = "Coordinates of the prediction"
-        if manifold.curvature_bounds[0] < 0.0:
+        low, high = values - radii[:, None], values + radii[:, None]
+        if is_shares:
+            values, before, what = percent_of(values), percent_of(before), "Predicted shares"
+            low, high = percent_limits(points, radii)
+        elif manifold.curvature_bounds[0] < 0.0:
             values = manifold.coordinates(centre, manifold.log(centre, points))
             before, what = np.zeros(values.shape[-1]), f"{what}'s logarithm at the public centre"
+            low, high = values - radii[:, None], values + radii[:, None]
         elif isinstance(manifold, Euclidean):
             # A centre that is no guess, such as zero, is not worth the room.
             before = before if assumptions.has_radii else np.full(len(before), np.nan)
             what = "The prediction" if manifold.dim == 1 else "Predictions"
-        low, high = values - radii[:, None], values + radii[:, None]
     values = np.where(release.has_subjects(rows)[:, None], values, np.nan)
     along = rows[:, index] if rows.size else np.zeros(1)
     return along, values, low, high, before, what

@@ -65,6 +65,7 @@ def tabulate(job):
 def _coordinates(data, manifold, points, footpoint, are_points):
     """Columns of points (n, *point_shape), as the file has them, or of vectors at the footpoint."""
     from geodp.data.columns import has_landmarks, landmark_columns
+    from geodp.data.shares import percent_of
     from geodp.data.triangles import upper_triangle
     from geodp_release.show.pictures import degrees_of
     from geodp_release.show.shape_pictures import landmarks_of
@@ -79,6 +80,8 @@ def _coordinates(data, manifold, points, footpoint, are_points):
         numbers, middle = degrees_of(points), degrees_of(footpoint)[1]
         # Longitudes in one piece about the footpoint.
         numbers[:, 1] = middle + (numbers[:, 1] - middle + 180.0) % 360.0 - 180.0
+    elif form == "shares" and are_points:
+        numbers = percent_of(points)
     elif points.ndim == 3 and len(names) < numbers.shape[1]:
         upper = points[:, *np.triu_indices(points.shape[1])]
         places, factors = upper_triangle(form, upper.shape[1])
