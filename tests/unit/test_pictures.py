@@ -9,6 +9,7 @@ from test_release_covariates import assumed, cohort, quick
 
 import geodp
 from geodp import SPD, KendallPlanarShapes
+from geodp.data.angles import ANGLES
 from geodp.data.shares import percent_limits, percent_of
 from geodp.manifolds.landmark_maps import fourier_harmonics
 from geodp.manifolds.registry import make_manifold
@@ -73,11 +74,13 @@ def test_limits_of_shares_are_those_in_a_ball():
         assert np.all((low <= found + 1e-9) & (found <= high + 1e-9))
 
 
-def called(made, names, responses=(), is_geographic=False, is_shares=False):
+def called(made, names, responses=(), is_geographic=False, is_shares=False, angle=None):
     """What settings say of the names of a release."""
     assumptions, public = made.plan.assumptions, SimpleNamespace(centre=[0.0, 0.0])
     about = {"assumptions": assumptions, "public": public, "is_geographic": is_geographic}
-    about["is_shares"] = is_shares
+    about |= {"is_shares": is_shares, "angle": angle}
+    factor = np.degrees(1.0) if is_geographic else 1.0
+    about["turn"] = (angle.turn, angle.unit) if angle else (factor, "degrees")
     about["value_words"] = lambda _, value: f"{value:g}"
     return SimpleNamespace(names=names, responses=responses, labels=list, **about)
 
@@ -131,3 +134,22 @@ def test_shares_are_shown_in_percent():
     _, caption = picture(made, settings, np.array([[12.0]]), 0.95)
     assert "Predicted shares" in caption
     assert "true shares lie within all bands" in caption
+
+
+def test_times_of_a_day_are_in_one_piece():
+    hours = ANGLES["hours"]
+    x = np.array([22.5, 23.5, 0.5, 1.75])
+    np.testing.assert_allclose(hours.values(hours.points(x)), x)
+    np.testing.assert_allclose(hours.unwrapped(hours.points(x)), [-1.5, -0.5, 0.5, 1.75])
+    assert [hours.words(each) for each in (21.66, 25.5, -0.25, 23.999)] == [
+        *("21:40", "1:30", "23:45", "0:00")
+    ]
+    assumptions = assumed(geodp.Sphere(1), 1)
+    made = geodp.release_geodesic(quick(assumptions), *cohort(assumptions), ONE_EACH)
+    settings = called(made, ["age"], ["bedtime"], angle=hours)
+    row = folder.predictions(made, settings, np.array([[12.0]]))[0]
+    assert 0.0 <= row["bedtime"] < 24.0
+    assert row["band_95_hours"] == pytest.approx(row["band_95"] * 12.0 / np.pi)
+    svg, caption = picture(made, settings, np.array([[12.0]]), 0.95)
+    assert "Predicted angle" in caption
+    assert ":00" in svg or ":30" in svg

@@ -533,6 +533,25 @@ def test_another_number_of_landmarks_is_named_and_refused_by_no_header(folder):
     assert "s.tps, specimen 3, value x1: it has 4 landmarks in place of 3: correct" in said[0]
 
 
+@pytest.mark.parametrize(
+    ("coordinates", "quarter", "beyond"),
+    [
+        *[("degrees", 90.0, 361.0), ("compass", 90.0, -1.0), ("radians", np.pi / 2.0, 7.0)],
+        *[("hours", 6.0, 24.5), ("day_of_year", 92.3125, 0.5), ("month", 4.0, 13.5)],
+    ],
+)
+def test_an_angle_is_a_point_of_the_circle(folder, coordinates, quarter, beyond):
+    path = as_csv(frame(a=[quarter] * 6 + [beyond] * 2))
+    choices = {"space": ("sphere", 1), "centre": "anywhere", "columns": ["a"]}
+    choices |= {"coordinates": coordinates}
+    _, points, _ = read(path, **choices)
+    np.testing.assert_allclose(points[:6], [[0.0, 1.0]] * 6, atol=1e-12)
+    assert np.all(np.isnan(points[6:]))
+    assert f"column a: {beyond:g} is not between" in found_faults(path, **choices)[0]
+    with pytest.raises(DataError, match="one angle is of the circle"):
+        check_data_settings(settings_of(path, coordinates=coordinates))
+
+
 def test_shares_are_square_roots_on_a_sphere(folder):
     parts = np.array([[0.2, 0.3, 0.5], [0.0, 0.4, 0.6], [0.331, 0.331, 0.331]])
     rows = [*parts, *(100.0 * parts), [0.5, 0.6, -0.1], [0.2, 0.3, 0.6]]

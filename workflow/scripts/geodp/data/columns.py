@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from geodp.data.angles import ANGLES
 from geodp.data.cells import finite_number
 from geodp.data.messages import few
 from geodp.data.shares import refuse_no_shares, roots_of
@@ -135,6 +136,11 @@ def check_columns(columns, source, manifold, covariates, subject, coordinates):
             refused = f"latitude and longitude are of the sphere S^2, not of {manifold.name}"
         elif number != 2:
             fault = "are no latitude and longitude: name two, the latitude first"
+    elif coordinates in ANGLES:
+        if not (isinstance(manifold, Sphere) and manifold.dim == 1):
+            refused = f"one angle is of the circle, sphere S^1, not of {manifold.name}"
+        elif number != 1:
+            fault = "are no angle: name one"
     elif coordinates == "shares":
         if not isinstance(manifold, Sphere):
             refused = f"shares of a whole are of a sphere, not of {manifold.name}"
@@ -184,17 +190,19 @@ def named_columns(table, fields, columns, is_shown):
 
 def ambient(numbers, coordinates, source, rows, columns):
     """Coordinates (n, k) in a layout of the space from what columns hold; see `read_table`."""
-    if coordinates == "latitude_longitude":
-        for name, values, (low, high) in zip(columns, numbers.T, LIMITS, strict=True):
+    angle = ANGLES.get(coordinates)
+    if angle or coordinates == "latitude_longitude":
+        each, unit = (LIMITS, "degrees") if angle is None else ([angle.limits], angle.unit)
+        for name, values, (low, high) in zip(columns, numbers.T, each, strict=True):
             source.refuse_first(
                 ~((low <= values) & (values <= high)),
                 rows,
                 lambda index, values=values, limits=f"{low:g} and {high:g}": (
-                    f"{values[index]:g} is not between {limits} degrees"
+                    f"{values[index]:g} is not between {limits} {unit}"
                 ),
                 name,
             )
-        return unit_vectors(numbers)
+        return unit_vectors(numbers) if angle is None else angle.points(numbers[:, 0])
     if coordinates == "shares":
         refuse_no_shares(numbers, source, rows, columns)
         return roots_of(numbers)

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
+from geodp.data.angles import ANGLES
 from geodp.data.cells import TableReading
 from geodp.data.columns import has_landmarks
 from geodp.data.matrices import read_landmark_map
@@ -89,7 +90,7 @@ class ManifoldSettings(Section):
 
 
 # What columns of a point may hold.
-COORDINATES = ("ambient", "latitude_longitude", "shares", *TRIANGLES)
+COORDINATES = ("ambient", "latitude_longitude", *ANGLES, "shares", *TRIANGLES)
 
 
 class TableSection(Section):
@@ -110,7 +111,8 @@ class TableSection(Section):
     all its numbers."""
     coordinates: Literal[COORDINATES] = "ambient"  # type: ignore[valid-type]
     """What they hold: coordinates of the space, row by row (of a symmetric matrix also its upper
-    triangle), or degrees on the sphere S^2, or shares of a whole (parts of one or percent), whose
+    triangle), or degrees on the sphere S^2, or one angle on the circle S^1, in this unit (a day or
+    a month of the year is 1 at first), or shares of a whole (parts of one or percent), whose
     square roots are on a sphere, or a triangle of a symmetric matrix: the lower one row
     by row; in the order and with the factors of nilearn or pyRiemann; of 3 x 3 matrices in the
     order of Voigt, VTK or MRtrix."""

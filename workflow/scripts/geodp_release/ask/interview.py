@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 import yaml
 from pydantic import Field, TypeAdapter, ValidationError
 
+from geodp.data.angles import ANGLES
 from geodp.data.cells import TableReading, finite_number
 from geodp.data.columns import told_columns
 from geodp.data.formats import open_table, table_kind
@@ -241,6 +242,8 @@ def _size_of(space, number, interview):
         return 2, "latitude_longitude"
     sizes = {"euclidean": number, "kendall": number // 2, "spd": int((2 * number) ** 0.5)}
     size = sizes.get(space, number - 1)
+    if space == "sphere" and number == 1:
+        return 1, interview("What the angle is in", "degrees", _of(*ANGLES))
     if space == "sphere":
         question = "Are they shares of a whole, such as of a budget"
         are_shares = interview(question, "no", _of("yes", "no")) == "yes"

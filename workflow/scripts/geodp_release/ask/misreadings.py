@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from geodp.data.angles import ANGLES
 from geodp.data.columns import has_landmarks, told_columns, unit_vectors
 from geodp.data.messages import SHOWN
 from geodp.data.shares import roots_of, whole_of
@@ -157,6 +158,11 @@ def _of_points(settings, numbers, names):
             f"columns {names[0]} and {names[1]}: all angles are below pi/2 and 2 pi, as radians "
             "are: convert them to degrees"
         ]
+    if data.coordinates in ("degrees", "compass") and np.all(np.abs(numbers) <= 2.0 * np.pi):
+        return [
+            f"column {names[0]}: all angles are below 2 pi, as radians are: coordinates may have "
+            "to be radians"
+        ]
     if data.coordinates != "nilearn" and _are_correlations(assumptions.manifold, numbers):
         return [
             "all entries on the diagonal are 0.7071, as those of correlation matrices in vectors "
@@ -213,6 +219,8 @@ def _fit(assumptions, numbers, coordinates):
         elif coordinates in TRIANGLES:
             places, factors = upper_triangle(coordinates, numbers.shape[1])
             points = manifold.from_layout(numbers[:, places] * factors)
+        elif coordinates in ANGLES:
+            points = ANGLES[coordinates].points(numbers[:, 0])
         elif coordinates == "shares":
             are_shares = ~np.isnan(whole_of(numbers))
             points = np.where(are_shares[:, None], roots_of(numbers), np.nan)
@@ -263,7 +271,7 @@ def _readings(data, manifold, count, names):
     elif isinstance(manifold, Hyperbolic):
         order = np.roll(same, 1)
         yield f"as if the first came last: {columns(order)}", order, 1.0, "ambient", False
-    elif isinstance(manifold, Sphere):
+    elif isinstance(manifold, Sphere) and data.coordinates not in ANGLES:
         if data.coordinates != "shares":
             yield "like shares of a whole: set coordinates to shares", same, 1.0, "shares", False
         words = "like vectors of another length than 1: divide each by its length"

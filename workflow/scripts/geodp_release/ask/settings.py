@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
+from geodp.data.angles import ANGLES
 from geodp.data.columns import unit_vectors
 from geodp.data.shares import roots_of, whole_of
 from geodp.data.triangles import FACTORS, TRIANGLES, upper_triangle
@@ -349,7 +350,21 @@ class ReleaseSettings(ReleaseSection):
                 columns = [columns[index] for index in places]
         if self.is_geographic:
             found = ["latitude", "longitude"]
+        if self.angle:
+            found = ["angle"]
         return columns if len(columns) == len(found) and "".join(columns).isprintable() else found
+
+    @property
+    def angle(self):
+        """The `Angle` that points are, or ``None``."""
+        return ANGLES.get(getattr(self.data, "coordinates", ""))
+
+    @property
+    def turn(self):
+        """Factor from lengths to those that tables and figures have, and their unit."""
+        if self.angle:
+            return self.angle.turn, self.angle.unit
+        return (180.0 / np.pi, "degrees") if self.is_geographic else (1.0, self.length_unit)
 
     @property
     def is_shares(self):
@@ -363,7 +378,7 @@ class ReleaseSettings(ReleaseSection):
 
     def labels(self, names):
         """Names with their units."""
-        own = "degrees" if self.is_geographic else "%" if self.is_shares else ""
+        own = "%" if self.is_shares else self.turn[1] if self.turn[0] != 1.0 else ""
         units = dict.fromkeys(self.responses if own else (), own) | self.units
         return [f"{name} ({units[name]})" if name in units else name for name in names]
 
@@ -414,6 +429,8 @@ class ReleaseSettings(ReleaseSection):
             if not -90.0 <= centre[0] <= 90.0:
                 raise DataError(f"public.centre: {centre[0]:g} is no latitude: correct it")
             centre = unit_vectors(centre).tolist()
+        if self.angle and isinstance(centre, list) and len(centre) == 1:
+            centre = self.angle.points(centre[0]).tolist()
         if self.is_shares and isinstance(centre, list):
             if np.any(np.isnan(whole_of(centre))):
                 raise DataError("public.centre: it is no list of shares of a whole: correct it")

@@ -101,8 +101,9 @@ def predictions(release, settings, covariates):
     there = release.has_subjects(covariates)
     values = np.where(there[:, None], values, np.nan)
     bands = {_band(level): release.band(covariates, level) for level in LEVELS}
-    if settings.is_geographic:
-        bands |= {f"{name}_degrees": np.degrees(radii) for name, radii in bands.items()}
+    factor, unit = settings.turn
+    if factor != 1.0:
+        bands |= {f"{name}_{unit}": factor * radii for name, radii in bands.items()}
     known, names = columns(settings, values.shape[-1])
     if settings.is_shares:
         # The last band's limits, of each share.
@@ -127,6 +128,8 @@ def _values(settings, manifold, points):
         return np.stack([landmarks.real, landmarks.imag], axis=-1).reshape(len(points), -1)
     if settings.is_geographic:
         return degrees_of(points)
+    if settings.angle:
+        return settings.angle.values(points)[:, None]
     if settings.is_shares:
         return percent_of(points)
     matrices = isinstance(manifold, SPD)
@@ -165,8 +168,9 @@ def page(release, settings, rows):
     svg, caption = picture(release, settings, settings.covariates(release), LEVELS[-1])
 
     def length_of(number):
-        degrees = f" ({np.degrees(number):.3g} degrees)" if settings.is_geographic else ""
-        return f"{number:.3g} {settings.length_unit}".strip() + degrees
+        factor, unit = settings.turn
+        turned = f" ({factor * number:.3g} {unit})" if factor != 1.0 else ""
+        return f"{number:.3g} {settings.length_unit}".strip() + turned
 
     return render(
         "index.html.j2",

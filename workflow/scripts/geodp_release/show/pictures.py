@@ -202,7 +202,7 @@ def _coordinates(release, settings, level):
     """Panels of each covariate, the others at `Release.usual`: a row of responses, or one panel."""
     names = settings.labels(settings.names) or [""]
     several = len(names) > 1
-    found = [_along(release, level, index, settings.is_shares) for index in range(len(names))]
+    found = [_along(release, level, index, settings) for index in range(len(names))]
     *_, what = found[0]
     number = found[0][1].shape[-1]
     responses = settings.labels(settings.responses)
@@ -238,6 +238,8 @@ def _coordinates(release, settings, level):
                 panel.set_xlim(covariates[0], covariates[-1])
             if row == 0:
                 panel.set_title(responses[index])
+            if settings.angle:
+                panel.yaxis.set_major_formatter(lambda value, _: settings.angle.words(value))
             if several or index + columns >= shown:
                 panel.set_xlabel(name)
                 # Also where the last row has no panel below.
@@ -266,7 +268,7 @@ def _rows_along(release, index):
     return rows
 
 
-def _along(release, level, index, is_shares=False):
+def _along(release, level, index, settings):
     """Covariates along a range, coordinates there and their limits, the centre's, what they are."""
     assumptions = release.plan.assumptions
     manifold, centre = assumptions.manifold, assumptions.centre
@@ -280,7 +282,11 @@ def _along(release, level, index, is_shares=False):
         values, before = points.reshape(len(points), -1), centre.ravel()
         what = "Coordinates of the prediction"
         low, high = values - radii[:, None], values + radii[:, None]
-        if is_shares:
+        if settings.angle:
+            values, before = _angles_along(settings.angle, points, centre)
+            away, what = settings.angle.turn * radii[:, None], "Predicted angle"
+            low, high = values - away, values + away
+        elif settings.is_shares:
             values, before, what = percent_of(values), percent_of(before), "Predicted shares"
             low, high = percent_limits(points, radii)
         elif manifold.curvature_bounds[0] < 0.0:
@@ -294,6 +300,14 @@ def _along(release, level, index, is_shares=False):
     values = np.where(release.has_subjects(rows)[:, None], values, np.nan)
     along = rows[:, index] if rows.size else np.zeros(1)
     return along, values, low, high, before, what
+
+
+def _angles_along(angle, points, centre):
+    """Angles (n, 1) of predictions along a curve, in one piece, and of a centre near to them."""
+    values = angle.unwrapped(points)
+    before, middle = angle.values(centre), values[len(values) // 2]
+    before += angle.period * np.round((middle - before) / angle.period)
+    return values[:, None], np.array([before])
 
 
 def entry_limits(manifold, matrices, radii):

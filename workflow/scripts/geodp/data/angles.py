@@ -1,0 +1,62 @@
+"""Angles and times that come round, in one column, as points of the circle S^1."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Angle(NamedTuple):
+    """How a column counts round a circle.
+
+    Attributes
+    ----------
+    period, zero : float
+        How far once round is, and what the first direction is called.
+    limits : tuple of float
+        Between which numbers are.
+    unit : str
+    """
+
+    period: float
+    zero: float
+    limits: tuple[float, float]
+    unit: str
+
+    @property
+    def turn(self):
+        """The unit in radians is one over this."""
+        return self.period / (2.0 * np.pi)
+
+    def points(self, values):
+        """Unit vectors (..., 2)."""
+        angles = (np.asarray(values, dtype=float) - self.zero) / self.turn
+        return np.stack([np.cos(angles), np.sin(angles)], axis=-1)
+
+    def values(self, points):
+        """Numbers (...) of unit vectors, from `zero` on."""
+        return self.zero + self.turn * np.arctan2(points[..., 1], points[..., 0]) % self.period
+
+    def unwrapped(self, points):
+        """Numbers (n,) along a curve, in one piece, the middle one from `zero` on."""
+        values = np.unwrap(self.values(points), period=self.period)
+        middle = values[len(values) // 2]
+        return values - self.period * np.floor((middle - self.zero) / self.period)
+
+    def words(self, value):
+        """A number in words, wherever on the circle; hours as on a clock."""
+        value = self.zero + (value - self.zero) % self.period
+        if self.unit != "hours":
+            return f"{value:.4g}"
+        minutes = round(60.0 * value) % 1440
+        return f"{minutes // 60}:{minutes % 60:02d}"
+
+
+# By what `coordinates` call it.
+ANGLES = {
+    "degrees": Angle(360.0, 0.0, (-360.0, 360.0), "degrees"),
+    "compass": Angle(360.0, 0.0, (0.0, 360.0), "degrees"),
+    "radians": Angle(2.0 * np.pi, 0.0, (-6.2832, 6.2832), "radians"),
+    "hours": Angle(24.0, 0.0, (0.0, 24.0), "hours"),
+    "day_of_year": Angle(365.25, 1.0, (1.0, 367.0), "days"),
+    "month": Angle(12.0, 1.0, (1.0, 13.0), "months"),
+}
