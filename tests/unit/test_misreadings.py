@@ -141,3 +141,6 @@ def test_single_shapes_that_are_mistaken_are_named():
 def test_names_tell_of_a_point():
     assert told_columns(["a11", "a21", "a12", "a22"]).columns == ["a11", "a12", "a21", "a22"]
     assert told_columns(["id", "age", "sbp", "dbp", "x1", "y2"]) is None
+    names = [f"c{i}_{j}" for i in range(1, 29) for j in range(1, 29)]
+    found = told_columns(["id", *names[::-1]])
+    assert (found.size, found.columns) == (28, names)

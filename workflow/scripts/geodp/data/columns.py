@@ -24,7 +24,9 @@ LONGITUDE = re.compile("lon|lng|l[äa]e?nge", re.IGNORECASE)
 LANDMARK = re.compile("([xy])_?([1-9][0-9]*)", re.IGNORECASE)
 
 # A stem and two indices, such as a11, Dxy or S[1,2].
-ENTRY = re.compile(r"(.*?)[_.\[(]*([a-z]|\d)[_,.]*([a-z]|\d)[\])]*", re.IGNORECASE)
+ENTRY = re.compile(
+    r"(.*?)[_.\[(]*(?:([a-z]|\d+)[_,.]+([a-z]|\d+)|([a-z]|\d)([a-z]|\d))[\])]*", re.IGNORECASE
+)
 
 
 class PointColumns(NamedTuple):
@@ -66,9 +68,11 @@ def _entries(names):
     stems: dict = {}
     for name in names:
         if match := ENTRY.fullmatch(name):
-            stems.setdefault(match[1], {})[match[2].lower(), match[3].lower()] = name
+            pair = match[2] or match[4], match[3] or match[5]
+            stems.setdefault(match[1], {})[pair[0].lower(), pair[1].lower()] = name
     for found in stems.values():
-        letters = sorted({letter for pair in found for letter in pair})
+        # Numbers by their size.
+        letters = sorted({letter for pair in found for letter in pair}, key=lambda a: (len(a), a))
         upper = [(a, b) for index, a in enumerate(letters) for b in letters[index:]]
         whole = [(a, b) for a in letters for b in letters]
         if len(letters) < 2:
