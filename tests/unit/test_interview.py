@@ -41,7 +41,10 @@ def test_settings_are_written_from_a_header_and_public_answers(monkeypatch, caps
     assert found.assumptions.ranges.tolist() == [[50.0, 90.0], [0.0, 1.0]]
     assert found.assumptions.spreads == ("unknown", "two groups")
     assert (found.public.footpoint_radius, found.public.shooting_vector_length) == (60.0, 120.0)
-    assert (found.public.residual_scale, found.assumptions.without_source) == (15.0, {})
+    assert found.public.residual_scale == 15.0
+    # No source is published that nobody typed.
+    typed = {"covariate_range": "a protocol", "subjects": "a protocol", "centre": "a textbook"}
+    assert found.sources == typed | {"residual_scale": "a trial"}
     assert found.units == {"age": "years", "sbp": "mmHg"}
     assert [found.contrast(k) for k in (0, 1)] == ["per unit", "M against F"]
     assert (found.value_words(1, 0.0), found.value_words(0, 54.5)) == ("F", "54.5")

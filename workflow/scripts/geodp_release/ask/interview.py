@@ -171,12 +171,12 @@ def _covariate(name, found, interview):
             f"Least and greatest {name} that there can be, by what is public, such as 50, 90",
             check=_range,
         )
-        found["sources"]["covariate_range"] = interview("Where is that known from", "the protocol")
+        _ask_source("covariate_range", found["sources"], interview)
         is_two = interview(f"Has {name} these two values alone", "no", _of("no", "yes")) == "yes"
         _ask_unit(name, found, interview)
     if is_two:
         question = f"Where is it known from that {name} has two values"
-        found["sources"]["covariate_spread"] = interview(question, "the protocol")
+        _ask_source("covariate_spread", found["sources"], interview, question)
     spread = "two groups" if is_two else "unknown"
     return {"name": name, "range": list(limits), "spread": spread, "words": words}
 
@@ -187,6 +187,13 @@ def _ask_unit(name, found, interview):
         found["units"][name] = unit
 
 
+def _ask_source(key, sources, interview, question="Where is that known from"):
+    """Where a public input comes from; no source is published that nobody typed."""
+    source = interview(question, "not stated")
+    if source != "not stated":
+        sources[key] = source
+
+
 def _public_inputs(found, interview):
     data, sources = found["data"], found["sources"]
     names = ", ".join(data["columns"] or [])
@@ -195,7 +202,7 @@ def _public_inputs(found, interview):
     if data["subject"] != ONE_EACH:
         given["records"] = interview("Records of a subject that count", "1", _as(Whole))
     given["subjects"] = interview("Number of subjects that is publicly known", check=_as(Whole))
-    sources["subjects"] = interview("Where is that known from", "the protocol")
+    _ask_source("subjects", sources, interview)
     is_named = found["space"] == "euclidean" and len(data["columns"]) == found["size"]
     for name in data["columns"] if is_named else ():
         _ask_unit(name, found, interview)
@@ -206,21 +213,21 @@ def _public_inputs(found, interview):
         lambda text: text if text == "anywhere" else _as(list[Finite], many=True)(text),
     )
     if given["centre"] != "anywhere":
-        sources["centre"] = interview("Where is that known from", "an earlier study")
+        _ask_source("centre", sources, interview)
         given["radius"] = interview(
             f"Largest distance from it{unit} that the released one may have there; none for any",
             "none",
             lambda text: None if text == "none" else _as(Above)(text),
         )
         if given["radius"]:
-            sources["footpoint_radius"] = interview("Where is that known from", "the same")
+            _ask_source("footpoint_radius", sources, interview)
     if given["radius"] and data["covariates"]:
         given["length"] = interview(
             f"Largest change{unit} over the range of a covariate",
             f"{2 * given['radius']:g}",
             _as(Above),
         )
-        sources["shooting_vector_length"] = interview("Where is that known from", "the same")
+        _ask_source("shooting_vector_length", sources, interview)
     given["scale"] = given["radius"] and interview(
         f"Standard deviation{unit} of responses about their trend, by earlier studies; none if it "
         "is not known",
@@ -228,7 +235,7 @@ def _public_inputs(found, interview):
         lambda text: None if text == "none" else _as(Above)(text),
     )
     if given["scale"]:
-        sources["residual_scale"] = interview("Where is that known from", "an earlier study")
+        _ask_source("residual_scale", sources, interview)
     given["description"] = interview("What the data are, in a line for readers", "records")
     given["epsilon"] = interview(
         "Privacy budget epsilon of this release", "1", lambda text: str(parse_budget(text, "it"))
