@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geodp import SPD, DataError, Hyperbolic, Sphere, testing
+from geodp import SPD, DataError, Hyperbolic, KendallPlanarShapes, Sphere, testing
 from geodp.manifolds.differences import DifferencedManifold
 from geodp.manifolds.kendall import (
     ComplexProjectiveSpace,
@@ -361,3 +361,10 @@ def test_a_line_and_a_vector_of_length_zero_have_no_planes(name):
         point = space.random_point(rng, (3,))
         vector = length * space.random_direction(rng, point)
         assert np.isnan(space.sectional_curvatures(point, vector)).all()
+
+
+@pytest.mark.parametrize("manifold", [KendallPlanarShapes(5), Sphere(2)])
+def test_arrays_of_another_shape_have_no_distance(manifold):
+    pairs = np.ones((5, 2))
+    with pytest.raises(DataError, match=r"an array has shape \(5, 2\), and points of"):
+        manifold.dist(pairs, pairs)

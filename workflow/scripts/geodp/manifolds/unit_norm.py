@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from geodp.errors import DataError
 from geodp.manifolds.base import align_data_axes
 from geodp.manifolds.symmetric import SMALLEST, LogsAlong, SymmetricSpace
 
@@ -194,6 +195,13 @@ class UnitNormSpace(RankOneSpace):
 
     def _seen(self, point, other):
         """Component of another point orthogonal to a point, its length, the cosine, the phase."""
+        for each in (point, other):
+            if np.shape(each)[-1:] != self.point_shape:
+                how = ", landmarks as complex numbers x + iy" if self.dtype is complex else ""
+                raise DataError(
+                    f"an array has shape {np.shape(each)}, and points of {self.name} are of shape "
+                    f"(*batch, {self.point_shape[0]}): give these{how}"
+                )
         # From the difference, so that nearby points lose no digits.
         difference = other - point
         overlap_less_one = hermitian(point, difference)
