@@ -150,6 +150,7 @@ def test_a_file_has_the_loss(tmp_path):
     found = Release.load(tmp_path / "release.json")
     assert (found.plan.assumptions.loss, found.threshold) == ("huber", release.threshold)
     assert found.threshold == 3.0 * release.lengths[-1]
+    assert found.agreeing[0].within == found.within[0] < 1.0
     np.testing.assert_array_equal(found.band([0.0]), release.band([0.0]))
     text = (tmp_path / "release.json").read_text().replace('"huber"', '"squares"')
     (tmp_path / "other.json").write_text(text)

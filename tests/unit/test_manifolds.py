@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geodp import SPD, DataError, Hyperbolic, KendallPlanarShapes, Sphere, testing
+from geodp import SPD, DataError, Hyperbolic, Sphere, testing
 from geodp.manifolds.differences import DifferencedManifold
 from geodp.manifolds.kendall import (
     ComplexProjectiveSpace,
@@ -368,3 +368,22 @@ def test_arrays_of_another_shape_have_no_distance(manifold):
     pairs = np.ones((5, 2))
     with pytest.raises(DataError, match=r"an array has shape \(5, 2\), and points of"):
         manifold.dist(pairs, pairs)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_residuals_of_matrices_with_eigenvectors_found_once_are_those_of_any_space(size):
+    space, rng = SPD(size), np.random.default_rng(11)
+    start = space.random_point(rng, (), 0.8)[None]
+    vectors = rng.uniform(-1.0, 1.0, (60, 1, 1)) * space.random_tangent(rng, start)
+    vectors[0] = 0.0
+    ends = space.exp(start, vectors)
+    steps = rng.choice([1e-9, 0.1, 3.0], (60, 1, 1)) * space.random_tangent(rng, ends)
+    points = space.exp(ends, steps)
+    found = space.carried_residuals(start, vectors, points)
+    expected = SymmetricSpace.carried_residuals(space, start, vectors, points)
+    np.testing.assert_allclose(found[0], expected[0], atol=1e-6)
+    lengths = np.sqrt(expected[2])
+    # Nearby points lose no digits.
+    np.testing.assert_allclose(np.sqrt(found[2]), lengths, rtol=1e-5)
+    away = np.sum(found[1] - expected[1], axis=-3)
+    assert np.all(np.linalg.norm(away, axis=(-2, -1)) < 1e-5 * lengths)

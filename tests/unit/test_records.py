@@ -478,6 +478,7 @@ VARIABLES = {"landmarks": LANDMARKS, "age": [55, 64, 71, 88.0], "who": cells("a"
 OF_SUBJECTS = {"subject": "who"}
 TURNED = {"landmarks": cells(*LANDMARKS[:3], LANDMARKS[3].T)}
 FEWER = {"landmarks": cells(*LANDMARKS[:3], LANDMARKS[3, :4])}
+ALONE = {"landmarks": cells(*LANDMARKS[:3], np.array([[7.0]]))}
 FAR = {"landmarks": np.where(np.arange(4)[:, None, None] == 2, np.inf, LANDMARKS)}
 # A changed variable, settings, and what is said.
 MAT = [
@@ -488,6 +489,7 @@ MAT = [
         "is 4 x 4: give landmarks as n x k x 2 or k x 2 x n, or, f",
     ),
     (TURNED, {}, "record 4, variable landmarks[1]: 'a cell of 2 x 5' is not a number: correct"),
+    (ALONE, {}, "record 4, variable landmarks[1]: 'a cell of 1 x 1' is not a number: correct"),
     (FEWER, {}, "record 4: it has 4 landmarks and record 1 has 5: give all records the same"),
     (FAR, {}, "record 3, variable landmarks[1]: 'inf' is not a number: correct or remove the rec"),
     ({"who": cells(*[np.ones(2)] * 4)}, OF_SUBJECTS, "variable who: the file states its type as"),

@@ -418,7 +418,13 @@ def test_an_nts_file_of_another_header_is_refused(folder):
         refused(says, "s.nts", **LANDMARKS)
 
 
-@pytest.mark.parametrize(("save", "words"), [(as_nts, "12 34 56"), (as_morphologika, ",")])
+@pytest.mark.parametrize(
+    ("save", "words"),
+    [
+        *((as_nts, each) for each in ("12 34 56", "1 2 3 4 5", "1 2 3 4 5 6 7")),
+        (as_morphologika, ","),
+    ],
+)
 def test_words_that_are_no_landmarks_make_their_own_specimen_invalid(folder, save, words):
     path = Path(save(SHAPES))
     line = lines_of(SHAPES[1]).splitlines()[0]

@@ -221,7 +221,10 @@ def _characters(array):
 
 def _texts_of_cells(cells):
     """Texts (n,) or (n, k) of cells with a value each, or with landmarks; empty beyond the last."""
-    rows = [_texts_of_cell(np.asarray(cell)) for cell in cells]
+    parts = [np.asarray(cell) for cell in cells]
+    # Where some have landmarks a value alone has none.
+    least = 1 if all(part.size <= 1 for part in parts) else 0
+    rows = [_texts_of_cell(part, least) for part in parts]
     width = max(map(len, rows), default=1)
     # What is no landmarks is said of each.
     rows = [row * width if len(row) == 1 else row + [""] * (width - len(row)) for row in rows]
@@ -229,11 +232,11 @@ def _texts_of_cells(cells):
     return found[:, 0] if width == 1 else found
 
 
-def _texts_of_cell(part):
+def _texts_of_cell(part, least):
     """The text of a value, those of the coordinates of landmarks, or what else there is."""
     kind, shape = part.dtype.kind, part.shape
     if kind == "c" and part.size == max(shape, default=0):
         part = np.stack([part.real, part.imag], axis=-1)
-    elif part.size > 1 and (kind not in "biuf" or part.ndim != 2 or shape[1] != 2):
+    elif part.size > least and (kind not in "biuf" or part.ndim != 2 or shape[1] != 2):
         return [f"a cell of {' x '.join(map(str, shape))}"]
     return list(map(as_text, part.ravel().tolist())) or [""]

@@ -190,6 +190,10 @@ class NtsFile(LandmarkFile):
             row = self._tokens(lines[index * each : (index + 1) * each])
             row = ["" if word == self._missing else word for word in row]
             pairs = [row[at : at + 2] for at in range(0, len(row), 2)]
+            if len(row) != size:
+                # All after a word too few or too many are shifted: none is a landmark, and there
+                # are not as many as there should be.
+                pairs = [[]] * (len(row) + (2 * len(row) == size))
             yield pairs, {"ID": labels[index] if labels else ""}
 
     def _split(self, lines, number):

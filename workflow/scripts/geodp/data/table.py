@@ -42,9 +42,10 @@ class Table(ABC):
 
         The `DataError` depends on no record.
         """
-        labels = [*(name for name in numbers if name in self.reading.categories), *labels]
-        for name in [*numbers, *labels]:
-            kind = "labels" if name in labels else "numbers"
+        words = self.reading.categories
+        wanted = [(name, "labels" if name in words else "numbers") for name in numbers]
+        wanted += [(name, "labels") for name in labels]
+        for name, kind in wanted:
             unfit = self._unfit(name, kind == "labels")
             if unfit is not None:
                 word = self.source.field_word

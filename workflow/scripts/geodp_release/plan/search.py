@@ -41,7 +41,7 @@ from geodp_release.stages import (
 from geodp_release.stages.covariates import Covariates
 from geodp_release.stages.moments import MOST_TO_CONTRADICT, TO_CONTRADICT
 from geodp_release.stages.residual_tables import length_grid
-from geodp_release.stages.scale import SOON_OUTWEIGHED
+from geodp_release.stages.scale import SHARE, SOON_OUTWEIGHED
 from geodp_release.stages.simulation import FlatReleases
 from geodp_release.stages.step import stretch
 
@@ -372,7 +372,12 @@ class _Search:
         if self._finds_any(begun[1]):
             begun = self._looked(begun)
         look = self.measures.tail_look.fitted(begun[1][0], SOON_OUTWEIGHED)
-        stages, cases = (*begun[0], look), self._after((look,), begun[1], 1, 3)
+        stages, cases = begun
+        if stages or look.share != SHARE or cases[0].length is None:
+            stages, cases = (*stages, look), self._after((look,), cases, 1, 3)
+        else:
+            # The look that a beginning ends with is for the same length about the same state.
+            cost += look.budget
         # Of a contribution of the longest residual there can be.
         each = [np.max(case.covariates.lengths(case.coordinates)) for case in cases]
         most = float(length_grid(self.assumptions)[0] * max(each))

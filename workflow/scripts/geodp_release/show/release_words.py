@@ -69,13 +69,12 @@ def text(release):
         for each in release.guarantee.hypotheses
         if each.state == ASSUMED
     ]
+    # A Huber mean says by what it is.
+    by = "" if "Huber" in what else f" by {assumptions.fit}"
     return "\n".join(
         [
             *(_wrapped(line) for line in release.found()),
-            _wrapped(
-                f"{what} by {assumptions.fit} on {manifold.name}, released with "
-                f"{release.guarantee.words()}."
-            ),
+            _wrapped(f"{what}{by} on {manifold.name}, released with {release.guarantee.words()}."),
             *(_wrapped(f"{WITHHELD} {line}") for line in release.doubts()),
             "",
             f"Footpoint{f', where the covariate is {middles}' if middles else ''}:",
