@@ -41,12 +41,15 @@ class TableReading:
     categories : dict
         By column, the number of each word in it.
     sheet : str, optional
-        Of an Excel file; by default the first.
+        Of a spreadsheet, by default the first; a table in a file of R.
+    words : frozenset
+        Other columns whose values are the words that the file has for them.
     """
 
     decimal: str = "."
     categories: dict = field(default_factory=dict)
     sheet: str | None = None
+    words: frozenset = frozenset()
 
     def number(self, text, name=""):
         """The finite number that a text in a column states, or ``None``."""

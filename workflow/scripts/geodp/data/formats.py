@@ -8,14 +8,20 @@ import yaml
 from geodp.data.array_files import ArrayTable, MatTable
 from geodp.data.cells import TableReading
 from geodp.data.landmark_files import LandmarkFile, MorphologikaFile, NtsFile, TpsFile
-from geodp.data.sheets import ExcelTable, ParquetTable
+from geodp.data.r_files import RTable
+from geodp.data.sheets import ExcelTable, FeatherTable, OpenDocumentTable, ParquetTable
+from geodp.data.statistics_files import READERS, StatisticsFile
 from geodp.data.text_tables import TextTable
 from geodp.errors import DataError
 
 # By suffix; all others are text, or morphologika.
 KINDS = {
     ".parquet": ParquetTable,
+    ".feather": FeatherTable,
     ".xlsx": ExcelTable,
+    ".ods": OpenDocumentTable,
+    **dict.fromkeys(READERS, StatisticsFile),
+    **dict.fromkeys((".rds", ".rdata", ".rda"), RTable),
     ".npz": ArrayTable,
     ".mat": MatTable,
     ".tps": TpsFile,
@@ -60,11 +66,11 @@ def open_table(path, reading=None, landmarks=None, key="", is_checked=False):
     incomplete, and arrays of MATLAB may have their records along the last axis then.
     """
     kind, reading = table_kind(path, key), reading or TableReading()
-    if reading.sheet is not None and kind is not ExcelTable:
+    if reading.sheet is not None and not issubclass(kind, ExcelTable | RTable):
         raise DataError(f"{path} has no sheets: remove the key sheet")
     if issubclass(kind, TextTable):
         return kind(path, reading, is_checked)
-    if issubclass(kind, LandmarkFile):
+    if issubclass(kind, LandmarkFile | RTable):
         return kind(path, reading, landmarks)
     if issubclass(kind, ArrayTable):
         return kind(path, reading, landmarks, is_checked)

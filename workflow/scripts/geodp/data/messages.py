@@ -1,5 +1,7 @@
-"""Names of a file, and of places in it, for messages; the text of a file."""
+"""Names of a file, and of places in it, for messages; files that libraries read, and text."""
 
+import warnings
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,6 +50,25 @@ class RecordFile:
         """Error for a record, or a field of it, with the advice to correct or remove it."""
         place = self.record(number) if field is None else self.cell(number, field)
         return DataError(f"{place}: {fault}: {self.remedy}")
+
+
+@contextmanager
+def opened(path, what, library, extra):
+    """A file of bytes for an optional library, which is imported inside, and what it may raise.
+
+    A `DataError` says what to install, or that the file cannot be read as ``what``.
+    """
+    # Whatever is wrong with the place of the file has its own words, and warnings quote cells.
+    with open(path, "rb") as handle, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            yield handle
+        except ImportError:
+            raise DataError(
+                f"{path}: {what} needs {library}: install geodp[{extra}], or save the table as CSV"
+            ) from None
+        except Exception:  # of many kinds, and their words may quote data
+            raise DataError(f"{path}: it cannot be read as {what}: save it anew") from None
 
 
 def text_of(path, most=100_000_000):

@@ -5,7 +5,7 @@ variable.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -90,6 +90,8 @@ def read_table(
             argument="outline",
         )
     count = manifold.landmarks if is_shape else None
+    # Of values with a word for each a filter may have either.
+    reading = replace(reading, words=frozenset(filter(lambda name: _are_words(keep[name]), keep)))
     table = open_table(path, reading, count, is_checked=True)
     source, reading, is_list = table.source, table.reading, isinstance(covariate, list)
     covariates = covariate if is_list else [covariate] if covariate else []
@@ -139,6 +141,11 @@ def read_table(
             "is not one per subject"
         )
     return Records(values, limits, points, subjects, rows, source.record_word, notes)
+
+
+def _are_words(values):
+    values = values if isinstance(values, (list, tuple)) else [values]
+    return any(finite_number(value) is None for value in values)
 
 
 def _kept(source, keep, fields, number):

@@ -1,12 +1,11 @@
-"""Tables of columns with types: data frames of pandas, Parquet files, sheets of Excel."""
+"""Tables of columns with types: data frames of pandas, files of Arrow, sheets of spreadsheets."""
 
-import warnings
-from contextlib import closing, contextmanager
+from contextlib import closing
 
 import numpy as np
 
 from geodp.data.cells import arrow_kind, as_text, no_numbers, type_of_values
-from geodp.data.messages import few
+from geodp.data.messages import few, opened
 from geodp.data.table import ColumnTable
 from geodp.errors import DataError
 
@@ -45,10 +44,12 @@ class FrameTable(ColumnTable):
 class ParquetTable(ColumnTable):
     """A table in a Parquet file."""
 
+    what = "a Parquet file"
+
     def __init__(self, path, reading):
         super().__init__(path, reading)
-        with self._opened() as file:
-            self._schema = file.schema_arrow
+        with self._opened() as handle:
+            self._schema = self._schema_of(handle)
         self.names = list(self._schema.names)
 
     def _type(self, name):
@@ -67,8 +68,8 @@ class ParquetTable(ColumnTable):
         return self._loaded([label])[label].to_numpy() if is_float else []
 
     def _loaded(self, names):
-        with self._opened() as file:
-            table = file.read(columns=list(dict.fromkeys(names)))
+        with self._opened() as handle:
+            table = self._table(handle, list(dict.fromkeys(names)))
         return {name: table[name].cast(self._type(name)) for name in names}
 
     def _numbers(self, column):
@@ -88,22 +89,40 @@ class ParquetTable(ColumnTable):
         is_time = arrow_kind(column.type) == "time"
         return super()._texts(self._labels(column.cast("string") if is_time else column))
 
-    @contextmanager
     def _opened(self):
-        try:
-            import pyarrow.parquet
-        except ImportError:
-            raise DataError(
-                f"{self.path}: Parquet files need pyarrow: install geodp[parquet], or save the "
-                "table as CSV"
-            ) from None
-        with open(self.path, "rb") as handle:
-            try:
-                yield pyarrow.parquet.ParquetFile(handle)
-            except Exception:  # of many kinds, and their words may quote data
-                raise DataError(
-                    f"{self.path}: it cannot be read as a Parquet file: save it anew"
-                ) from None
+        return opened(self.path, self.what, "pyarrow", "parquet")
+
+    @staticmethod
+    def _schema_of(handle):
+        """Names and types of columns, of Arrow."""
+        from pyarrow.parquet import ParquetFile
+
+        return ParquetFile(handle).schema_arrow
+
+    @staticmethod
+    def _table(handle, names):
+        """The columns with names, as a table of Arrow."""
+        from pyarrow.parquet import ParquetFile
+
+        return ParquetFile(handle).read(columns=names)
+
+
+class FeatherTable(ParquetTable):
+    """A table in a Feather file, which is one of Arrow."""
+
+    what = "a Feather file"
+
+    @staticmethod
+    def _schema_of(handle):
+        from pyarrow.ipc import open_file
+
+        return open_file(handle).schema
+
+    @staticmethod
+    def _table(handle, names):
+        from pyarrow.ipc import open_file
+
+        return open_file(handle).read_all().select(names)
 
 
 class ExcelTable(ColumnTable):
@@ -112,6 +131,8 @@ class ExcelTable(ColumnTable):
     The first row with a value is the header, of which alone anything is read before the records;
     rows without one are none.
     """
+
+    what, library, extra = "an Excel file (.xlsx)", "openpyxl", "excel"
 
     def __init__(self, path, reading):
         super().__init__(path, reading)
@@ -133,30 +154,23 @@ class ExcelTable(ColumnTable):
             self.hint = f"; the first sheet is read, and the key sheet names another: {few(others)}"
 
     def _filled(self):
-        """Number and cells of each row of the sheet with a value, all without a word."""
-        try:
-            import openpyxl
-        except ImportError:
-            raise DataError(
-                f"{self.path}: Excel files need openpyxl: install geodp[excel], or save the table "
-                "as CSV"
-            ) from None
-        with open(self.path, "rb") as handle, warnings.catch_warnings():
-            # Warnings quote cells.
-            warnings.simplefilter("ignore")
-            try:
-                book = openpyxl.load_workbook(handle, read_only=True, data_only=True)
-                self.sheets = book.sheetnames
-                wanted = self.reading.sheet
-                self._sheet = self.sheets[0] if wanted is None else wanted
-                if self._sheet in self.sheets:
-                    for row, cells in enumerate(book[self._sheet].iter_rows(values_only=True), 1):
-                        if any(map(as_text, cells)):
-                            yield row, cells
-            except Exception:  # of many kinds, and their words may quote data
-                raise DataError(
-                    f"{self.path}: it cannot be read as an Excel file (.xlsx): save it anew"
-                ) from None
+        """Number and cells of each row of the sheet with a value."""
+        with opened(self.path, self.what, self.library, self.extra) as handle:
+            self.sheets, rows_of = self._book(handle)
+            wanted = self.reading.sheet
+            self._sheet = self.sheets[0] if wanted is None else wanted
+            if self._sheet in self.sheets:
+                for row, cells in enumerate(rows_of(self._sheet), 1):
+                    if any(map(as_text, cells)):
+                        yield row, cells
+
+    @staticmethod
+    def _book(handle):
+        """Names of the sheets, and a function that gives the rows of one."""
+        import openpyxl
+
+        book = openpyxl.load_workbook(handle, read_only=True, data_only=True)
+        return book.sheetnames, lambda name: book[name].iter_rows(values_only=True)
 
     def _loaded(self, names):
         number = len(self.names)
@@ -168,3 +182,17 @@ class ExcelTable(ColumnTable):
             self._rows = [[*cells, *[None] * (number - len(cells))] for _, cells in found]
         places = {name: self.names.index(name) for name in names}
         return {name: [row[at] for row in self._rows] for name, at in places.items()}
+
+
+class OpenDocumentTable(ExcelTable):
+    """A sheet of an OpenDocument file (.ods)."""
+
+    what, library, extra = "an OpenDocument file (.ods)", "python-calamine", "formats"
+
+    @staticmethod
+    def _book(handle):
+        from python_calamine import CalamineWorkbook
+
+        # Other readers make dates of texts, and one that is none is an error of all.
+        book = CalamineWorkbook.from_filelike(handle)
+        return book.sheet_names, lambda name: book.get_sheet_by_name(name).iter_rows()
