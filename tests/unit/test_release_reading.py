@@ -763,7 +763,7 @@ def test_outlines_are_mended_one_by_one(folder):
 def test_parquet_without_pyarrow_is_refused_in_a_sentence(folder, monkeypatch):
     path = as_parquet(frame())
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    refused(r"need pyarrow: install geodp\[parquet\]", path)
+    refused(r"needs pyarrow: install geodp\[parquet\]", path)
 
 
 # --- Hypotheses of docs/guarantee.md about files, violated ---

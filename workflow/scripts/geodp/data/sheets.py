@@ -95,16 +95,16 @@ class ParquetTable(ColumnTable):
     @staticmethod
     def _schema_of(handle):
         """Names and types of columns, of Arrow."""
-        from pyarrow.parquet import ParquetFile
+        import pyarrow.parquet
 
-        return ParquetFile(handle).schema_arrow
+        return pyarrow.parquet.ParquetFile(handle).schema_arrow
 
     @staticmethod
     def _table(handle, names):
         """The columns with names, as a table of Arrow."""
-        from pyarrow.parquet import ParquetFile
+        import pyarrow.parquet
 
-        return ParquetFile(handle).read(columns=names)
+        return pyarrow.parquet.ParquetFile(handle).read(columns=names)
 
 
 class FeatherTable(ParquetTable):
@@ -114,15 +114,15 @@ class FeatherTable(ParquetTable):
 
     @staticmethod
     def _schema_of(handle):
-        from pyarrow.ipc import open_file
+        import pyarrow.ipc
 
-        return open_file(handle).schema
+        return pyarrow.ipc.open_file(handle).schema
 
     @staticmethod
     def _table(handle, names):
-        from pyarrow.ipc import open_file
+        import pyarrow.ipc
 
-        return open_file(handle).read_all().select(names)
+        return pyarrow.ipc.open_file(handle).read_all().select(names)
 
 
 class ExcelTable(ColumnTable):

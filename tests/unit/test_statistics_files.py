@@ -1,0 +1,373 @@
+"""Tables of SPSS, Stata, SAS, R, OpenDocument and Feather: types, words, missing codes, labels."""
+
+import base64
+import gzip
+import io
+import lzma
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from xml.sax.saxutils import escape
+from zipfile import ZipFile
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from cohort import COLUMNS, NUMBER, write_cohort
+from test_release_reading import NAMES, assert_same, frame, read, refused, without
+
+from geodp import DataError, Ledger, Release
+from geodp.data.cells import TableReading
+from geodp.data.formats import open_table
+from geodp.data.records import read_table
+from geodp.manifolds.registry import make_manifold
+from geodp_release.ask.cli import main
+from geodp_release.ask.settings import read_settings
+
+pyreadstat = pytest.importorskip("pyreadstat", reason="needs the extra formats")
+rdata = pytest.importorskip("rdata", reason="needs the extra formats")
+to_r = pytest.importorskip("rdata.conversion.to_r", reason="needs the extra formats")
+pytest.importorskip("python_calamine", reason="needs the extra formats")
+
+SAS = yaml.safe_load(Path(__file__).with_name("sas_files.yaml").read_text())
+
+SPREADSHEET = (
+    '<office:document-content xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" '
+    'xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0" '
+    'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"><office:body>'
+    '<office:spreadsheet><table:table table:name="one">{}<table:table-row '
+    'table:number-rows-repeated="9999"><table:table-cell table:number-columns-repeated="99"/>'
+    "</table:table-row></table:table></office:spreadsheet></office:body></office:document-content>"
+)
+
+
+@dataclass
+class Attributed:
+    """Numbers of R with attributes, such as names of an array or a class."""
+
+    numbers: object
+    attributes: dict
+
+    def of_r(self, converter):
+        return to_r.build_r_object(
+            rdata.parser.RObjectType.REAL,
+            value=np.ravel(np.asarray(self.numbers, dtype=float), order="F"),
+            is_object="class" in self.attributes,
+            attributes=converter.convert_to_r_attributes(self.attributes),
+        )
+
+
+def as_r(value, path="table.rds"):
+    save = rdata.write_rds if path.endswith(".rds") else rdata.write_rda
+    classes = {Attributed: Attributed.of_r, **to_r.DEFAULT_CLASS_MAP}
+    save(path, value, constructor_dict=classes)
+    return path
+
+
+def of_r(table):
+    """A data frame with types that rdata writes."""
+    types = {"str": object, "int64": "int32"}
+    return table.astype({name: types.get(str(kind), kind) for name, kind in table.dtypes.items()})
+
+
+def as_rds(table):
+    return as_r(of_r(table))
+
+
+def as_rdata(table):
+    return as_r({"of": of_r(table), "more": np.arange(3.0)}, "table.RData")
+
+
+def as_sav(table, **choices):
+    pyreadstat.write_sav(table, "table.sav", **choices)
+    return "table.sav"
+
+
+def as_zsav(table):
+    pyreadstat.write_sav(table, "table.zsav", compress=True)
+    return "table.zsav"
+
+
+def as_dta(table):
+    table.to_stata("table.dta", write_index=False)
+    return "table.dta"
+
+
+def as_feather(table):
+    table.to_feather("table.feather")
+    return "table.feather"
+
+
+def as_ods(table):
+    def cell(value):
+        if isinstance(value, str):
+            kind = 'office:value-type="string"'
+            return f"<table:table-cell {kind}><text:p>{escape(value)}</text:p></table:table-cell>"
+        kind = f'office:value-type="float" office:value="{value}"'
+        return f"<table:table-cell {kind if value == value else ''}/>"
+
+    rows = ([cell(each) for each in row] for row in [table.columns, *table.to_numpy(object)])
+    text = "".join(f"<table:table-row>{''.join(row)}</table:table-row>" for row in rows)
+    with ZipFile("table.ods", "w") as file:
+        file.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        file.writestr("META-INF/manifest.xml", '<m:manifest xmlns:m="urn:manifest"/>')
+        file.writestr("content.xml", SPREADSHEET.format(text))
+    return "table.ods"
+
+
+WRITERS = [as_sav, as_zsav, as_dta, as_rds, as_rdata, as_feather, as_ods]
+
+
+@pytest.mark.parametrize("whose", ["text", "whole numbers"])
+@pytest.mark.parametrize("save", WRITERS)
+def test_formats_hold_the_same_records_for_releases_and_studies(folder, save, whose):
+    who = [f"é {row}" for row in range(8)] if whose == "text" else [*range(10**6, 10**6 + 8)]
+    table = frame(who=who, age=[0.5, np.nan, *range(2, 8)], comment="a")
+    table.to_csv("table.csv", index=False)
+    expected, path = read("table.csv"), save(table)
+    _, points, subjects = found = read(path)
+    assert_same(found[:2], expected[:2])
+    assert [str(each) for each in subjects] == expected[2]
+    assert without(found) == [[1], []]
+    kept = {"who": [str(each) for each in subjects if each != subjects[1]]}
+    records = read_table(path, make_manifold("euclidean", 2), "age", NAMES, keep=kept)
+    np.testing.assert_allclose(records.points, np.delete(points, 1, axis=0))
+    refused("there is no column b1", path, columns=["a", "b1"])
+    types = {"table.ods": None, "table.feather": "large_string"}
+    if said := types.get(path, "text"):
+        refused(
+            f"comment: the file states its type as {said}, and num", path, columns=["a", "comment"]
+        )
+
+
+WHO = list("pqrstu")
+WORDS = {1: "männlich", 2: "weiblich"}
+
+
+def coded_sav():
+    sex, age = [1.0, 2.0, 9.0, 8.0, 3.0, np.nan], [5.0, 6.0, -99.0, 7.0, 8.0, 9.0]
+    missing = {"sex": [{"lo": 8, "hi": 1e9}], "age": [-99]}
+    words = {"sex": WORDS | {9: "refused"}, "age": {8: "8 or more"}}
+    table = pd.DataFrame({"who": WHO, "sex": sex, "age": age})
+    return as_sav(table, missing_ranges=missing, variable_value_labels=words)
+
+
+def coded_dta():
+    table = {"who": WHO, "sex": [1, 2, "a", "z", 3, "b"], "age": [5, 6, "c", 7, 8, 9]}
+    words = {"sex": WORDS | {"a": "refused"}, "age": {8: "8 or more"}}
+    missing = {"sex": ["a", "b", "z"], "age": ["c"]}
+    table = pd.DataFrame(table, dtype=object)
+    pyreadstat.write_dta(
+        table, "table.dta", missing_user_values=missing, variable_value_labels=words
+    )
+    return "table.dta"
+
+
+def coded_rds():
+    """As the package haven reads a file of SPSS with its missing codes."""
+    kind = ["haven_labelled_spss", "haven_labelled", "vctrs_vctr", "double"]
+    names = {"names": np.array(["männlich", "weiblich", "refused"])}
+    sex = {"labels": Attributed([1, 2, 9], names), "na_range": np.array([8.0, np.inf])}
+    age = {
+        "labels": Attributed([8], {"names": np.array(["8 or more"])}),
+        "na_values": np.array([-99.0]),
+    }
+    numbers = [1, 2, 9, 8, 3, np.nan], [5, 6, -99, 7, 8, 9]
+    columns = {"who": np.array(WHO, dtype=object)}
+    for name, each, attributes in zip(("sex", "age"), numbers, (sex, age), strict=True):
+        columns[name] = Attributed(each, attributes | {"class": np.array(kind)})
+    return as_r(columns | {"coords": np.zeros((4, 2, 6))})
+
+
+@pytest.mark.parametrize("save", [coded_sav, coded_dta, coded_rds])
+def test_missing_codes_are_missing_and_values_are_numbers_or_words(folder, save):
+    """One value with a word, such as the age from 8 on, makes no words of the others."""
+    path = save()
+    numbers, who = open_table(path, landmarks=4).read(["sex", "age"], "who")
+    np.testing.assert_array_equal(numbers[:, 0], [1, 2, np.nan, np.nan, 3, np.nan])
+    np.testing.assert_array_equal(numbers[:, 1], [5, 6, np.nan, 7, 8, 9])
+    assert who == WHO
+    reading = TableReading(categories={"sex": {"weiblich": 0, "männlich": 1, "3": 2}})
+    words, _ = open_table(path, reading, landmarks=4).read(["sex", "age"])
+    np.testing.assert_array_equal(words[:, 0], [1, 0, np.nan, np.nan, 2, np.nan])
+    np.testing.assert_array_equal(words[:, 1], numbers[:, 1])
+
+
+@pytest.mark.parametrize("wanted", [["männlich", "weiblich"], [1, "2.0"]])
+def test_studies_keep_records_by_words_or_by_codes(folder, wanted):
+    sex = np.array([1.0, 2.0, 3.0] * 3)
+    table = pd.DataFrame({"age": np.arange(9.0), "sex": sex, "a": np.arange(9.0) ** 2, "b": 1.0})
+    path = as_sav(table, variable_value_labels={"sex": WORDS})
+    found = read_table(path, make_manifold("euclidean", 2), "age", NAMES, keep={"sex": wanted})
+    assert found.rows == [1, 2, 4, 5, 7, 8]
+
+
+def test_files_of_sas(folder):
+    for name, text in SAS.items():
+        packed = base64.b64decode(text)
+        Path(f"{name}.sas7bdat").write_bytes(lzma.decompress(packed))
+    numbers, genders = open_table("hadley.sas7bdat").read(["q3", "id"], "gender")
+    np.testing.assert_array_equal(numbers[:, 0], [5, 4, 4, np.nan, 2, 5, 4, 5])
+    assert genders == ["f", "f", "f", None, "m", "m", "m", "m"]
+    numbers, labels = open_table("hadley.sas7bdat").read(["q1"], "id")
+    assert labels == [str(each) for each in range(1, 9)]
+    # Its codes are .A, .H and .Z.
+    numbers, _ = open_table("tagged-na.sas7bdat").read(["x"])
+    assert np.flatnonzero(np.isnan(numbers[:, 0])).tolist() == [5, 6, 7]
+    refused(
+        "gender: the file states its type as text, and numbers",
+        "hadley.sas7bdat",
+        columns=["id", "gender"],
+        covariate="q1",
+        subject="q2",
+    )
+
+
+@pytest.mark.parametrize("save", [as_sav, as_dta, as_rds])
+def test_a_text_of_another_encoding_changes_no_other_record(folder, save):
+    """Of the programs that read these files some refuse them all."""
+    path = save(frame(who=[*(f"é{row}" for row in range(7)), "cccc"]))
+    expected = read(path)
+    content = Path(path).read_bytes()
+    content = gzip.decompress(content) if path.endswith("rds") else content
+    assert content.count(b"cccc") == 1
+    Path(path).write_bytes(content.replace(b"cccc", b"c\xff\xfec"))
+    covariates, points, subjects = read(path)
+    assert_same((covariates, points, subjects[:7]), (*expected[:2], expected[2][:7]))
+    assert subjects[7] == "cÿþc"
+
+
+def dated_rds(table):
+    days = Attributed(range(8), {"class": np.array(["POSIXct", "POSIXt"])})
+    return as_r({"age": days, "a": np.arange(8.0), "coords": np.zeros((3, 2, 8))})
+
+
+@pytest.mark.parametrize("save", [as_sav, as_dta, as_feather, dated_rds])
+def test_dates_are_no_covariates_but_labels(folder, save):
+    path = save(frame(age=pd.to_datetime([f"{year}-01-01" for year in range(2020, 2028)])))
+    table = open_table(path, landmarks=3)
+    with pytest.raises(DataError, match=r"age: the file states its type as (a date or|timest)"):
+        table.refuse_unfit(["age"], [])
+    table.refuse_unfit(["a"], ["age"])
+    assert len(set(table.read(["a"], "age")[1])) == 8
+
+
+@pytest.mark.parametrize(
+    ("save", "kind", "first"), [(as_sav, float, 53), (as_dta, float, 53), (as_dta, "float32", 24)]
+)
+def test_labels_of_floating_point_that_lost_digits_are_refused(folder, save, kind, first):
+    assert read(save(frame(who=np.arange(2**first - 8, 2**first).astype(kind))))[2][7] is not None
+    refused("who: labels are floating-point", save(frame(who=np.full(8, 2.0**first).astype(kind))))
+
+
+def test_whole_numbers_of_64_bits_in_r(folder):
+    whole = np.array([2**60 + 1, 2**60 + 2, np.iinfo(np.int64).min])
+    longs = Attributed(whole.view(float), {"class": "integer64"})
+    table = open_table(as_r({"who": longs, "coords": np.zeros((3, 2, 3))}), landmarks=3)
+    assert not table.has_lost("who")
+    numbers, labels = table.read(["who"], "who")
+    assert labels == [str(2**60 + 1), str(2**60 + 2), None]
+    np.testing.assert_array_equal(numbers[:, 0], [2.0**60, 2.0**60, np.nan])
+
+
+SHAPES = {"space": ("kendall", 3), "centre": [0.0, 0.0, 1.0, 0.0, 0.0, 1.0], "columns": None}
+
+
+@pytest.fixture
+def landmarks():
+    """An array p x k x n of R, with names of specimens, and the shapes in it."""
+    points = np.random.default_rng(2).normal(size=(3, 2, 8))
+    names = [None, np.array(["X", "Y"]), np.array([f"s{row}" for row in range(8)])]
+    array = Attributed(points, {"dim": np.array([3, 2, 8], "int32"), "dimnames": names})
+    return array, make_manifold("kendall", 3).from_landmarks((points[:, 0] + 1j * points[:, 1]).T)
+
+
+def test_landmarks_of_r_are_shapes(folder, landmarks):
+    array, shapes = landmarks
+    path = as_r(array)
+    covariates, points, subjects = read(path, covariate="centroid_size", subject="ID", **SHAPES)
+    assert_same((points, subjects), (shapes, [f"s{row}" for row in range(8)]))
+    assert covariates[:, 0] == pytest.approx(
+        [np.linalg.norm(each - each.mean(0)) for each in np.moveaxis(array.numbers, 2, 0)]
+    )
+    refused(
+        "table.rds holds landmarks: set the space to kendall",
+        path,
+        columns=["x1", "y1"],
+        covariate="x2",
+        subject="ID",
+    )
+    # The data frame of geomorph, a list; what it has once is no column.
+    sex = pd.Categorical(["F", "M", None, *"FMFMF"])
+    of = {"shape": array, "Sex": sex, "age": np.arange(8.0), "tree": ["a"], "iter": np.arange(2.0)}
+    path = as_r({"gdf": of, "plane": np.zeros((3, 3, 8))}, "table.RData")
+    covariates, points, subjects = read(path, subject="Sex", **SHAPES)
+    assert_same((points, covariates[:, 0]), (shapes, range(8)))
+    assert subjects == ["F", "M", None, *"FMFMF"]
+    assert open_table(path, landmarks=3).names[-4:] == ["centroid_size", "ID", "Sex", "age"]
+
+
+def test_files_of_r_with_several_tables_or_none(folder, landmarks):
+    path = as_r({"old": of_r(frame()), "new": of_r(frame(a=1.0))}, "table.RData")
+    refused("; it has several tables, and the key sheet names one: (old, new|new, old)", path)
+    assert np.all(read(path, sheet="new")[1][:, 0] == 1.0)
+    refused("it has no table newer .there are: .*: correct the key sheet", path, sheet="newer")
+    for value in (np.zeros((3, 3, 8)), {"a": np.arange(3.0)}, np.arange(3.0), None):
+        refused("table.rds: it has no table: save a data frame, an array p x 2 x n", as_r(value))
+
+
+@pytest.mark.parametrize("save", WRITERS)
+def test_damaged_files_and_libraries_that_are_not_there(folder, save, monkeypatch):
+    path = save(frame(comment="a"))
+    content = Path(path).read_bytes()
+    for part in (b"", b"rubbish" * 99, content[: len(content) // 2]):
+        Path(path).write_bytes(part)
+        with pytest.raises(DataError, match=f"{path}: it cannot be read as an? .*: save it anew$"):
+            read(path)
+    Path(path).write_bytes(content)
+    for library in ("pyreadstat", "rdata", "python_calamine", "pyarrow"):
+        monkeypatch.setitem(sys.modules, library, None)
+    refused(r"needs (pyreadstat|rdata|python-calamine|pyarrow): install geodp\[", path)
+    # By their first bytes, under another name.
+    Path("table.csv").write_bytes(content)
+    refused("rename it to end in|unpack it|save it as CSV|is not UTF-8", "table.csv")
+
+
+ANSWERS = ["euclidean", ", ".join(COLUMNS), "age, sex", "who", "", "50, 90", *[""] * 3, "F=0, M=1"]
+ANSWERS += ["", "", str(NUMBER), *[""] * (1 + len(COLUMNS)), ", ".join("0" * len(COLUMNS)), ""]
+ANSWERS += ["1", "", "1", "", "0.1", "", "", "2"]
+
+
+@pytest.mark.parametrize("program", ["SPSS", "Stata"])
+def test_the_command_asks_checks_and_releases(
+    program, folder, undrawn, few_designs, monkeypatch, capsys
+):
+    write_cohort(folder, "3", with_sex=True)
+    table = pd.read_csv("mine.csv")
+    if program == "SPSS":
+        path = as_sav(table, variable_value_labels={"sex": {0: "F", 1: "M"}})
+    else:
+        path = as_dta(table.assign(sex=pd.Categorical(np.where(table["sex"], "M", "F"))))
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(ANSWERS) + "\n"))
+    assert main(["init", path]) == 0
+    Ledger.create("table.ledger", "3", "epsilon")
+    capsys.readouterr()
+    assert main(["check", "table.yaml"]) == 0
+    assert f"All {NUMBER} records would be used as they are." in capsys.readouterr().out
+    assert main(["release", "table.yaml"]) == 0
+    release = Release.load("table-release/release.json")
+    # From one sex to the other coordinates grow by 0.2.
+    change = np.diff(release.predict([[70.0, 0.0], [70.0, 1.0]]), axis=0)
+    assert np.mean(change) == pytest.approx(0.2, abs=0.1)
+
+
+def test_a_sheet_of_a_file_of_r_is_asked_for(folder, landmarks, monkeypatch):
+    path = as_r(
+        {"b": {"coords": landmarks[0], "age": np.arange(8.0)}, "a": of_r(frame())}, "t.RData"
+    )
+    answers = ["b", "", "age", "ID", "", "0, 9", *[""] * 5, "300", *[""] * 8]
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(answers) + "\n"))
+    assert main(["init", path]) == 0
+    data = read_settings("t.yaml").data
+    assert (data.sheet, data.columns[:2], data.subject) == ("b", ["x1", "y1"], "ID")
