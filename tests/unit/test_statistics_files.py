@@ -366,7 +366,7 @@ def test_a_sheet_of_a_file_of_r_is_asked_for(folder, landmarks, monkeypatch):
     path = as_r(
         {"b": {"coords": landmarks[0], "age": np.arange(8.0)}, "a": of_r(frame())}, "t.RData"
     )
-    answers = ["b", "", "age", "ID", "", "0, 9", *[""] * 5, "300", *[""] * 8]
+    answers = ["b", "", "age", "ID", "", "0, 9", *[""] * 4, "300", *[""] * 4]
     monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(answers) + "\n"))
     assert main(["init", path]) == 0
     data = read_settings("t.yaml").data

@@ -98,14 +98,17 @@ class TableSection(Section):
 
     source: Literal["table"]
     path: Text
-    """CSV file with a header; or by its suffix Excel, Parquet, NumPy, MATLAB or landmarks: .xlsx,
-    .parquet, .npz, .mat, .tps, .nts, or morphologika; seen from the working directory."""
+    """CSV file with a header; or by its suffix a spreadsheet (.xlsx, .ods), a file of SPSS, Stata,
+    SAS or R (.sav, .zsav, .dta, .sas7bdat, .rds, .RData), Parquet, Feather, NumPy or MATLAB
+    (.parquet, .feather, .npz, .mat), or landmarks (.tps, .nts, or morphologika); seen from the
+    working directory."""
     sheet: Text | None = None
-    """Sheet of an Excel file; null for its first."""
+    """Sheet of a spreadsheet, null for its first; or a table in a file of R with several."""
     decimal: Literal[".", ","] = "."
     """Sign before decimals in a CSV file."""
     categories: dict[Text, Annotated[dict[Text, Number], Field(min_length=1)]] = Field(default={})
-    """By column, the number of each word in it: `{sex: {F: 0, M: 1}}`."""
+    """By column, the number of each word in it: `{sex: {F: 0, M: 1}}`. Words are also those that a
+    file of SPSS, Stata or R has for codes."""
     columns: list[Text] | None = None
     """Columns of the coordinates; null for landmarks in x1, y1, x2, y2, .... An array stands for
     all its numbers."""

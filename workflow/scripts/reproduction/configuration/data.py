@@ -59,8 +59,8 @@ class TableData(TableSection):
     """Records of a file."""
 
     path: Text | some(Text)
-    """CSV file, or Parquet, NumPy or MATLAB by its suffix .parquet, .npz or .mat; of several names
-    one must be there."""
+    """CSV file, or of another format that releases read, by its suffix; of several names one must
+    be there."""
     covariate: Text | Annotated[list[Text], Field(min_length=2)]
     """Column of the covariate, or of each of several."""
     covariate_range: Pair | some(Pair) | None = None
