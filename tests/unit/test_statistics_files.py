@@ -38,7 +38,8 @@ SPREADSHEET = (
     'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"><office:body>'
     '<office:spreadsheet><table:table table:name="one">{}<table:table-row '
     'table:number-rows-repeated="9999"><table:table-cell table:number-columns-repeated="99"/>'
-    "</table:table-row></table:table></office:spreadsheet></office:body></office:document-content>"
+    '</table:table-row></table:table><table:table table:name="two"/></office:spreadsheet>'
+    "</office:body></office:document-content>"
 )
 
 
@@ -251,6 +252,19 @@ def test_dates_are_no_covariates_but_labels(folder, save):
         table.refuse_unfit(["age"], [])
     table.refuse_unfit(["a"], ["age"])
     assert len(set(table.read(["a"], "age")[1])) == 8
+
+
+def test_a_date_that_python_does_not_have_changes_no_other_record(folder):
+    days = [1.3e10, 1e300, *np.arange(6.0)]
+    path = as_sav(frame(age=days), variable_format={"age": "DATE11"})
+    assert open_table(path).read(["a"], "age")[1][::7] == ["13000000000", "5"]
+
+
+def test_sheets_of_open_document(folder):
+    path = as_ods(frame())
+    refused("the sheet is empty", path, sheet="two")
+    refused("it has no sheet three .there are: one, two", path, sheet="three")
+    assert_same(read(path, sheet="one"), read(path))
 
 
 @pytest.mark.parametrize(
