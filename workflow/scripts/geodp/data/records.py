@@ -91,7 +91,7 @@ def read_table(
         )
     count = manifold.landmarks if is_shape else None
     # Of values with a word for each a filter may have either.
-    reading = replace(reading, words=frozenset(filter(lambda name: _are_words(keep[name]), keep)))
+    reading = replace(reading, words=frozenset(name for name in keep if _are_words(keep[name])))
     table = open_table(path, reading, count, is_checked=True)
     source, reading, is_list = table.source, table.reading, isinstance(covariate, list)
     covariates = covariate if is_list else [covariate] if covariate else []

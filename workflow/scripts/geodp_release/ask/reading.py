@@ -81,8 +81,8 @@ def check_data_settings(settings):
 def refuse_missing(settings, is_shown=False):
     """Refuse a table that is not there or has other columns, from what precedes its records.
 
-    That is the header of a text, and what a Parquet, .npz or .mat file states of its columns: their
-    names, types and lengths.  See `table_of`.  Of the records alone that their labels lost digits.
+    That is the header of a text, and what other files state of their columns: names, types and
+    lengths.  See `table_of`.  Of the records alone that their labels lost digits.
     """
     if settings.data.source == "table":
         table, _ = table_of(settings, is_shown)
