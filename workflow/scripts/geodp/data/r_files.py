@@ -60,7 +60,7 @@ def _date(values, attributes):
     return _column(values)._replace(kind=DATE)
 
 
-CLASSES = {
+CLASSES: Any = {
     "data.frame": lambda columns, attributes: _Frame(columns),
     "factor": _factor,
     "haven_labelled": _labelled,
