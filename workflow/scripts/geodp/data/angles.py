@@ -24,7 +24,7 @@ class Angle(NamedTuple):
 
     @property
     def turn(self):
-        """The unit in radians is one over this."""
+        """Factor from radians to the unit."""
         return self.period / (2.0 * np.pi)
 
     def points(self, values):
@@ -43,7 +43,7 @@ class Angle(NamedTuple):
         return values - self.period * np.floor((middle - self.zero) / self.period)
 
     def words(self, value):
-        """A number in words, wherever on the circle; hours as on a clock."""
+        """A number of the first turn in words; hours as on a clock."""
         value = self.zero + (value - self.zero) % self.period
         if self.unit != "hours":
             return f"{value:.4g}"
