@@ -6,9 +6,13 @@ Each cell is written by itself; what a format cannot hold becomes another cell o
 import csv
 import re
 from decimal import Decimal
+from xml.sax.saxutils import quoteattr
+from zipfile import ZipFile
 
 import numpy as np
 import pandas as pd
+import pyreadstat
+import rdata
 import scipy.io
 
 from geodp_release.run.subjects import ONE_EACH
@@ -37,12 +41,14 @@ def write(space, table, columns, how, path):
     elif name in LANDMARKS:
         text = how["end"].join([*LINES[name](space, table, how["end"]), ""])
         path.write_bytes(text.encode("utf-8", "surrogateescape"))
-    elif name == "parquet":
-        storable(table, columns).to_parquet(path)
-    elif name == "xlsx":
+    elif name in WRITERS:
+        WRITERS[name](storable(table, columns), path)
+    elif name in TYPED:
+        TYPED[name](typed(storable(table, columns), name), path)
+    elif name in SHEETS:
         # A row without a value would be none.
         rows = [{**row, COMMENT: row[COMMENT] or "-"} for row in table]
-        storable(rows, columns).to_excel(path, index=False)
+        SHEETS[name](storable(rows, columns), path)
     elif name == "mat":
         # Labels are numbers: those of nobody are none.
         known = sorted({row[LABEL] for row in table} - {*NOBODY}, key=ascii)
@@ -76,6 +82,63 @@ def storable(table, columns):
     for name in (LABEL, COMMENT):
         found[name] = pd.Series([each and escaped(each) for each in found[name]], dtype=object)
     return found
+
+
+WRITERS = {"parquet": pd.DataFrame.to_parquet, "feather": pd.DataFrame.to_feather}
+TYPED = {
+    "sav": pyreadstat.write_sav,
+    "dta": pyreadstat.write_dta,
+    "rds": lambda found, path: rdata.write_rds(path, found),
+}
+
+# What a program of OpenDocument needs, by the names that its sheets have.
+OPEN = "urn:oasis:names:tc:opendocument:xmlns:"
+
+
+def write_ods(found, path):
+    """Write a sheet of OpenDocument."""
+    rows = [[str(name) for name in found], *found.to_numpy(dtype=object).tolist()]
+    body = "".join(
+        f"<table:table-row>{''.join(map(ods_cell, row))}</table:table-row>" for row in rows
+    )
+    names = "".join(f' xmlns:{name}="{OPEN}{name}:1.0"' for name in ("office", "table"))
+    with ZipFile(path, "w") as file:
+        file.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        file.writestr("META-INF/manifest.xml", f'<manifest xmlns="{OPEN}manifest:1.0"/>')
+        file.writestr(
+            "content.xml",
+            f"<office:document-content{names}><office:body><office:spreadsheet>"
+            f'<table:table table:name="one">{body}</table:table>'
+            "</office:spreadsheet></office:body></office:document-content>",
+        )
+
+
+def ods_cell(value):
+    if value is None or value != value:
+        return "<table:table-cell/>"
+    kind, word = ("string", "string-value") if isinstance(value, str) else ("float", "value")
+    text = quoteattr(str(value), {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
+    return f'<table:table-cell office:value-type="{kind}" office:{word}={text}/>'
+
+
+SHEETS = {"xlsx": lambda found, path: found.to_excel(path, index=False), "ods": write_ods}
+
+# Stata has no larger number, and uses what is above for codes of missing ones.
+MOST_OF_STATA = 8.9e307
+
+
+def typed(found, name):
+    """A data frame for a program that fills texts with blanks, or has limits of its own."""
+    for column in found:
+        if column in (LABEL, COMMENT):
+            texts = [(text or "")[:500] for text in found[column]]
+            # Else labels of two people were one.
+            found[column] = [
+                re.sub(r"\s$", r"\\x20", text) if text.strip() else "" for text in texts
+            ]
+        elif name == "dta":
+            found[column] = found[column].where(found[column].abs() < MOST_OF_STATA)
+    return found.astype({LABEL: object, COMMENT: object})
 
 
 def escaped(text):

@@ -104,7 +104,19 @@ class Space:
     @property
     def formats(self):
         """Names of formats that hold its records."""
-        found = ["csv", "parquet", "npz", "xlsx", "mat", FRAME]
+        found = [
+            "csv",
+            "parquet",
+            "feather",
+            "sav",
+            "dta",
+            "rds",
+            "npz",
+            "xlsx",
+            "ods",
+            "mat",
+            FRAME,
+        ]
         if self.covariates and not self.is_one_each:
             found += LANDMARKS if (self.name, self.covariates) == ("kendall", 1) else ()
             found.append(JOINED)

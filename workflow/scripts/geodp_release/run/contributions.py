@@ -269,17 +269,20 @@ def chunk_size(subjects):
 
 
 def _chunks(assumptions, records):
-    """Records of always as many subjects at a time, of which the last are padding."""
+    """Records of always as many subjects at a time, of which the last are padding.
+
+    No subject at all takes as long as one.
+    """
     size = chunk_size(assumptions.subjects)
     parts = records.covariates, records.points, records.valid, records.counts
-    for start in range(0, len(records), size):
+    blank = [np.zeros((size, *part.shape[1:]), dtype=part.dtype) for part in parts]
+    blank[1][:] = assumptions.centre
+    for start in range(0, max(len(records), 1), size):
         some = [part[start : start + size] for part in parts]
-        missing = size - len(some[3])
-        if missing:
-            some = [np.concatenate([part, np.repeat(part[:1], missing, axis=0)]) for part in some]
-            some[2][-missing:] = False
-            some[3][-missing:] = 0
-        yield some
+        number = len(some[3])
+        yield [
+            np.concatenate([part, more[number:]]) for part, more in zip(some, blank, strict=True)
+        ]
 
 
 def lattice_gradients(manifold, found, valid, clip, coordinates, longest=np.inf):

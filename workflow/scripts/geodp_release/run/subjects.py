@@ -172,7 +172,8 @@ def mapped_records(assumptions, covariates, points):
     # private, and changes how others are rounded.
     places = np.empty((size, given.shape[1]))
     arrays = np.empty((size, *manifold.point_shape), dtype=manifold.dtype)
-    for start in range(0, len(y), size):
+    # No record at all takes as long as one.
+    for start in range(0, max(len(y), 1), size):
         some = slice(start, start + size)
         number = len(y[some])
         places[:], arrays[:] = assumptions.middles, assumptions.centre
