@@ -12,10 +12,16 @@ from geodp.models.chunks import CHUNK
 from geodp.models.losses import Distance, SquaredDistance
 from geodp.models.residuals import record_size
 from geodp.models.start import STARTING_RECORDS, some_records, starting_parameters
+from geodp.models.wide_means import lowest_mean
 
 # Steps with an approximate Hessian before those with the exact one, which take many gradients each:
 # Gauss-Newton converges at a rate of about the squared residuals.
 APPROXIMATE_STEPS = 12
+
+# Energies that differ by so small a part of them, or by so little, differ by rounding alone.  Where
+# barely damped steps promise no more, and so many in a row lower no gradient, damped ones neither,
+# rounding has ended what can be gained.
+ROUNDING, LEAST_GAIN, BARELY, IN_VAIN = 1e-12, 1e-14, 1e-3, 4
 
 # Factor by which the gradient of each step should fall.
 SLOW = 0.01
@@ -64,7 +70,8 @@ class Minimum:
         Relative to the data's scale: the root of twice the mean loss of distances to a point amid
         the data, by least squares the root mean squared distance to it.
     converged : ndarray of bool, shape (*data_sets, *chains)
-        Whether the tolerance was reached.
+        Whether the tolerance was reached, or as much of it as rounding lets be: the gradient norm
+        says how much.
     iterations : int
     largest_residual : ndarray, shape (*data_sets, *chains)
         In the manifold's unit of length; of a fit the papers' tau.
@@ -110,10 +117,12 @@ def minimise(
     scale = _scale(model, points, spread)
     norm = _gradient_norm(manifold, state, current)
     damping = np.zeros(norm.shape)
-    slow, iterations = False, 0
-    while iterations < max_iterations and np.any(norm > tolerance * scale):
+    in_vain, slow, iterations = np.zeros(norm.shape, dtype=int), False, 0
+    while iterations < max_iterations:
+        active = (norm > tolerance * scale) & (in_vain < IN_VAIN)
+        if not np.any(active):
+            break
         iterations += 1
-        active = norm > tolerance * scale
         if iterations > APPROXIMATE_STEPS:
             exact = HessianNearby.of(model, state, *data, tuple(current.gradient))
             steps = exact.steps(manifold, state, current.gradient, damping)
@@ -131,17 +140,25 @@ def minimise(
         trial_norm = _gradient_norm(manifold, trial, found)
         gain = current.energy - found.energy
         # Where energies differ by rounding alone the gradient is the better judge.
-        rounding = np.abs(gain) <= 1e-12 * current.energy + 1e-14
-        accept = active & np.where(rounding, trial_norm < norm, gain > 1e-4 * decrease)
+        least = ROUNDING * current.energy + LEAST_GAIN
+        by_gradient = (np.abs(gain) <= least) | (decrease <= least)
+        accept = active & np.where(by_gradient, trial_norm < norm, gain > 1e-4 * decrease)
+        little = (decrease <= least) & ((damping <= BARELY) | (in_vain > 0))
+        in_vain = np.where(active, np.where(little & ~accept, in_vain + 1, 0), in_vain)
         damping = np.where(
-            accept, np.where(damping > 1e-6, 0.1 * damping, 0.0), np.maximum(10 * damping, 1e-3)
+            accept, np.where(damping > 1e-6, 0.1 * damping, 0.0), np.maximum(10 * damping, BARELY)
         )
         state, current = _accepted(manifold, accept, (trial, found), (state, current))
         slow = slow or bool(np.any(active & (trial_norm > SLOW * norm)))
         norm = np.where(accept, trial_norm, norm)
     distances = np.sqrt(current.largest)
     return Minimum(
-        state, current.energy, norm / scale, norm <= tolerance * scale, iterations, distances
+        state,
+        current.energy,
+        norm / scale,
+        (norm <= tolerance * scale) | (in_vain >= IN_VAIN),
+        iterations,
+        distances,
     )
 
 
@@ -262,7 +279,10 @@ def fit(model, covariates, points, tolerance, max_iterations):
         model, start, x, points, None, tolerance, max_iterations, spread=spread, near=near
     )
     if isinstance(model.loss, Distance) and not x.shape[-1]:
-        found = _at_a_record(model, found, points)
+        found = _at_a_record(model, found, points, tolerance)
+    if not x.shape[-1]:
+        # One record near the cut locus moves a mean by a part of its own distance.
+        return lowest_mean(model, found, points, tolerance, max_iterations)
     if np.any(found.largest_residual > CUT_LOCUS_FRACTION * manifold.injectivity_radius):
         distances = model.residual_distances(found.parameters, x, points)
         check_cut_locus(manifold, distances, model.loss)
@@ -314,7 +334,7 @@ def check_cut_locus(manifold, distances, loss):
         )
 
 
-def _at_a_record(model, found, points):
+def _at_a_record(model, found, points, tolerance):
     """Geometric medians, moved to a record where that record is the minimum.
 
     No direction from a record lowers the sum of distances if the sum of the unit vectors towards
@@ -334,7 +354,8 @@ def _at_a_record(model, found, points):
     units = vectors * manifold.expand(np.where(here, 0.0, 1.0) / np.where(here, 1.0, away))
     record = np.squeeze(record, axis=axis)
     pull = manifold.norm(record, np.sum(units, axis=axis))
-    at_record = ~found.converged & (pull <= np.sum(here, axis=-1))
+    # Near a record steps end where rounding does, but gradients are no smaller.
+    at_record = (found.gradient_norm > tolerance) & (pull <= np.sum(here, axis=-1))
     energy = np.where(at_record, np.mean(away, axis=-1), found.energy)
     footpoint = np.where(manifold.expand(at_record), record, found.parameters[FOOTPOINT])
     return replace(

@@ -329,7 +329,8 @@ class GeodesicModel:
         Returns
         -------
         Fit
-            ``converged`` says, data set by data set, whether ``tolerance`` was reached.
+            ``converged`` says, data set by data set, whether ``tolerance`` was reached, or as much
+            of it as rounding lets be.
 
         Raises
         ------
@@ -340,7 +341,7 @@ class GeodesicModel:
             A covariate or a coordinate of a point is not a finite number.
         CutLocusError
             A record near the cut locus of its prediction, where the residual has no sure direction,
-            unless the loss bounds its pull; see
+            unless the loss bounds its pull or there is no covariate; see
             `geodp.models.fitting.check_cut_locus`.
         """
         found = fitting.fit(self, covariates, points, tolerance, max_iterations)

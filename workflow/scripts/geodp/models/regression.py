@@ -16,6 +16,7 @@ from geodp.manifolds.registry import layout_advice
 from geodp.models.fitting import FitError
 from geodp.models.geodesic import Fit, GeodesicModel
 from geodp.models.losses import Loss, SquaredDistance
+from geodp.models.wide_means import is_wide
 
 
 def mean(points: ArrayLike, manifold: Manifold, loss: Loss | None = None) -> "FittedModel":
@@ -39,15 +40,14 @@ def mean(points: ArrayLike, manifold: Manifold, loss: Loss | None = None) -> "Fi
     ------
     DataError
         The shape is not that of points, or a record is not a point.
-    CutLocusError
-        A record is near the cut locus of the mean; see `GeodesicModel.fit`.
     FitError
         There are no records, or the mean is beyond double precision.
 
     Warns
     -----
     RuntimeWarning
-        As for `fit`.
+        As for `fit`.  Where data are so wide descents start from several records, and the lowest
+        minimum is returned.
 
     Examples
     --------
@@ -81,13 +81,16 @@ def fit(
     FitError
         Too few records, covariates that do not vary independently of one another, or a footpoint,
         which is the geodesic's point at ``x = 0``, too far from the data for double precision.
-    DataError, CutLocusError
+    CutLocusError
+        A record is near the cut locus of its prediction; see `GeodesicModel.fit`.
+    DataError
         As for `mean`.
 
     Warns
     -----
     RuntimeWarning
-        The gradient did not get small: with matrices nearly singular rounding may be in its way.
+        The gradient did not get as small as rounding lets it; or a residual is longer than half the
+        injectivity radius, so that there may be another minimum.
 
     Examples
     --------
@@ -141,6 +144,12 @@ def _fitted(x, points, manifold, number_of_covariates, loss):
     if not found.converged:
         gradient = f"{found.gradient_norm:.1g} of the data's scale"
         message = f"the fit did not converge: its gradient is {gradient}"
+        warnings.warn(message, RuntimeWarning, stacklevel=3)
+    if is_wide(manifold, found.largest_residual):
+        message = (
+            f"a residual is {found.largest_residual:.3g} long, more than half the injectivity "
+            f"radius {manifold.injectivity_radius:.3g}: another minimum may be as low"
+        )
         warnings.warn(message, RuntimeWarning, stacklevel=3)
     return FittedModel(**vars(found), covariates=model.aligned(x, y), points=y)
 
