@@ -133,8 +133,10 @@ def typed(found, name):
         if column in (LABEL, COMMENT):
             texts = [(text or "")[:500] for text in found[column]]
             # Else labels of two people were one.
+            ends = [f"{text[:-1]}\\x{ord(text[-1]):02x}" if text.strip() else "" for text in texts]
             found[column] = [
-                re.sub(r"\s$", r"\\x20", text) if text.strip() else "" for text in texts
+                end if text[-1:].isspace() else text.strip() and text
+                for text, end in zip(texts, ends, strict=True)
             ]
         elif name == "dta":
             found[column] = found[column].where(found[column].abs() < MOST_OF_STATA)

@@ -80,13 +80,13 @@ REFUSED = {
 @pytest.mark.parametrize("values", REFUSED.values(), ids=REFUSED.keys())
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_bad_chains_do_not_pass(values):
-    assert not convergence({"log_density": values})["passed"]
+    assert not convergence(log_density=values)["passed"]
 
 
 def test_one_bad_summary_is_enough():
     good = {f"coordinate_{index}": independent(10 + index) for index in range(3)}
     bad = {"log_density": REFUSED["slow chains"]}
-    alone, judged = convergence(bad), convergence(good | bad)
+    alone, judged = convergence(**bad), convergence(**good, **bad)
     assert not judged["passed"]
     assert (judged["ess_bulk"], judged["rhat"]) == (alone["ess_bulk"], alone["rhat"])
 
@@ -94,7 +94,7 @@ def test_one_bad_summary_is_enough():
 def test_limits_hold_on_both_sides():
     # The share of independent states that a memory leaves is (1 - m) / (1 + m).
     for memory, passed in ((0.0, True), (0.3, True), (0.9, False)):
-        judged = convergence({"a": autoregression(CHAINS, STATES, seed=7, coefficient=memory)})
+        judged = convergence(a=autoregression(CHAINS, STATES, seed=7, coefficient=memory))
         share = (1.0 - memory) / (1.0 + memory)
         assert judged["ess_bulk"] == pytest.approx(CHAINS * STATES * share, rel=0.3)
         assert (judged["ess_bulk"] > SMALLEST_EFFECTIVE_SIZE) == judged["passed"] == passed

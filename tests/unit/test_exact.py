@@ -220,25 +220,6 @@ def test_a_draw_runs_out_as_seldom_as_it_is_said(run_out, monkeypatch):
     assert never.made == few.proposals
 
 
-@pytest.mark.parametrize("block", [64, 1 << 16])
-def test_walks_give_independent_states_of_their_own(block, monkeypatch):
-    monkeypatch.setattr(exact, "PROPOSALS_AT_ONCE", block)
-    found, kernel = target("SPD2"), planned("SPD2").sampler
-    state = kernel.init(np.random.default_rng(6), found, 3)
-    kept = []
-    for reached, accepted in kernel.walk(np.random.default_rng(7), found, state, 3000, 3):
-        assert accepted.shape == found.batch
-        kept.append(distances_of(found, reached))
-    states = np.stack(kept, axis=-1)
-    assert states.shape == (2, 3, 1000)
-    assert len(np.unique(states)) == states.size
-    for chain in states.reshape((-1, 1000)):
-        assert stats.spearmanr(chain[:-1], chain[1:]).pvalue > FALSE_ALARM
-    for member in range(2):
-        for one, other in ((0, 1), (1, 2)):
-            assert stats.spearmanr(*states[member][[one, other]]).pvalue > FALSE_ALARM
-
-
 def test_a_support_beyond_the_cut_locus_is_the_whole_space():
     """Normal coordinates would cover it more than once."""
     whole = target("S2 whole, beside")

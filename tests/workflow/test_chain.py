@@ -13,6 +13,7 @@ from conftest import SMALL
 from geodp import GeodesicModel, Sphere
 from geodp.evaluation import mean_squared_errors
 from reproduction.claims.verdicts import VERDICTS
+from reproduction.jobs import load_cells
 from reproduction.places import digest_of
 
 GUARANTEE = "Mechanism as published: the stated budgets do not hold."
@@ -97,9 +98,7 @@ def block_of(study, group, cell, sampler="default"):
 
 def draws_of(run, study, group, cell, sampler="default"):
     """Arrays of a cell."""
-    block = arrays(run.files()[block_of(study, group, cell, sampler)])
-    prefix = f"{cell}/"
-    return {name.removeprefix(prefix): a for name, a in block.items() if name.startswith(prefix)}
+    return load_cells(run.files()[block_of(study, group, cell, sampler)])[cell]
 
 
 def fit_of(run, study, group):
@@ -159,14 +158,19 @@ def test_tables_are_complete(finished, name):
     expected = [(*cell, part) for cell, _ in cells for part in ("footpoint", "shooting_vector")]
     assert list(diagnostics[[*KEY, "parameter"]].itertuples(index=False, name=None)) == expected
     # Observed data and stand-ins have no known noise; only chains of proposals have weights, and
-    # random walks no estimate of their distance.
+    # random walks no estimate of their distance; exact draws have no chains to diagnose.
     optional = [] if study.data == "simulated" else ["noise_variance"]
     # Releases alone have a public centre.
     of_releases = "squared_error_without_data"
     assert errors[of_releases].isna().all()
     assert not errors.drop(columns=[*optional, of_releases]).isna().any(axis=None)
-    of_plan = ["largest_weight", "estimated_total_variation"]
-    assert not diagnostics.drop(columns=[*optional, *of_plan]).isna().any(axis=None)
+    of_plan, of_chains = ["largest_weight", "estimated_total_variation"], ["ess_bulk", "rhat"]
+    told = diagnostics.drop(columns=[*optional, *of_plan, *of_chains])
+    assert not told.isna().any(axis=None)
+    judged = diagnostics[of_chains].notna()
+    chains = diagnostics["trace_chains"]
+    assert all((judged[each] == (chains > 0)).all() for each in of_chains)
+    assert (chains == 0)[diagnostics["exact_share"] == 1.0].all()
     # Each data set's row says what its cell's diagnostics say.
     rows = errors.set_index(KEY)
     for stage, part in diagnostics.set_index(KEY).groupby("parameter"):
@@ -232,7 +236,8 @@ def test_numbers_of_figures_are_those_of_their_tables(finished):
         if figure == "samplers":
             states = numbers["trace_chains"] * numbers["trace_states"]
             share = numbers.pop("effective_draws_per_state")
-            np.testing.assert_allclose(share, numbers["ess_bulk"] / states)
+            expected = (numbers["ess_bulk"] / states).where(states > 0, 1.0)
+            np.testing.assert_allclose(share, expected)
         pd.testing.assert_frame_equal(numbers, finished.table(study, table), check_exact=True)
 
 

@@ -1,6 +1,6 @@
 # Draws of budget cells.  A job takes a block of the cells of a group, so that short ones share its
 # start; each cell has a random stream of its own.
-# In: data.npz, fit.json. Out: cells/<group>/<sampler>_<block>.npz with arrays <cell>/<name>.
+# In: data.npz, fit.json. Out: cells/<group>/<sampler>_<block>.npz with arrays by name, an entry a cell.
 
 
 rule sample:

@@ -1,6 +1,6 @@
-"""Draws of a block of budget cells by one sampler, with traces for its diagnostics."""
+"""Draws of a block of budget cells by one sampler, with diagnostics of its chains."""
 
-from reproduction.jobs import job, made_by, save_arrays
+from reproduction.jobs import job, made_by, save_cells
 
 with job() as snakemake:
     from functools import partial
@@ -11,6 +11,7 @@ with job() as snakemake:
     from geodp.samplers.base import SamplerPlan
     from geodp.samplers.choice import plan
     from geodp.samplers.random_walk import RandomWalk
+    from reproduction.diagnostics import convergence
     from reproduction.mechanism import load_mechanism
     from reproduction.models import study_model
 
@@ -53,15 +54,12 @@ with job() as snakemake:
             )
         except DataError as problem:
             raise DataError(f"cell {cell} of the group {of.group}: {problem}") from None
-        traces = mechanism.traces(
-            random_stream(*names, "traces"), budgets, draws, plan_sampler, **lengths
-        )
-        flat = {
-            f"trace_{name}.{summary}": values
-            for name, found in traces.items()
-            for summary, values in found.items()
+        traces = mechanism.traces(random_stream(*names, "traces"), budgets, draws, **lengths)
+        judged = {
+            f"{name}_{key}": value
+            for name in budgets
+            for key, value in convergence(**traces.get(name, {})).items()
         }
-        arrays = draws.arrays() | flat | stated
-        block |= {f"{cell}/{name}": values for name, values in arrays.items()}
+        block[cell] = draws.arrays() | judged | stated
     origin = made_by(snakemake, study=of.study, group=of.group, sampler=of.sampler)
-    save_arrays(snakemake.output[0], origin, **block)
+    save_cells(snakemake.output[0], origin, block)

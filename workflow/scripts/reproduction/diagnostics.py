@@ -11,6 +11,10 @@ LARGEST_RHAT = 1.01
 LARGEST_FLAGGED_SHARE = 0.05
 
 
+# What chains are judged by, and how many of what length there were.
+JUDGED = ("ess_bulk", "rhat", "passed", "trace_chains", "trace_states", "trace_thin")
+
+
 def effective_size(traces):
     """Smallest bulk effective sample size over traces (chains, states) by name."""
     from arviz_stats.base import array_stats
@@ -19,11 +23,13 @@ def effective_size(traces):
     return float(np.min([array_stats.ess(v, **axes, method="bulk") for v in traces.values()]))
 
 
-def convergence(traces):
-    """Smallest effective sample size and largest R-hat over traces (chains, states) by name.
+def convergence(thin=0, **traces):
+    """By name of `JUDGED` what traces (chains, states) by name say of chains.
 
-    Keys of the result are ``ess_bulk``, ``rhat`` and ``passed``.
+    The smallest effective sample size and the largest R-hat; independent draws have no traces.
     """
+    if not traces:
+        return dict(zip(JUDGED, (np.nan, np.nan, True, 0, 0, 0), strict=True))
     from arviz_stats.base import array_stats
 
     size = effective_size(traces)
@@ -31,4 +37,5 @@ def convergence(traces):
     ratio = float(np.max(ratios))
     # A chain that never moved has no finite R-hat; comparisons with NaN are false.
     passed = size > SMALLEST_EFFECTIVE_SIZE and ratio < LARGEST_RHAT
-    return {"ess_bulk": size, "rhat": ratio, "passed": passed}
+    chains, states = next(iter(traces.values())).shape
+    return dict(zip(JUDGED, (size, ratio, passed, chains, states, int(thin)), strict=True))

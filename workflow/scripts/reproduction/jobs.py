@@ -117,15 +117,22 @@ def load_arrays(path):
         return {name: file[name] for name in file.files}
 
 
+def save_cells(path, origin, cells):
+    """Write the arrays of a block of cells, by cell and name: each name is one array of all."""
+    names = next(iter(cells.values()))
+    arrays = {name: np.stack([each[name] for each in cells.values()]) for name in names}
+    save_arrays(path, origin, cells=np.array(list(cells)), **arrays)
+
+
 @lru_cache(maxsize=1)
 def load_cells(path):
     """Read the arrays of a block of cells, by cell and name."""
-    cells = {}
-    for key, values in load_arrays(path).items():
-        cell, slash, name = key.partition("/")
-        if slash:
-            cells.setdefault(cell, {})[name] = values
-    return cells
+    arrays = load_arrays(path)
+    cells, _ = arrays.pop("cells").tolist(), arrays.pop("made_by")
+    return {
+        cell: {name: each[index] for name, each in arrays.items()}
+        for index, cell in enumerate(cells)
+    }
 
 
 def save_json(path, origin, **values):

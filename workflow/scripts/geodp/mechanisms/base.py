@@ -216,7 +216,7 @@ class Mechanism(ABC):
             number of draws of each member to a `geodp.samplers.base.SamplerPlan`.
         """
 
-    def traces(self, rng, budgets, draws, plan_sampler, chains, states, warm_up=0, thin=None):
+    def traces(self, rng, budgets, draws, chains, states, warm_up=0, thin=None):
         """Traces (chains, states) of the chains that drew; empty for independent draws.
 
         By name of a budget, then of a scalar summary.  The entry ``thin`` is the number of steps

@@ -263,10 +263,10 @@ class KNGAsPublished(Mechanism):
         vectors = self.manifold.vector(np.expand_dims(frame, -self.manifold.point_ndim - 2), second)
         return Draws({FOOTPOINT: first, block: vectors}, {FOOTPOINT: report, block: second_report})
 
-    def traces(self, rng, budgets, draws, plan_sampler, chains, states, warm_up=0, thin=None):
+    def traces(self, rng, budgets, draws, chains, states, warm_up=0, thin=None):
         """See `Mechanism.traces`; traces are of the first data set, block by block.
 
-        The kernels are those that drew, except that exact draws are planned anew for their number.
+        The kernels are those that drew; what they drew exactly is independent, and has no chains.
         The shooting vector is traced at the drawn footpoint farthest from the fit, where the
         proposal fits its density worst.
         """
@@ -280,15 +280,14 @@ class KNGAsPublished(Mechanism):
         for block, drew in draws.reports.items():
             budget = float(budgets[block])
             member: tuple = (slice(0, 1), place)
+            member = member[:1] if block == FOOTPOINT else member
+            gap, kernel = thin or drew.steps, drew.sampler.member(member)
+            if kernel.name == "exact":
+                continue
             if block == FOOTPOINT:
-                target, member = one.footpoint_target(budget), member[:1]
+                target = one.footpoint_target(budget)
             else:
                 target, _ = one.shooting_vector_target(drawn[:, place], budget)
-            # An exact draw is a step by itself.
-            gap = thin or max(1, drew.steps)
-            kernel = drew.sampler.member(member)
-            if kernel.name == "exact":
-                kernel = plan_sampler(rng, target, chains * states).sampler
             found = trace(rng, kernel, target, chains, states, gap, warm_up)
             traces[block] = {
                 name: np.reshape(values, (chains, states)) for name, values in found.items()

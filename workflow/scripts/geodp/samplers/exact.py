@@ -59,18 +59,6 @@ class Exact(Kernel):
         shape = (*target.batch, chains)
         return State(position.reshape((*shape, *space.point_shape)), log_density.reshape(shape))
 
-    def walk(self, rng, target, state, steps, every):
-        """See `Kernel.walk`; only the states that are yielded are drawn, many at once."""
-        chains = state.log_density.shape[-1]
-        batch, wanted = (slice(None),) * len(target.batch), steps // every
-        block = max(1, PROPOSALS_AT_ONCE // state.log_density.size)
-        for start in range(0, wanted, block):
-            count = min(block, wanted - start)
-            drawn = self.init(rng, target, chains * count)
-            for index in range(count):
-                part = (*batch, slice(index * chains, (index + 1) * chains))
-                yield State(drawn.position[part], drawn.log_density[part]), np.ones(target.batch)
-
     def _rejection(self, rng, envelope, members, chains):
         target = envelope.target
         space = target.space

@@ -13,16 +13,13 @@ from geodp.evaluation import (
 from geodp.manifolds.symmetric import SymmetricSpace
 from geodp.mechanisms.base import sampled_by
 from geodp.models.blocks import ALL, FOOTPOINT
-from reproduction.diagnostics import LARGEST_FLAGGED_SHARE, convergence
+from reproduction.diagnostics import JUDGED, LARGEST_FLAGGED_SHARE
 from reproduction.jobs import load_arrays, load_cells
 from reproduction.models import load_fit, study_model
 
 # What a `SamplingReport` says, as it stands in tables.
 REPORTED = ("drawn_by", "exact_share", "certificate", "proposals", "steps", "cut_short")
 REPORTED += ("accepted", "largest_weight")
-
-# Diagnostics of independent draws.
-INDEPENDENT = {"ess_bulk": np.nan, "rhat": np.nan, "passed": True}
 
 
 def evaluate(job):
@@ -90,24 +87,12 @@ def budget_columns(budgets):
 
 def _diagnose(draws, name):
     """Row of diagnostics of one budget: how its draws were made, and convergence of chains."""
-    prefix = f"trace_{name}."
-    traces = {
-        key.removeprefix(prefix): values for key, values in draws.items() if key.startswith(prefix)
-    }
-    thin = int(traces.pop("thin", 0))
-    # Independent draws have no chains.
-    judged = convergence(traces) if traces else INDEPENDENT
-    chains, states = next(iter(traces.values())).shape if traces else (0, 0)
-    told = {key: draws[f"{name}_{key}"].item() for key in REPORTED}
+    told = {key: draws[f"{name}_{key}"].item() for key in (*REPORTED, *JUDGED)}
     return {
         "parameter": name,
         **told,
         "estimated_total_variation": float(draws[f"{name}_total_variation"]),
-        "trace_chains": chains,
-        "trace_states": states,
-        "trace_thin": thin,
-        **judged,
-        "passed": judged["passed"] and not told["cut_short"],
+        "passed": told["passed"] and not told["cut_short"],
     }
 
 
