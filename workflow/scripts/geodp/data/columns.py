@@ -9,7 +9,7 @@ import numpy as np
 from geodp.data.angles import ANGLES
 from geodp.data.cells import finite_number
 from geodp.data.messages import few
-from geodp.data.shares import refuse_no_shares, roots_of
+from geodp.data.shares import refuse_no_shares, roots_of, whole_of
 from geodp.data.triangles import DIAGONAL_FIRST, TRIANGLES, upper_triangle
 from geodp.errors import DataError
 from geodp.manifolds.registry import layout_advice
@@ -194,21 +194,44 @@ def named_columns(table, fields, columns, is_shown):
 
 def ambient(numbers, coordinates, source, rows, columns):
     """Coordinates (n, k) in a layout of the space from what columns hold; see `read_table`."""
-    angle = ANGLES.get(coordinates)
-    if angle or coordinates == "latitude_longitude":
-        each, unit = (LIMITS, "degrees") if angle is None else ([angle.limits], angle.unit)
-        for name, values, (low, high) in zip(columns, numbers.T, each, strict=True):
-            source.refuse_first(
-                ~((low <= values) & (values <= high)),
-                rows,
-                lambda index, values=values, limits=f"{low:g} and {high:g}": (
-                    f"{values[index]:g} is not between {limits} {unit}"
-                ),
-                name,
-            )
-        return unit_vectors(numbers) if angle is None else angle.points(numbers[:, 0])
+    for name, values, (low, high) in zip(columns, numbers.T, _limits(coordinates), strict=False):
+        unit = ANGLES[coordinates].unit if coordinates in ANGLES else "degrees"
+        source.refuse_first(
+            ~((low <= values) & (values <= high)),
+            rows,
+            lambda index, values=values, limits=f"{low:g} and {high:g}", unit=unit: (
+                f"{values[index]:g} is not between {limits} {unit}"
+            ),
+            name,
+        )
     if coordinates == "shares":
         refuse_no_shares(numbers, source, rows, columns)
+    return in_layout(numbers, coordinates)
+
+
+def _limits(coordinates):
+    """Limits of the numbers in each column, where they have any."""
+    angle = ANGLES.get(coordinates)
+    if angle is None:
+        return LIMITS if coordinates == "latitude_longitude" else ()
+    return (angle.limits,)
+
+
+def are_read(numbers, coordinates):
+    """Which rows of numbers (n, k) can be read as coordinates of a kind, each by itself; (n,)."""
+    found = np.all(np.isfinite(numbers), axis=-1)
+    for values, (low, high) in zip(numbers.T, _limits(coordinates), strict=False):
+        found &= (low <= values) & (values <= high)
+    return found & ~np.isnan(whole_of(numbers)) if coordinates == "shares" else found
+
+
+def in_layout(numbers, coordinates):
+    """Coordinates (n, k) in a layout of the space of any numbers; see `are_read`."""
+    if coordinates in ANGLES:
+        return ANGLES[coordinates].points(numbers[:, 0])
+    if coordinates == "latitude_longitude":
+        return unit_vectors(numbers)
+    if coordinates == "shares":
         return roots_of(numbers)
     if coordinates in TRIANGLES:
         places, factors = upper_triangle(coordinates, numbers.shape[1])

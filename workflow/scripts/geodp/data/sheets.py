@@ -83,7 +83,9 @@ class ParquetTable(ColumnTable):
         if kind != "text":
             return column.to_pylist()
         # Text that is no UTF-8 would raise.
-        return list(map(as_text, column.cast("large_binary").to_pylist()))
+        cells = column.cast("large_binary").to_numpy(zero_copy_only=False)
+        kept = {"errors": "surrogateescape"}
+        return ["" if cell is None else cell.decode(**kept) for cell in cells]
 
     def _texts(self, column):
         is_time = arrow_kind(column.type) == "time"

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from geodp.data.angles import ANGLES
-from geodp.data.columns import has_landmarks, told_columns, unit_vectors
+from geodp.data.columns import are_read, has_landmarks, in_layout, told_columns
 from geodp.data.messages import SHOWN
-from geodp.data.shares import roots_of, whole_of
 from geodp.data.triangles import DIAGONAL_FIRST, TRIANGLES, upper_triangle
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.hyperbolic import Hyperbolic
@@ -213,23 +212,13 @@ def _fit(assumptions, numbers, coordinates):
     """Share of valid points, and median distances of these from each other and from the centre."""
     manifold = assumptions.manifold
     with np.errstate(all="ignore"):
-        if coordinates == "latitude_longitude":
-            allowed = np.all(np.abs(numbers) <= [90.0, 360.0], axis=-1)
-            points = np.where(allowed[:, None], unit_vectors(numbers), np.nan)
-        elif coordinates in TRIANGLES:
-            places, factors = upper_triangle(coordinates, numbers.shape[1])
-            points = manifold.from_layout(numbers[:, places] * factors)
-        elif coordinates in ANGLES:
-            points = ANGLES[coordinates].points(numbers[:, 0])
-        elif coordinates == "shares":
-            are_shares = ~np.isnan(whole_of(numbers))
-            points = np.where(are_shares[:, None], roots_of(numbers), np.nan)
-        elif coordinates == "unit":
+        if coordinates == "unit":
             points = numbers / np.linalg.norm(numbers, axis=-1, keepdims=True)
         elif has_landmarks(manifold):
             points = manifold.from_landmarks(numbers[:, 0::2] + 1j * numbers[:, 1::2])
         else:
-            points = manifold.from_layout(numbers)
+            points = manifold.from_layout(in_layout(numbers, coordinates))
+            points[~are_read(numbers, coordinates)] = np.nan
         valid = manifold.are_points(points)
         points = manifold.project(points[valid])
         if not len(points):

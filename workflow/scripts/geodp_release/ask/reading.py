@@ -10,12 +10,21 @@ from pathlib import Path
 import numpy as np
 
 from geodp.data.checks import FEWEST_OUTLINE_LANDMARKS
-from geodp.data.columns import ambient, check_columns, has_landmarks, named_columns, point_columns
+from geodp.data.columns import (
+    ambient,
+    are_read,
+    check_columns,
+    has_landmarks,
+    in_layout,
+    named_columns,
+    point_columns,
+)
 from geodp.data.formats import open_table
 from geodp.data.landmarks import crossing_edges, orient, resample
 from geodp.data.sheets import FrameTable
 from geodp.data.table import JoinedTable
 from geodp.errors import DataError
+from geodp_release.run.contributions import chunk_size
 from geodp_release.run.subjects import ONE_EACH
 
 
@@ -35,15 +44,33 @@ def read_data(settings):
         [*data.covariates, *columns], None if data.is_one_each else data.subject
     )
     covariates, coordinates = np.split(numbers, [len(data.covariates)], axis=1)
-    points = np.full((len(numbers), *manifold.point_shape), np.nan, dtype=manifold.dtype)
-    names = table.numbered(columns)
-    for index, row in enumerate(coordinates):
-        try:
-            points[index] = point_of(data, manifold, table.source, index, names, row)
-        except Exception:  # whatever a record raises would tell of it: it stays NaN
-            continue
+    points = _points(settings, table, table.numbered(columns), coordinates)
     covariates = np.where(np.isfinite(covariates), covariates, np.nan)
     return covariates, points, ONE_EACH if data.is_one_each else labels
+
+
+def _points(settings, table, names, numbers):
+    """Points (n, *point_shape), each of its row of numbers (n, k) alone; NaN for none."""
+    data, manifold = settings.data, settings.assumptions.manifold
+    points = np.full((len(numbers), *manifold.point_shape), np.nan, dtype=manifold.dtype)
+    if has_landmarks(manifold):
+        for index, row in enumerate(numbers):
+            try:
+                points[index] = point_of(data, manifold, table.source, index, names, row)
+            except Exception:  # whatever a record raises would tell of it: it stays NaN
+                continue
+        return points
+    # Always so many at once, as in `mapped_records`.
+    size = chunk_size(settings.assumptions.subjects)
+    block = np.zeros((size, numbers.shape[1]))
+    for start in range(0, max(len(numbers), 1), size):
+        some = numbers[start : start + size]
+        block[: len(some)] = some
+        with np.errstate(all="ignore"):
+            found = manifold.from_layout(in_layout(block, data.coordinates))
+            found = np.where(manifold.expand(are_read(block, data.coordinates)), found, np.nan)
+        points[start : start + size] = found[: len(some)]
+    return points
 
 
 def check_data_settings(settings):

@@ -5,6 +5,7 @@ makes this raise, warn or change what becomes of others.  Of objects this is tru
 leave the process alone: their conversion to numbers is code of their own.
 """
 
+import itertools
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -26,6 +27,9 @@ FARTHEST, FARTHEST_CURVED = 1e100, 100.0
 
 # Types of records that are numbers as they are.
 NUMBERS = (float, int, np.float64)
+
+# Types of labels that are the same if they are equal.
+PLAIN = (str, int, float)
 
 # Held while warnings are hidden, which they are from all threads at once.
 QUIET = RLock()
@@ -123,22 +127,42 @@ def _grouped(subjects, number):
         )
     if labels and all(isinstance(label, list | np.ndarray) for label in labels):
         raise DataError("subjects has several values a record: give one label for each record")
-    seen: dict = {}
-    owners = np.full(number, -1)
+    owners, seen = _owners(labels)
+    named = np.flatnonzero(owners >= 0)
+    counts = np.bincount(owners[named], minlength=seen)
+    # In the order of the subjects, records of each in their own.
+    order = named[np.argsort(owners[named], kind="stable")]
     places = np.full(number, -1)
-    counts: list = []
-    for index, label in enumerate(labels):
+    places[order] = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return owners, places, seen
+
+
+def _owners(labels):
+    """Index of the subject of each label, in the order of their first records, and their number.
+
+    -1 for a label that names nobody.
+    """
+    # Texts and numbers are known by themselves; whatever else there is one by one.
+    plain = [label if type(label) in PLAIN else None for label in labels]
+    seen = dict(zip(dict.fromkeys([None, *plain]), itertools.count(), strict=False))
+    owners = np.fromiter(map(seen.__getitem__, plain), dtype=int, count=len(plain))
+    for index in np.flatnonzero(owners == 0):
         try:
-            key = label_key(label)
-            owner = -1 if key is None else seen.setdefault(key, len(counts))
+            key = label_key(labels[index])
+            if key is not None:
+                owners[index] = seen.setdefault(
+                    key[1] if key[0] in (Number, str) else key, len(seen)
+                )
         except Exception:  # a label that cannot be compared or hashed names nobody
             continue
-        if owner == len(counts):
-            counts.append(0)
-        if owner >= 0:
-            owners[index], places[index] = owner, counts[owner]
-            counts[owner] += 1
-    return owners, places, len(counts)
+    number, first = len(labels), np.full(len(seen), len(labels))
+    first[owners[::-1]] = np.arange(number)[::-1]
+    nobody = [not key.strip() if type(key) is str else key is None or key != key for key in seen]
+    first[nobody] = number
+    places = np.empty(len(seen), dtype=int)
+    places[np.argsort(first, kind="stable")] = np.arange(len(seen))
+    places[nobody] = -1
+    return places[owners], len(seen) - sum(nobody)
 
 
 def label_key(label):
