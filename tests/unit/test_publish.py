@@ -43,7 +43,7 @@ def noisy_fault(problem):
     return fails
 
 
-@pytest.mark.parametrize("place", ["read_data", "release_geodesic"])
+@pytest.mark.parametrize("place", ["read_data", "release_records"])
 def test_a_fault_after_the_data_were_read_is_public_in_one_sentence(
     holder, run, caplog, monkeypatch, place
 ):
@@ -241,7 +241,7 @@ KEPT = r", and (\S+mine\.ledger-1-\d+\.json) keeps the draw: the same settings a
 INTERRUPTED = {
     "planned": ("nothing was spent", "0"),
     "read_data": (r"nothing of \S+mine.ledger was spent", "0"),
-    "release_geodesic": (STAYS, "2"),
+    "release_records": (STAYS, "2"),
     "write_folder": (STAYS + KEPT, "2"),
     "check_data": (r"2 epsilon .* is spent, and the release is complete in \S+/out/trial", "2"),
 }

@@ -16,6 +16,9 @@ LONGEST_NUMBER = 400
 
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
+# Zeros with a sign.
+NEGATIVE_ZERO = re.compile(r"-0(?![.eE])")
+
 # A number with words behind it.
 NUMBER = re.compile(r"\s*[-+]?\d+(\.\d*)?(?=\s*[^\d\s.,:/-])")
 
@@ -28,6 +31,32 @@ def finite_number(text, kind=float):
         return None
     # Python reads 1_1 as eleven; in a file it is a name, or a misprint.
     return value if np.isfinite(value) and "_" not in str(text) else None
+
+
+def _read_plain(texts, found):
+    """Whether JSON and Python read the same numbers in texts; then these, NaN for empty ones.
+
+    JSON knows fewer forms of numbers, and a reader of it takes a third of the time.
+    """
+    from pydantic_core import from_json
+
+    filled = list(filter(None, texts))
+    joined = ",".join(filled)
+    if max(map(len, filled), default=0) > LONGEST_NUMBER:
+        return False
+    try:
+        numbers = from_json(f"[{joined}]", allow_inf_nan=False)
+        kinds = set(map(type, numbers))
+        # Neither words nor several numbers in a text; and whole ones have no negative zero.
+        if len(numbers) != len(filled) or not kinds <= {int, float}:
+            return False
+        if int in kinds and NEGATIVE_ZERO.search(joined):
+            return False
+        found[:] = np.nan
+        found[slice(None) if len(filled) == len(texts) else list(map(bool, texts))] = numbers
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return len(filled) == np.count_nonzero(np.isfinite(found))
 
 
 @dataclass(frozen=True)
@@ -75,6 +104,18 @@ class TableReading:
             return np.nan
         found = self.number(text, name) if len(text) <= LONGEST_NUMBER else None
         return np.inf if found is None else found
+
+    def values(self, texts, name=""):
+        """An array of the `value` of each text in a column."""
+        if self.decimal != "." or name in self.categories:
+            return np.array([self.value(text, name) for text in texts], dtype=float)
+        found = np.empty(len(texts))
+        # So few at once, as one that is read by itself takes these with it.
+        for start in range(0, len(texts), 128):
+            some = texts[start : start + 128]
+            if not _read_plain(some, found[start : start + 128]):
+                found[start : start + 128] = list(map(self.value, some))
+        return found
 
     def shown(self, cell):
         """A cell as text, a number with the sign before decimals that texts have."""
@@ -138,11 +179,14 @@ def real(cell):
 # --- Labels ---
 
 
-def as_label(cell):
-    """A label as it is, but ``None`` where it is missing or blank."""
-    if isinstance(cell, str | bytes):
-        return cell if cell.strip() else None
-    return None if cell != cell else cell
+def as_labels(cells):
+    """Labels as they are, but ``None`` where one is missing or blank."""
+    return [
+        (cell if cell.strip() else None)
+        if isinstance(cell, (str, bytes))
+        else (None if cell != cell else cell)
+        for cell in cells
+    ]
 
 
 def simple_label(label):

@@ -3,12 +3,13 @@
 A row is a record whatever is in it, and each cell is read by itself, by `geodp.data.cells`.
 """
 
+import itertools
 from abc import ABC, abstractmethod
 from dataclasses import replace
 
 import numpy as np
 
-from geodp.data.cells import are_lost, as_label, as_text, simple_label
+from geodp.data.cells import are_lost, as_labels, as_text, simple_label
 from geodp.data.messages import RecordFile
 from geodp.errors import DataError
 
@@ -71,14 +72,21 @@ class Table(ABC):
 
         NaN for an empty cell, infinite for what is no finite number; ``None`` for an empty label.
         """
-        numbers, labels, names = [], [], self.numbered(columns)
-        for _, texts in self.records([*columns, *([label] if label else [])]):
+        labels, names = [], self.numbered(columns)
+        numbers = [np.empty((0, len(names)))]
+        for _, texts in self.blocks([*columns, *([label] if label else [])]):
             if label:
-                labels.append(as_label(texts.pop()))
+                labels += as_labels(texts.pop())
             both = zip(texts, names, strict=True)
-            numbers.append([self.reading.value(text, name) for text, name in both])
-        found = np.array(numbers, dtype=float).reshape(len(numbers), len(names))
-        return found, labels if label else None
+            numbers.append(np.stack([self.reading.values(*each) for each in both], axis=-1))
+        return np.concatenate(numbers), labels if label else None
+
+    def blocks(self, names, at_once=1 << 12):
+        """Numbers of records and the texts in columns, lists, of so many records ``at_once``."""
+        records = self.records(names)
+        while some := list(itertools.islice(records, at_once)):
+            rows, texts = zip(*some, strict=True)
+            yield list(rows), list(map(list, zip(*texts, strict=True)))
 
 
 class ColumnTable(Table):
@@ -123,7 +131,7 @@ class ColumnTable(Table):
                 found += self._numbers(loaded[name])
         with np.errstate(all="ignore"):
             numbers = np.stack([np.asarray(each, dtype=float) for each in found], axis=-1)
-        return numbers, list(map(as_label, self._labels(loaded[label]))) if label else None
+        return numbers, as_labels(self._labels(loaded[label])) if label else None
 
 
 class JoinedTable(Table):

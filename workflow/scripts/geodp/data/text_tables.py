@@ -8,8 +8,10 @@ length, says no line numbers, and lets any line break end a row.
 """
 
 import csv
+import itertools
 import re
 from contextlib import contextmanager, nullcontext
+from functools import cached_property
 from pathlib import Path
 
 from geodp.data.table import Table
@@ -23,6 +25,9 @@ BREAK = re.compile(r"\r\n|\r|\n")
 # Characters that no text has, since bytes that are no UTF-8 become U+DC80 to U+DCFF: line breaks
 # that end no row, and what stands behind the last line.
 RETURN, FEED, END = "\udc0d", "\udc0a", "\udc01"
+
+# Lines that are read at once.
+LINES = 1 << 12
 
 # Longest cell of text; the least of what every platform takes.
 LONGEST_CELL = 2**31 - 1
@@ -75,8 +80,24 @@ class TextTable(Table):
         while self.names and not self.names[-1]:
             self.names.pop()
 
-    def lines(self):
-        """First and last line of each record, from 1, and its cells.
+    def blocks(self, names):
+        """See `Table.blocks`."""
+        places, width = [self.names.index(name) for name in names], len(self.names)
+        for lines, cells, _ in self._parts():
+            yield lines, [cells[at::width] for at in places]
+
+    def records(self, names):
+        """Line of each record, its last one, and the texts in columns, empty for no value."""
+        for lines, columns in self.blocks(names):
+            yield from zip(lines, map(list, zip(*columns, strict=True)), strict=True)
+
+    def odd_rows(self):
+        """First and last line and cells of each record that is not plain: of quotes, or uneven."""
+        for *_, rows in self._parts():
+            yield from rows
+
+    def _parts(self):
+        """Blocks of lines: last lines of records, cells of them all in turn, and `odd_rows`.
 
         A quote that is not closed is refused: the file is no table.  Programs that write quotes as
         CSV has them write no such file, whatever a record holds.
@@ -84,25 +105,74 @@ class TextTable(Table):
         with self._opened(self._end) as text, nullcontext() if self.is_checked else _long_cells():
             text.read(self._start)
             self._line = self._header_row
-            own = {"delimiter": self.delimiter, "strict": self.is_checked}
-            start = self._line + 1
-            try:
-                for cells in csv.reader(self._marked(text), **own):
-                    if cells and cells[-1].endswith(END):
-                        if cells != [END]:
-                            raise self._unclosed(start, cells)
-                        return
-                    cells = [restored(cell, self._end) for cell in cells]
-                    if self._is_record(cells, start):
-                        yield start, self._line, cells
-                    start = self._line + 1
-            except csv.Error as problem:
-                if not self.is_checked:
-                    raise
-                raise DataError(
-                    f"{self.path}, row {self._line}: it is not comma-separated text ({problem}): "
-                    "correct it"
-                ) from problem
+            while block := list(itertools.islice(text, LINES)):
+                yield self._part(block, text)
+
+    def _part(self, block, text):
+        """One of `_parts`; its last row may go on in the text behind it."""
+        # Both plain lines and the csv module take lines from here, and no more than they need.
+        rest = itertools.chain(block, text)
+        rows = csv.reader(self._marked(rest), delimiter=self.delimiter, strict=self.is_checked)
+        lines: list = []
+        cells: list = []
+        odd, at, width = [], 0, len(self.names)
+        for index in [*self._odd(block), len(block)]:
+            # Others are in a row that began before them.
+            if index > at:
+                cells += self._split("".join(itertools.islice(rest, index - at)))
+                lines += range(self._line + 1, self._line + 1 + index - at)
+                self._line += index - at
+            if at <= index < len(block):
+                before, start = rows.line_num, self._line + 1
+                found = self._row(rows, start)
+                if self._is_record(found, start):
+                    odd.append((start, self._line, found))
+                    lines.append(self._line)
+                    cells += (found + [""] * width)[:width]
+                index += rows.line_num - before
+            at = max(at, index)
+        return lines, cells, odd
+
+    def _odd(self, block):
+        """Places in a block of lines that are no plain rows: as many cells as the header, no more.
+
+        A plain row has no quotation marks but about whole cells, and ends as the header does.
+        """
+        number, end, text = len(self.names) - 1, self._end, "".join(block)
+        if self.is_checked or not number:
+            return range(len(block))
+        breaks = text.count("\r") + text.count("\n")
+        if '"' not in text and breaks == len(end) * len(block):
+            return [at for at, line in enumerate(block) if line.count(self.delimiter) != number]
+        is_plain = self._plain.fullmatch
+        return [at for at, line in enumerate(block) if not is_plain(line)]
+
+    @cached_property
+    def _plain(self):
+        """The pattern of a plain row."""
+        other = f'[^"{self.delimiter}\r\n]*'
+        cell = f'(?:"{other}"|{other})'
+        return re.compile(f"{cell}(?:{self.delimiter}{cell}){{{len(self.names) - 1}}}{self._end}")
+
+    def _split(self, text):
+        """Cells of plain rows."""
+        cells = text.removesuffix(self._end).replace(self._end, self.delimiter)
+        return cells.replace('"', "").split(self.delimiter)
+
+    def _row(self, rows, start):
+        """Cells of the next row, which begins in a line."""
+        try:
+            cells = next(rows)
+        except csv.Error as problem:
+            if not self.is_checked:
+                raise
+            raise DataError(
+                f"{self.path}, row {self._line}: it is not comma-separated text ({problem}): "
+                "correct it"
+            ) from problem
+        if cells and cells[-1].endswith(END):
+            raise self._unclosed(start, cells)
+        return [restored(cell, self._end) for cell in cells]
 
     def _is_record(self, cells, start):
         """Whether a row is one; a `DataError` says that it should be and is not complete."""
@@ -120,16 +190,9 @@ class TextTable(Table):
             )
         return True
 
-    def records(self, names):
-        """Line of each record, its last one, and the texts in columns, empty for no value."""
-        places = [self.names.index(name) for name in names]
-        for _, line, cells in self.lines():
-            number = len(cells)
-            yield line, [cells[at] if at < number else "" for at in places]
-
     def joined_rows(self):
         """A sentence in a list on lines that are no rows, as they end otherwise than the header."""
-        for first, last, cells in self.lines():
+        for first, last, cells in self.odd_rows():
             beyond = "".join(cells[len(self.names) :]).strip()
             if beyond and any(map(number_of_breaks, cells)):
                 return [

@@ -204,7 +204,7 @@ def _rows(table):
     """Lines on rows that span several lines of a text, or have not the cells of the header."""
     spans, swallowed, uneven = [], [], []
     number = len(table.names)
-    for first, last, cells in table.lines():
+    for first, last, cells in table.odd_rows():
         start = first
         for place, cell in enumerate(cells):
             inner = re.split(r"\r\n|\n|\r", cell)

@@ -28,7 +28,7 @@ from geodp_release.promise.ledger_file import CANCELLED
 from geodp_release.run.subjects import QUIET, subject_records
 from geodp_release.show.document import write_release
 from geodp_release.show.folder import refuse_taken, write_folder
-from geodp_release.show.release import Release, release_geodesic
+from geodp_release.show.release import Release, release_records
 from geodp_release.show.templates import render
 
 # Said of every release that was made before, whether the data changed or not.
@@ -302,9 +302,10 @@ def _made(settings, plan, ledger, key, tell, despite_check, for_holder):
     refuse_other(settings, ledger, key)
     entry = ledger.resume(key, budget.amount, name, unit=budget.unit)
     _refuse_published(for_holder, folder, entry)
-    fingerprint = data = fault = release = None
+    fingerprint = found = fault = release = None
     if entry is None:
-        fingerprint, data, fault = _read(settings, plan, ledger, despite_check)
+        is_told = for_holder is not None
+        fingerprint, found, fault = _read(settings, plan, ledger, despite_check, is_told)
         # Another run may have ended meanwhile.
         refuse_other(settings, ledger, key)
     note = _holders_file(for_holder)
@@ -331,7 +332,8 @@ def _made(settings, plan, ledger, key, tell, despite_check, for_holder):
             note([since(settings, ledger, key)])
         return made
     if fault is None:
-        release, fault, _ = _silently(_drawn, plan, data, ledger.place(entry), key)
+        data, records = found
+        release, fault, _ = _silently(_drawn, plan, records, ledger.place(entry), key)
     if fault is not None:
         words = _kept_words(ledger, entry)
         if note is not None:
@@ -348,8 +350,8 @@ def _made(settings, plan, ledger, key, tell, despite_check, for_holder):
     return made
 
 
-def _read(settings, plan, ledger, despite_check):
-    """Fingerprint and records of a release, and in words what is wrong with these as a whole."""
+def _read(settings, plan, ledger, despite_check, is_told):
+    """Fingerprint, `_records`, and in words what is wrong with the data as a whole."""
     refuse_missing(settings)
     fingerprint = fingerprint_of(settings, ledger)
     answers = [ledger.last_check(each, fingerprint) for each in settings.checked]
@@ -358,10 +360,8 @@ def _read(settings, plan, ledger, despite_check):
             "the last check of this file said no: run `geodp check`, mend the data, or give "
             "--despite-check; nothing was spent"
         )
-    data, fault, is_full = _silently(read_data, settings)
-    if fault is None:
-        # As the draw will have them, which is then too late for want of memory.
-        _, _, is_full = _silently(subject_records, plan.assumptions, *data)
+    # As the draw will have them, when it is too late for want of memory.
+    found, fault, is_full = _silently(_records, settings, plan, is_told)
     if is_full:
         raise DataError(
             f"the data of {settings.name} do not fit into memory: end other programs or take a "
@@ -372,7 +372,13 @@ def _read(settings, plan, ledger, despite_check):
             f"{' or '.join(settings.data.paths)} changed while it was read: run it again when "
             "nothing writes there; nothing was spent"
         )
-    return fingerprint, data, fault
+    return fingerprint, found, fault
+
+
+def _records(settings, plan, is_told):
+    """What `read_data` reads, if their holder is told of it, and `SubjectRecords` of it."""
+    data = read_data(settings)
+    return data if is_told else None, subject_records(plan.assumptions, *data)
 
 
 def _refuse_published(path, folder, entry):
@@ -386,10 +392,10 @@ def _refuse_published(path, folder, entry):
             )
 
 
-def _drawn(plan, data, place, key):
+def _drawn(plan, records, place, key):
     """A release that is also kept at a place."""
     # Whatever is found, the release is made: that it was not would tell of records.
-    release = release_geodesic(plan, *data)
+    release = release_records(plan, records)
     # Without space for it here there may still be some for the folder.
     with suppress(DataError):
         write_release(release, place, key=key)

@@ -412,7 +412,11 @@ def release_geodesic(
         raise DataError(
             f"plan is of type {type(plan).__name__}: give plan_release(assumptions, budget)"
         )
-    records = subject_records(plan.assumptions, covariates, points, subjects)
+    return release_records(plan, subject_records(plan.assumptions, covariates, points, subjects))
+
+
+def release_records(plan, records):
+    """Draw one geodesic from `SubjectRecords`; see `release_geodesic`."""
     hypotheses = check_hypotheses(plan, records, system_bits)
     assumptions = plan.assumptions
     guarantee = ReleaseGuarantee(
