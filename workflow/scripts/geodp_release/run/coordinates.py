@@ -20,6 +20,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from geodp.manifolds.unit_norm import squared_length
 from geodp_release.promise.budget import CONCENTRATED, PURE
 from geodp_release.run.moments import moment_matrix, possible_moments, product_indices
 from geodp_release.run.noise import GaussianNoise, KNormNoise
@@ -105,18 +106,19 @@ class ClippingCoordinates:
         # Entry by entry: a product of matrices may round a record by its place among others.
         blocks = [contributions[:, each] for each in range(1 + self.covariates)]
         rows = [zip(row, blocks, strict=True) for row in self.standard.tolist()]
-        found = np.stack([sum(each * block for each, block in row if each) for row in rows], axis=1)
+        found = [sum(each * block for each, block in row if each) for row in rows]
         if self.covariates == 1:
-            first, second = np.moveaxis(found, 1, 0)
-            return np.stack([0.5 * first + second, 0.5 * first - second], axis=1)
-        return found
+            first, second = found
+            found = [0.5 * first + second, 0.5 * first - second]
+        return np.stack(found, axis=1)
 
     def norm(self, coordinates):
         """Norm (...) in which contributions are clipped."""
-        squares = np.sum(coordinates**2, axis=-1)
+        # Over short axes NumPy adds slowly.
+        squares = squared_length(coordinates)
         if self.is_joint:
             return np.sqrt(np.sum(squares, axis=-1))
-        return np.sum(np.sqrt(squares), axis=-1)
+        return sum(np.moveaxis(np.sqrt(squares), -1, 0))
 
     def lengths(self, covariates):
         """Norms (m, ...) of contributions of residuals of length one, at covariates (m, k, ...)."""
