@@ -8,6 +8,7 @@ zero to gradients and the largest loss.
 
 import numpy as np
 
+from geodp.manifolds.sphere import Sphere
 from geodp.models.blocks import block_names
 from geodp.models.residuals import PerRecordGeodesicResiduals
 from geodp_release.run.moments import product_indices
@@ -91,7 +92,7 @@ def length_counts(assumptions, records, state, lengths, share=shares_within):
             # A distance that is no number is one beyond all lengths.
             counted = valid[:, place] & (place < counts) & (shares > 0.0)
             each += np.where(counted, LOSS_LATTICE * shares, 0.0).astype(np.int64)
-        total += np.sum(each // np.maximum(counts, 1), axis=-1)
+        total += np.sum(each if x.shape[1] == 1 else each // np.maximum(counts, 1), axis=-1)
     return total
 
 
@@ -129,7 +130,8 @@ def _subject_gradients(assumptions, records, state, clip, coordinates, longest):
         for place, some in enumerate(found):
             limits = valid[:, place], clip, coordinates, longest
             each += lattice_gradients(assumptions.manifold, some, *limits)
-        yield _mean_towards_zero(each, counts)
+        # The mean of one is itself.
+        yield each if len(found) == 1 else _mean_towards_zero(each, counts)
 
 
 def _gradients_at(assumptions, records, state, coordinates):
@@ -279,10 +281,10 @@ def _chunks(assumptions, records):
     blank[1][:] = assumptions.centre
     for start in range(0, max(len(records), 1), size):
         some = [part[start : start + size] for part in parts]
-        number = len(some[3])
-        yield [
-            np.concatenate([part, more[number:]]) for part, more in zip(some, blank, strict=True)
-        ]
+        if (number := len(some[3])) < size:
+            both = zip(some, blank, strict=True)
+            some = [np.concatenate([part, more[number:]]) for part, more in both]
+        yield some
 
 
 def lattice_gradients(manifold, found, valid, clip, coordinates, longest=np.inf):
@@ -312,6 +314,9 @@ def gradients(manifold, covariates, points, state, coordinates):
     Covariates are (n, k), points (n, *point_shape), a state (1 + k, *point_shape).
     """
     p, blocks = state[0], block_names(len(state) - 1)
+    if isinstance(manifold, Sphere) and len(blocks) <= 2:
+        with np.errstate(all="ignore"):
+            return _gradients_along(manifold, covariates, points, state, coordinates)
     with np.errstate(all="ignore"):
         found = PerRecordGeodesicResiduals.of(
             manifold, dict(zip(blocks, state, strict=True)), covariates, points
@@ -319,6 +324,16 @@ def gradients(manifold, covariates, points, state, coordinates):
         each = np.stack([found.contributions(block) for block in blocks], axis=1)
         parts = manifold.coordinates(p, coordinates.of(each), manifold.frame(p))
         return parts, coordinates.norm(parts), np.sqrt(found.squared_distances)
+
+
+def _gradients_along(manifold, covariates, points, state, coordinates):
+    """What `gradients` are of predictions on one geodesic, where no residual has to be formed."""
+    velocity, times = state[0] * 0.0, np.zeros(len(points))
+    if len(state) > 1:
+        velocity, times = state[1], covariates[:, 0]
+    each, distances = manifold.adjoints_along(state[0], velocity, times, points)
+    parts = coordinates.of(np.stack(each[: len(state)], axis=1))
+    return parts, coordinates.norm(parts), distances
 
 
 def _taper(manifold, distances):
