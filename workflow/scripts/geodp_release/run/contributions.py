@@ -6,6 +6,8 @@ integers, whatever rounding did before; and sums are exact.  Records that cannot
 zero to gradients and the largest loss.
 """
 
+from typing import Any
+
 import numpy as np
 
 from geodp.manifolds.sphere import Sphere
@@ -37,7 +39,7 @@ LEAST_CHUNK, CHUNK = 32, 256
 LARGE_CHUNK, MANY = 1 << 12, 1 << 14
 
 # Numbers up to which gradients at a state are kept for more stages that need them.
-KEPT = 1 << 22
+KEPT = 1 << 23
 
 # Lengths of a residual, as fractions of the injectivity radius, from which contributions fall, and
 # at which they are zero: from there rounding leaves its direction undetermined.
@@ -73,7 +75,9 @@ def shares_within(ratios):
 
     From none at 2/3 to all at 4/3, so that numbers follow the length where residuals are alike.
     """
-    return np.clip(1.5 * ratios - 1.0, 0.0, 1.0)
+    shares = 1.5 * ratios
+    shares -= 1.0
+    return np.clip(shares, 0.0, 1.0, out=shares)
 
 
 def length_counts(assumptions, records, state, lengths, share=shares_within):
@@ -84,14 +88,14 @@ def length_counts(assumptions, records, state, lengths, share=shares_within):
     """
     total = np.zeros(len(lengths), dtype=np.int64)
     for x, y, valid, counts in _chunks(assumptions, records):
-        each = np.zeros((len(lengths), len(counts)), dtype=np.int64)
+        each: Any = 0
         for place in range(x.shape[1]):
             with np.errstate(all="ignore"):
-                away = _distances(assumptions.manifold, state[None], x[:, place], y[:, place])
-                shares = share(lengths[:, None] / away)
-            # A distance that is no number is one beyond all lengths.
-            counted = valid[:, place] & (place < counts) & (shares > 0.0)
-            each += np.where(counted, LOSS_LATTICE * shares, 0.0).astype(np.int64)
+                away = _distances(assumptions.manifold, state[None], x[:, place], y[:, place])[0]
+                # A distance that is no number is one beyond all lengths.
+                is_near = valid[:, place] & (place < counts) & (away < np.inf)
+                shares = share(lengths[:, None] / np.where(is_near, away, np.inf))
+            each = (LOSS_LATTICE * shares).astype(np.int64) + each
         total += np.sum(each if x.shape[1] == 1 else each // np.maximum(counts, 1), axis=-1)
     return total
 

@@ -143,26 +143,26 @@ def _owners(labels):
     -1 for a label that names nobody.
     """
     # Texts and numbers are known by themselves; whatever else there is one by one.
+    number, seen = len(labels), {}
     plain = [label if type(label) in PLAIN else None for label in labels]
-    seen = dict(zip(dict.fromkeys([None, *plain]), itertools.count(), strict=False))
-    owners = np.fromiter(map(seen.__getitem__, plain), dtype=int, count=len(plain))
-    for index in np.flatnonzero(owners == 0):
+    # A record with the label, or 0 for nobody.
+    own = np.fromiter(map(seen.setdefault, plain, itertools.count(1)), dtype=int, count=number)
+    nobody = [not key.strip() if type(key) is str else key is None or key != key for key in seen]
+    own[np.isin(own, list(itertools.compress(seen.values(), nobody)))] = 0
+    for index in (at for at, key in enumerate(plain) if key is None and labels[at] is not None):
         try:
             key = label_key(labels[index])
             if key is not None:
-                owners[index] = seen.setdefault(
-                    key[1] if key[0] in (Number, str) else key, len(seen)
-                )
+                key = key[1] if key[0] in (Number, str) else key
+                own[index] = seen.setdefault(key, index + 1)
         except Exception:  # a label that cannot be compared or hashed names nobody
             continue
-    number, first = len(labels), np.full(len(seen), len(labels))
-    first[owners[::-1]] = np.arange(number)[::-1]
-    nobody = [not key.strip() if type(key) is str else key is None or key != key for key in seen]
-    first[nobody] = number
-    places = np.empty(len(seen), dtype=int)
-    places[np.argsort(first, kind="stable")] = np.arange(len(seen))
-    places[nobody] = -1
-    return places[owners], len(seen) - sum(nobody)
+    # The first record of the same subject, and how many first ones there are up to it.
+    first = np.zeros(number + 1, dtype=int)
+    first[own[::-1]] = np.arange(number)[::-1]
+    is_first = (own > 0) & (first[own] == np.arange(number))
+    owners = (np.cumsum(is_first) - 1)[first[own]]
+    return np.where(own > 0, owners, -1), int(np.sum(is_first))
 
 
 def label_key(label):
