@@ -99,14 +99,16 @@ def by_the_longest_part(was, *given):
         return was(*given)
 
 
-def lines_for_rows(was, opened):
+def lines_for_rows(was, opened, names):
     """So that a quoted line break makes several records."""
+    blank = [""] * len(opened.names)
     with opened._opened("") as text:
         text.read(opened._start)
-        for number, line in enumerate(io.StringIO(text.read(), newline=None), start=1):
-            if line.strip():
-                found = line.rstrip("\n").split(opened.delimiter)[: len(opened.names)]
-                yield number, number, [cell.strip('"') for cell in found]
+        lines = filter(str.strip, io.StringIO(text.read(), newline=None))
+        rows = [line.rstrip("\n").split(opened.delimiter) for line in lines]
+    rows = [[cell.strip('"') for cell in (row + blank)[: len(blank)]] for row in rows]
+    places = [opened.names.index(name) for name in names]
+    yield list(range(1, 1 + len(rows))), [[row[at] for row in rows] for at in places]
 
 
 def one_text_a_column(was, joined, columns, label=None):
@@ -198,7 +200,7 @@ for name, *part in (
     ("labels that lost digits", table, "are_lost", lambda was, labels: False),
     (TEXTS, cells, "real", lambda was, cell: cell),
     (TEXTS, cells.TableReading, "value", by_its_text),
-    ("a line for a row", text_tables.TextTable, "lines", lines_for_rows),
+    ("a line for a row", text_tables.TextTable, "blocks", lines_for_rows),
     ("labels of .nts that shift", NtsFile, "_split", Edit("len(found) != number", "False")),
     (ARRAYS, table.JoinedTable, "read", one_text_a_column),
     # What is told of records.
