@@ -13,6 +13,9 @@ from geodp.data.cells import are_lost, as_labels, as_text, simple_label
 from geodp.data.messages import RecordFile
 from geodp.errors import DataError
 
+# Records that are read at once, and lines of text.
+AT_ONCE = 1 << 12
+
 
 class Table(ABC):
     """A file with a record a row, of which only the header is read when it is opened.
@@ -81,10 +84,10 @@ class Table(ABC):
             numbers.append(np.stack([self.reading.values(*each) for each in both], axis=-1))
         return np.concatenate(numbers), labels if label else None
 
-    def blocks(self, names, at_once=1 << 12):
-        """Numbers of records and the texts in columns, lists, of so many records ``at_once``."""
+    def blocks(self, names):
+        """Numbers of records and the texts in columns, lists, of `AT_ONCE` records."""
         records = self.records(names)
-        while some := list(itertools.islice(records, at_once)):
+        while some := list(itertools.islice(records, AT_ONCE)):
             rows, texts = zip(*some, strict=True)
             yield list(rows), list(map(list, zip(*texts, strict=True)))
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager, nullcontext
 from functools import cached_property
 from pathlib import Path
 
-from geodp.data.table import Table
+from geodp.data.table import AT_ONCE, Table
 from geodp.errors import DataError
 
 # The beginning of a header whose last cell is in quotes that are open.
@@ -25,9 +25,6 @@ BREAK = re.compile(r"\r\n|\r|\n")
 # Characters that no text has, since bytes that are no UTF-8 become U+DC80 to U+DCFF: line breaks
 # that end no row, and what stands behind the last line.
 RETURN, FEED, END = "\udc0d", "\udc0a", "\udc01"
-
-# Lines that are read at once.
-LINES = 1 << 12
 
 # Longest cell of text; the least of what every platform takes.
 LONGEST_CELL = 2**31 - 1
@@ -105,7 +102,7 @@ class TextTable(Table):
         with self._opened(self._end) as text, nullcontext() if self.is_checked else _long_cells():
             text.read(self._start)
             self._line = self._header_row
-            while block := list(itertools.islice(text, LINES)):
+            while block := list(itertools.islice(text, AT_ONCE)):
                 yield self._part(block, text)
 
     def _part(self, block, text):

@@ -16,6 +16,7 @@ import warnings
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 from geodp.errors import DataError
 from geodp.settings.reading import PlainLoader, check, load_keys
@@ -302,7 +303,8 @@ def _made(settings, plan, ledger, key, tell, despite_check, for_holder):
     refuse_other(settings, ledger, key)
     entry = ledger.resume(key, budget.amount, name, unit=budget.unit)
     _refuse_published(for_holder, folder, entry)
-    fingerprint = found = fault = release = None
+    fingerprint = fault = release = None
+    found: Any = None
     if entry is None:
         is_told = for_holder is not None
         fingerprint, found, fault = _read(settings, plan, ledger, despite_check, is_told)

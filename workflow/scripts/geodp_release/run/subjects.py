@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from numbers import Number
 from threading import RLock
+from typing import Any
 
 import numpy as np
 
@@ -143,10 +144,11 @@ def _owners(labels):
     -1 for a label that names nobody.
     """
     # Texts and numbers are known by themselves; whatever else there is one by one.
-    number, seen = len(labels), {}
+    number = len(labels)
+    seen: dict = {}
     plain = [label if type(label) in PLAIN else None for label in labels]
     # A record with the label, or 0 for nobody.
-    own = np.fromiter(map(seen.setdefault, plain, itertools.count(1)), dtype=int, count=number)
+    own: Any = np.fromiter(map(seen.setdefault, plain, itertools.count(1)), "int64", number)
     nobody = [not key.strip() if type(key) is str else key is None or key != key for key in seen]
     own[np.isin(own, list(itertools.compress(seen.values(), nobody)))] = 0
     for index in (at for at, key in enumerate(plain) if key is None and labels[at] is not None):
