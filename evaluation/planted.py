@@ -111,6 +111,10 @@ def lines_for_rows(was, opened, names):
     yield list(range(1, 1 + len(rows))), [[row[at] for row in rows] for at in places]
 
 
+def without_their_ends(was, labels):
+    return was([label.strip() if isinstance(label, str) else label for label in labels])
+
+
 def one_text_a_column(was, joined, columns, label=None):
     with patch.object(table.JoinedTable, "numbered", lambda joined, columns: columns):
         return table.Table.read(joined, columns, label)
@@ -196,7 +200,7 @@ for name, *part in (
     (BREAKS, text_tables.TextTable, "_opened", lambda was, opened, newline: was(opened, "")),
     (BREAKS, text_tables, "marked", lambda was, line, end: line),
     (LINES, LandmarkFile, "_opened", lambda was, table, newline: was(table, None)),
-    ("labels without their ends", subjects, "label_key", lambda was, label: (label or "").strip()),
+    ("labels without their ends", subjects, "_owners", without_their_ends),
     ("labels that lost digits", table, "are_lost", lambda was, labels: False),
     (TEXTS, cells, "real", lambda was, cell: cell),
     (TEXTS, cells.TableReading, "value", by_its_text),

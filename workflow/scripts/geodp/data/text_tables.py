@@ -138,7 +138,8 @@ class TextTable(Table):
         number, end, text = len(self.names) - 1, self._end, "".join(block)
         if self.is_checked or not number:
             return range(len(block))
-        breaks = text.count("\r") + text.count("\n")
+        # The last line of a file may end without one.
+        breaks = text.count("\r") + text.count("\n") if text.endswith(end) else 0
         if '"' not in text and breaks == len(end) * len(block):
             return [at for at, line in enumerate(block) if line.count(self.delimiter) != number]
         is_plain = self._plain.fullmatch

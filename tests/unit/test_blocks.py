@@ -1,0 +1,116 @@
+"""What is read or computed in blocks is what it is one by one."""
+
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+from geodp.data import text_tables
+from geodp.data.cells import TableReading
+from geodp.data.text_tables import TextTable
+from geodp.manifolds.registry import make_manifold
+from geodp.models.residuals import PerRecordGeodesicResiduals
+from geodp_release.run.subjects import _grouped, label_key
+
+# Rows of plain cells, of quotes that hold breaks and delimiters, of too few and too many cells.
+ROWS = (
+    *(
+        "1,a,2",
+        '"1","b","2"',
+        '3,"two\nlines, and a comma",4',
+        "5,c",
+        "6,d,7,8",
+        "",
+        '9,"e ""f""",1',
+    ),
+    *('"\n\n\n",g,2', "2,h\rh,3", " ,,", '4,i",5', '"6",j,"7"'),
+)
+CELLS = (
+    *("1", "2.5", "", " 1 ", "1e5", "-0", "-0.0", "+1", "01", "1.", ".5", "1_0", "1,5", "nan"),
+    *(
+        "1e999",
+        "9" * 30,
+        "9" * 500,
+        "[1]",
+        "true",
+        '"1"',
+        "\u0661",
+        "0x1",
+        "1 2",
+        "9007199254740993",
+    ),
+)
+LABELS = (
+    *(
+        "a",
+        "a ",
+        b"a",
+        "",
+        " ",
+        None,
+        np.nan,
+        float("nan"),
+        1,
+        1.0,
+        True,
+        np.int64(1),
+        np.float64(2),
+    ),
+    *(2, Decimal(2), ("a",), ["a"], np.str_("a"), 2**70, float(2**70), object()),
+)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("at_once", [1, 2, 3, 5])
+def test_rows_of_text_are_the_same_in_blocks_of_any_size(end, at_once, tmp_path, monkeypatch):
+    rng, path = np.random.default_rng(at_once), tmp_path / "table.csv"
+    for _ in range(30):
+        rows = ["x,name,y", *rng.choice(ROWS, size=12)]
+        last = end if rng.random() < 0.5 else ""
+        path.write_bytes((end.join(rows) + last).encode())
+        table = TextTable(path, TableReading())
+        whole = list(table.records(["x", "name", "y"]))
+        with monkeypatch.context() as patched:
+            patched.setattr(text_tables, "AT_ONCE", at_once)
+            assert list(table.records(["x", "name", "y"])) == whole
+
+
+def test_numbers_are_those_of_each_text():
+    rng, reading = np.random.default_rng(1), TableReading()
+    for _ in range(300):
+        # Many lists are plain but for one text.
+        texts = [*rng.choice(CELLS[:6], size=150), *rng.choice(CELLS, size=rng.integers(2))]
+        alone = np.array([reading.value(text) for text in texts])
+        assert reading.values(texts).tobytes() == alone.tobytes()
+    for text in CELLS:
+        assert reading.values([text, "1"])[0] == pytest.approx(reading.value(text), nan_ok=True)
+
+
+def test_subjects_are_those_of_each_label():
+    rng = np.random.default_rng(2)
+    for _ in range(200):
+        labels = [LABELS[index] for index in rng.integers(len(LABELS), size=20)]
+        seen, owners, places = {}, [], []
+        for label in labels:
+            key = None if isinstance(label, list) else label_key(label)
+            counted = seen.setdefault(key, [len(seen), 0]) if key is not None else [-1, -1]
+            owners.append(counted[0])
+            places.append(counted[1])
+            counted[1] += 1
+        found = _grouped(labels, len(labels))
+        assert (found[0].tolist(), found[1].tolist(), found[2]) == (owners, places, len(seen))
+
+
+def test_gradients_along_a_geodesic_are_those_of_residuals():
+    rng, space = np.random.default_rng(3), make_manifold("sphere", 3)
+    start = space.random_point(rng)
+    points, times = space.random_point(rng, (50,)), rng.uniform(-0.5, 0.5, 50)
+    for speed in (0.0, 1e-9, 0.7):
+        velocity = speed * space.frame(start)[1]
+        state = {"footpoint": start, "shooting_vector": velocity}
+        expected = PerRecordGeodesicResiduals.of(space, state, times[:, None], points)
+        found, distances = space.adjoints_along(start, velocity, times, points)
+        np.testing.assert_allclose(distances**2, expected.squared_distances, rtol=1e-12)
+        for each, block in zip(found, state, strict=True):
+            wanted = space.coordinates(start, expected.contributions(block), space.frame(start))
+            np.testing.assert_allclose(each, wanted, atol=1e-13)
