@@ -73,12 +73,15 @@ class TableReading:
         Of a spreadsheet, by default the first; a table in a file of R.
     words : frozenset
         Other columns whose values are the words that the file has for them.
+    length : int, optional
+        Of lists whose type says none, the number of their numbers.
     """
 
     decimal: str = "."
     categories: dict = field(default_factory=dict)
     sheet: str | None = None
     words: frozenset = frozenset()
+    length: int | None = None
 
     def number(self, text, name=""):
         """The finite number that a text in a column states, or ``None``."""

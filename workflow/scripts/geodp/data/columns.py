@@ -99,6 +99,17 @@ def landmark_columns(number):
     return [f"{axis}{index}" for index in range(1, number + 1) for axis in "xy"]
 
 
+def number_of_coordinates(manifold, coordinates):
+    """How many numbers a point has, the most where several layouts are known."""
+    if has_landmarks(manifold):
+        return 2 * manifold.landmarks
+    if coordinates == "latitude_longitude":
+        return 2
+    if coordinates in ANGLES:
+        return 1
+    return manifold.dim if coordinates in TRIANGLES else max(manifold.layouts())
+
+
 def point_columns(
     table, manifold, columns, covariates, subject, coordinates, others=(), place=None, is_shown=True
 ):

@@ -11,7 +11,7 @@ import numpy as np
 
 from geodp.data.cells import TableReading, finite_number
 from geodp.data.checks import check_counts, check_points, far_records, mended_landmarks
-from geodp.data.columns import ambient, has_landmarks, point_columns
+from geodp.data.columns import ambient, has_landmarks, number_of_coordinates, point_columns
 from geodp.data.formats import open_table
 from geodp.data.messages import few
 from geodp.errors import DataError
@@ -91,7 +91,9 @@ def read_table(
         )
     count = manifold.landmarks if is_shape else None
     # Of values with a word for each a filter may have either.
-    reading = replace(reading, words=frozenset(name for name in keep if _are_words(keep[name])))
+    worded = frozenset(name for name in keep if _are_words(keep[name]))
+    length = number_of_coordinates(manifold, coordinates)
+    reading = replace(reading, words=worded, length=length)
     table = open_table(path, reading, count, is_checked=True)
     source, reading, is_list = table.source, table.reading, isinstance(covariate, list)
     covariates = covariate if is_list else [covariate] if covariate else []

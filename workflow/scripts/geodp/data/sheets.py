@@ -6,6 +6,7 @@ import numpy as np
 
 from geodp.data.cells import arrow_kind, as_text, no_numbers, type_of_values
 from geodp.data.messages import few, opened
+from geodp.data.nested import fields_of, holds_numbers, number_in, number_names, numbers_of
 from geodp.data.table import ColumnTable
 from geodp.errors import DataError
 
@@ -42,7 +43,10 @@ class FrameTable(ColumnTable):
 
 
 class ParquetTable(ColumnTable):
-    """A table in a Parquet file."""
+    """A table in a Parquet file.
+
+    A field of a struct is a column, too: ``point.x``.
+    """
 
     what = "a Parquet file"
 
@@ -51,28 +55,53 @@ class ParquetTable(ColumnTable):
         with self._opened() as handle:
             self._schema = self._schema_of(handle)
         self.names = list(self._schema.names)
+        types = dict(zip(self.names, self._schema.types, strict=True))
+        # Columns that hold others, and the types of all.
+        self._outer = {
+            f"{name}.{part}": (name, part)
+            for name in self.names
+            for part in fields_of(types[name])
+            if f"{name}.{part}" not in types
+        }
+        types |= {own: fields_of(types[name])[part] for own, (name, part) in self._outer.items()}
+        self.names += self._outer
+        self._types = {name: _plain(kind) for name, kind in types.items()}
 
-    def _type(self, name):
-        """The type of a column, or that of the values of a dictionary."""
-        from pyarrow.types import is_dictionary
+    def numbered(self, columns):
+        """See `Table.numbered`; lists and structs have several numbers."""
+        length, types = self.reading.length or 1, self._types
+        return [each for name in columns for each in number_names(name, types[name], length)]
 
-        kind = self._schema.field(name).type
-        return kind.value_type if is_dictionary(kind) else kind
+    @property
+    def has_open_lists(self):
+        """Whether there are lists of numbers whose type says no length."""
+        kinds = self._types.values()
+        return any(holds_numbers(kind) and number_in(kind, None) is None for kind in kinds)
 
     def _unfit(self, name, is_label):
-        holds = arrow_kind(self._type(name))
-        return None if holds == "number" or (is_label and holds) else str(self._type(name))
+        kind = self._types[name]
+        return None if (arrow_kind(kind) if is_label else holds_numbers(kind)) else str(kind)
 
     def _types_of(self, label):
-        is_float = str(self._type(label)) in ("halffloat", "float", "double")
-        return self._loaded([label])[label].to_numpy() if is_float else []
+        is_float = str(self._types[label]) in ("halffloat", "float", "double")
+        return self._loaded([label])[label].to_numpy(zero_copy_only=False) if is_float else []
 
     def _loaded(self, names):
+        from pyarrow.compute import struct_field
+
+        places = {name: self._outer.get(name, (name, None)) for name in names}
         with self._opened() as handle:
-            table = self._table(handle, list(dict.fromkeys(names)))
-        return {name: table[name].cast(self._type(name)) for name in names}
+            table = self._table(handle, list(dict.fromkeys(name for name, _ in places.values())))
+        columns = {}
+        for own, (name, part) in places.items():
+            column = table[name] if part is None else struct_field(table[name], part)
+            columns[own] = column.cast(self._types[own])
+        return columns
 
     def _numbers(self, column):
+        if arrow_kind(column.type) is None:
+            width = number_in(column.type, self.reading.length or 1)
+            return list(numbers_of(column.combine_chunks(), width).T)
         return [column.cast("float64", safe=False).to_numpy(zero_copy_only=False)]
 
     def _labels(self, column):
@@ -88,8 +117,10 @@ class ParquetTable(ColumnTable):
         return ["" if cell is None else cell.decode(**kept) for cell in cells]
 
     def _texts(self, column):
-        is_time = arrow_kind(column.type) == "time"
-        return super()._texts(self._labels(column.cast("string") if is_time else column))
+        kind = arrow_kind(column.type)
+        if kind is None:
+            return [list(map(self.reading.shown, each)) for each in self._numbers(column)]
+        return super()._texts(self._labels(column.cast("string") if kind == "time" else column))
 
     def _opened(self):
         return opened(self.path, self.what, "pyarrow", "parquet")
@@ -107,6 +138,14 @@ class ParquetTable(ColumnTable):
         import pyarrow.parquet
 
         return pyarrow.parquet.ParquetFile(handle).read(columns=names)
+
+
+def _plain(kind):
+    """The type of the values of a dictionary, or of what an extension such as UUIDs is made of."""
+    from pyarrow.types import is_dictionary
+
+    kind = kind.value_type if is_dictionary(kind) else kind
+    return getattr(kind, "storage_type", kind)
 
 
 class FeatherTable(ParquetTable):

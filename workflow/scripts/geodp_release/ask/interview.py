@@ -135,6 +135,9 @@ def _opened(path, interview):
     if len(sheets := getattr(table, "sheets", [])) > 1:
         data["sheet"] = interview("Sheet with the records", sheets[0], _of(*sheets))
         table = open_table(path, reading=TableReading(sheet=data["sheet"]))
+    if getattr(table, "has_open_lists", False):
+        length = interview("Numbers in a list of the table", check=_as(Whole))
+        table = open_table(path, reading=TableReading(length=length))
     if getattr(table, "delimiter", ",") == ";":
         data["decimal"] = interview("Sign before decimals", ",", _of(",", "."))
     return table, data, landmarks

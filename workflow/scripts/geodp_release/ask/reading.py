@@ -17,6 +17,7 @@ from geodp.data.columns import (
     has_landmarks,
     in_layout,
     named_columns,
+    number_of_coordinates,
     point_columns,
 )
 from geodp.data.formats import open_table
@@ -92,7 +93,8 @@ def check_data_settings(settings):
                 f"key data.columns is missing: name those of a point of {manifold.name}"
             )
     # How many numbers are in arrays is in the header of their file.
-    has_arrays = Path(data.path).suffix.lower() in (".npz", ".mat") if is_table else False
+    arrays = (".npz", ".mat", ".parquet", ".feather")
+    has_arrays = Path(data.path).suffix.lower() in arrays if is_table else False
     if is_table and data.columns is not None and not has_arrays:
         subject = None if data.is_one_each else data.subject
         check_columns(
@@ -163,7 +165,9 @@ def table_of(settings, is_shown=False):
 
 def _opened(path, key, data, manifold):
     count = manifold.landmarks if has_landmarks(manifold) else None
-    reading = data.reading if key == "data.path" else replace(data.reading, sheet=None)
+    reading = replace(data.reading, length=number_of_coordinates(manifold, data.coordinates))
+    if key != "data.path":
+        reading = replace(reading, sheet=None)
     if key == "data.path" and data.frame is not None:
         return FrameTable(path, reading, data.frame)
     return open_table(path, reading=reading, landmarks=count, key=f"key {key}: ")
