@@ -112,7 +112,13 @@ def lines_for_rows(was, opened, names):
 
 
 def without_their_ends(was, labels):
-    return was([label.strip() if isinstance(label, str) else label for label in labels])
+    """So that a blank label, too, is one."""
+    return was(
+        [
+            label if label and not isinstance(label, str) else f"-{label or ''}".strip()
+            for label in labels
+        ]
+    )
 
 
 def one_text_a_column(was, joined, columns, label=None):
