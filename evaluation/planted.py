@@ -113,12 +113,11 @@ def lines_for_rows(was, opened, names):
 
 def without_their_ends(was, labels):
     """So that a blank label, too, is one."""
-    return was(
-        [
-            label if label and not isinstance(label, str) else f"-{label or ''}".strip()
-            for label in labels
-        ]
-    )
+
+    def stripped(label):
+        return f"-{label or ''}".strip() if not label or isinstance(label, str) else label
+
+    return was(list(map(stripped, labels)))
 
 
 def one_text_a_column(was, joined, columns, label=None):

@@ -184,12 +184,11 @@ def real(cell):
 
 def as_labels(cells):
     """Labels as they are, but ``None`` where one is missing or blank."""
-    return [
-        (cell if cell.strip() else None)
-        if isinstance(cell, (str, bytes))
-        else (None if cell != cell else cell)
-        for cell in cells
-    ]
+
+    def is_named(cell):
+        return bool(cell.strip()) if isinstance(cell, str | bytes) else cell == cell
+
+    return [cell if is_named(cell) else None for cell in cells]
 
 
 def simple_label(label):

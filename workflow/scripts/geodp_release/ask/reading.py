@@ -66,6 +66,7 @@ def _points(settings, table, names, numbers):
     block = np.zeros((size, numbers.shape[1]))
     for start in range(0, max(len(numbers), 1), size):
         some = numbers[start : start + size]
+        block[:] = 0.0
         block[: len(some)] = some
         with np.errstate(all="ignore"):
             found = manifold.from_layout(in_layout(block, data.coordinates))
