@@ -101,6 +101,36 @@ def test_subjects_are_those_of_each_label():
         assert (found[0].tolist(), found[1].tolist(), found[2]) == (owners, places, len(seen))
 
 
+class Odd(type):
+    """A type of labels that refuses to be compared."""
+
+    def __eq__(cls, other):
+        raise RuntimeError("a type is compared")
+
+    __hash__ = type.__hash__
+
+
+class OfOddType(metaclass=Odd):
+    pass
+
+
+class LikeText(int):
+    """A number that is the text "a", as far as it says."""
+
+    def __hash__(self):
+        return hash("a")
+
+    def __eq__(self, other):
+        return other == "a" or super().__eq__(other)
+
+
+def test_labels_with_code_of_their_own_change_no_others():
+    for label in (OfOddType(), LikeText(3)):
+        owners, *_ = _grouped(["a", label, "a", "b"], 4)
+        assert owners[0] == owners[2] == 0
+        assert owners[1] not in (owners[0], owners[3])
+
+
 def test_gradients_along_a_geodesic_are_those_of_residuals():
     rng, space = np.random.default_rng(3), make_manifold("sphere", 3)
     start = space.random_point(rng)

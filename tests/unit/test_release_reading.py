@@ -5,7 +5,6 @@ import csv
 import io
 import re
 import sys
-import uuid
 from decimal import Decimal
 from pathlib import Path
 from zipfile import ZipFile
@@ -640,54 +639,6 @@ def test_labels_of_parquet_that_are_missing_or_no_text(folder):
     table = pa.table(frame()).drop_columns(["who"]).append_column("who", labels.view(pa.string()))
     pq.write_table(table, "table.parquet")
     assert read("table.parquet")[2] == ["a", "\udcff", "\udcfe", None, None, None, "a ", "b"]
-
-
-def test_cells_of_databases_are_lists_and_structs(folder):
-    """A list of another length is no record, and changes no other."""
-    import pyarrow as pa
-    import pyarrow.feather
-    import pyarrow.parquet as pq
-
-    covariates, expected, _ = read(written())
-    numbers = [[float(a), float(b)] for a, b in expected]
-    numbers[2:5] = [1.0], None, [1.0, None]
-    pairs = [each and {"x": each[0], "y": each[1] if each[1:] else None} for each in numbers]
-    lists = pa.array(numbers, pa.list_(pa.float64()))
-    fixed = [each if each and len(each) == 2 else None for each in numbers]
-    points = {
-        "large": lists.cast(pa.large_list(pa.float32())),
-        "fixed": pa.array(fixed, pa.list_(pa.float64(), 2)),
-        "nested": pa.array([each and [[value] for value in each] for each in numbers]),
-        "decimals": lists.cast(pa.list_(pa.decimal128(20, 3))),
-        "struct": pa.array(pairs),
-        "structs": pa.array([each and [each] for each in pairs]),
-    }
-    longs = [Decimal(2**100 + row) for row in range(8)]
-    ids = [uuid.UUID(int=int(each)).bytes for each in longs]
-    labels = [(ids, pa.uuid()), (longs, None), (list("abcdefgh"), pa.dictionary("int8", "string"))]
-    lost = pa.array([2.0**53] * 8).dictionary_encode()
-    saves = 3 * (pq.write_table, pyarrow.feather.write_feather)
-    for point, (who, kind), save in zip(points.values(), 2 * labels, saves, strict=True):
-        who_of = {"who": pa.array(who, kind), "lost": lost}
-        columns = {"point": point, "id": pa.StructArray.from_arrays(who_of.values(), list(who_of))}
-        columns |= {"age": covariates[:, 0], "words": pa.array([["a"]] * 8)}
-        path = "t.feather" if save == pyarrow.feather.write_feather else "t.parquet"
-        save(pa.table(columns), path)
-        choices = {"columns": ["point"], "subject": "id.who"}
-        _, found, subjects = read(path, **choices)
-        assert without((found, found))[0] == [2, 3, 4]
-        assert_same(
-            (np.delete(found, (2, 3, 4), 0), subjects), (np.delete(expected, (2, 3, 4), 0), who)
-        )
-        assert len(found_faults(path, **choices)) == 3
-        refused("id.lost: labels are floating-point", path, **choices | {"subject": "id.lost"})
-        refused(
-            "words: the file states its type as list<", path, **choices | {"columns": ["words"]}
-        )
-        refused("point: it holds more than one", path, **choices | {"covariate": "point"})
-    save(pa.table({"point": points["struct"], "who": who, "age": covariates[:, 0]}), path)
-    found = read(path, columns=["point.y", "point.x"])[1]
-    assert_same(np.delete(found, (2, 3, 4), 0), np.delete(expected, (2, 3, 4), 0)[:, ::-1])
 
 
 def raw_arrays(name, values):

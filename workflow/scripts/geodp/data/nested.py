@@ -1,6 +1,7 @@
 """Columns of Arrow with several numbers a cell: lists, arrays of a fixed size, structs.
 
-A list of another length than wanted, or none, is that many missing numbers.
+A list of another length than wanted, or none, is that many missing numbers, and so is one that has
+a missing list in it.
 """
 
 import numpy as np
@@ -17,17 +18,18 @@ def is_list(kind):
 
 
 def fields_of(kind):
-    """Types of the fields of a struct, by name; none of other types."""
+    """Types of the fields of a struct, by name; none of other types, or if two have one name."""
     from pyarrow.types import is_struct
 
-    places = range(kind.num_fields) if is_struct(kind) else ()
-    return {kind.field(place).name: kind.field(place).type for place in places}
+    fields = [kind.field(place) for place in range(kind.num_fields)] if is_struct(kind) else []
+    found = {field.name: field.type for field in fields}
+    return found if len(found) == len(fields) else {}
 
 
 def holds_numbers(kind):
     """Whether all that is in lists or structs are numbers."""
     if is_list(kind):
-        return holds_numbers(kind.value_type)
+        return getattr(kind, "list_size", 1) > 0 and holds_numbers(kind.value_type)
     parts = fields_of(kind).values()
     return all(map(holds_numbers, parts)) if parts else arrow_kind(kind) == "number"
 
@@ -67,13 +69,19 @@ def _numbers(column):
     from pyarrow import compute
 
     if is_list(column.type):
-        parents = np.asarray(compute.list_parent_indices(column))
-        rows, numbers = _numbers(compute.list_flatten(column))
-        return parents[rows], numbers
-    if not fields_of(column.type):
+        missing = column.is_null().to_numpy(zero_copy_only=False)
+        # Behind a missing list there may be numbers, which are nobody's.
+        lists = column.filter(column.is_valid())
+        parents = np.flatnonzero(~missing)[np.asarray(compute.list_parent_indices(lists))]
+        rows, numbers = _numbers(compute.list_flatten(lists))
+        # One that is missing counts as a missing number.
+        rows = np.concatenate([parents[rows], np.flatnonzero(missing)])
+        numbers = np.concatenate([numbers, np.full(np.sum(missing), np.nan)])
+    elif not fields_of(column.type):
         numbers = column.cast("float64", safe=False).to_numpy(zero_copy_only=False)
         return np.arange(len(column)), numbers
-    parts = [_numbers(compute.struct_field(column, name)) for name in fields_of(column.type)]
-    rows, numbers = map(np.concatenate, zip(*parts, strict=True))
+    else:
+        parts = [_numbers(compute.struct_field(column, name)) for name in fields_of(column.type)]
+        rows, numbers = map(np.concatenate, zip(*parts, strict=True))
     order = np.argsort(rows, kind="stable")
     return rows[order], numbers[order]

@@ -144,7 +144,8 @@ def _plain(kind):
     """The type of the values of a dictionary, or of what an extension such as UUIDs is made of."""
     from pyarrow.types import is_dictionary
 
-    kind = kind.value_type if is_dictionary(kind) else kind
+    # A dictionary of lists or structs cannot be read.
+    kind = kind.value_type if is_dictionary(kind) and arrow_kind(kind.value_type) else kind
     return getattr(kind, "storage_type", kind)
 
 

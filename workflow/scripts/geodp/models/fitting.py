@@ -117,6 +117,8 @@ def minimise(
     scale = _scale(model, points, spread)
     norm = _gradient_norm(manifold, state, current)
     damping = np.zeros(norm.shape)
+    # At a record the gradient of a distance jumps, and steps that gain nothing say nothing of it.
+    is_smooth = not isinstance(model.loss, Distance)
     in_vain, slow, iterations = np.zeros(norm.shape, dtype=int), False, 0
     while iterations < max_iterations:
         active = (norm > tolerance * scale) & (in_vain < IN_VAIN)
@@ -143,7 +145,11 @@ def minimise(
         least = ROUNDING * current.energy + LEAST_GAIN
         by_gradient = (np.abs(gain) <= least) | (decrease <= least)
         accept = active & np.where(by_gradient, trial_norm < norm, gain > 1e-4 * decrease)
-        little = (decrease <= least) & ((damping <= BARELY) | (in_vain > 0))
+        little = (
+            is_smooth
+            & (decrease <= ROUNDING * current.energy)
+            & ((damping <= BARELY) | (in_vain > 0))
+        )
         in_vain = np.where(active, np.where(little & ~accept, in_vain + 1, 0), in_vain)
         damping = np.where(
             accept, np.where(damping > 1e-6, 0.1 * damping, 0.0), np.maximum(10 * damping, BARELY)
@@ -279,7 +285,7 @@ def fit(model, covariates, points, tolerance, max_iterations):
         model, start, x, points, None, tolerance, max_iterations, spread=spread, near=near
     )
     if isinstance(model.loss, Distance) and not x.shape[-1]:
-        found = _at_a_record(model, found, points, tolerance)
+        found = _at_a_record(model, found, points)
     if not x.shape[-1]:
         # One record near the cut locus moves a mean by a part of its own distance.
         return lowest_mean(model, found, points, tolerance, max_iterations)
@@ -334,7 +340,7 @@ def check_cut_locus(manifold, distances, loss):
         )
 
 
-def _at_a_record(model, found, points, tolerance):
+def _at_a_record(model, found, points):
     """Geometric medians, moved to a record where that record is the minimum.
 
     No direction from a record lowers the sum of distances if the sum of the unit vectors towards
@@ -354,8 +360,7 @@ def _at_a_record(model, found, points, tolerance):
     units = vectors * manifold.expand(np.where(here, 0.0, 1.0) / np.where(here, 1.0, away))
     record = np.squeeze(record, axis=axis)
     pull = manifold.norm(record, np.sum(units, axis=axis))
-    # Near a record steps end where rounding does, but gradients are no smaller.
-    at_record = (found.gradient_norm > tolerance) & (pull <= np.sum(here, axis=-1))
+    at_record = ~found.converged & (pull <= np.sum(here, axis=-1))
     energy = np.where(at_record, np.mean(away, axis=-1), found.energy)
     footpoint = np.where(manifold.expand(at_record), record, found.parameters[FOOTPOINT])
     return replace(

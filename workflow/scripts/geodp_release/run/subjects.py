@@ -29,9 +29,6 @@ FARTHEST, FARTHEST_CURVED = 1e100, 100.0
 # Types of records that are numbers as they are.
 NUMBERS = (float, int, np.float64)
 
-# Types of labels that are the same if they are equal.
-PLAIN = (str, int, float)
-
 # Held while warnings are hidden, which they are from all threads at once.
 QUIET = RLock()
 
@@ -126,7 +123,7 @@ def _grouped(subjects, number):
             "subjects are floating-point numbers so large that different whole numbers become the "
             "same one: give labels as text, or as whole numbers none of which is missing"
         )
-    if labels and all(isinstance(label, list | np.ndarray) for label in labels):
+    if labels and all(issubclass(type(label), list | np.ndarray) for label in labels):
         raise DataError("subjects has several values a record: give one label for each record")
     owners, seen = _owners(labels)
     named = np.flatnonzero(owners >= 0)
@@ -143,28 +140,40 @@ def _owners(labels):
 
     -1 for a label that names nobody.
     """
-    # Texts and numbers are known by themselves; whatever else there is one by one.
+    # Most are texts or numbers, and known by themselves.  Texts are apart: others are compared with
+    # numbers alone, and so by no code that these have not.
     number = len(labels)
-    seen: dict = {}
-    plain = [label if type(label) in PLAIN else None for label in labels]
-    # A record with the label, or 0 for nobody.
-    own: Any = np.fromiter(map(seen.setdefault, plain, itertools.count(1)), "int64", number)
-    nobody = [not key.strip() if type(key) is str else key is None or key != key for key in seen]
-    own[np.isin(own, list(itertools.compress(seen.values(), nobody)))] = 0
-    for index in (at for at, key in enumerate(plain) if key is None and labels[at] is not None):
-        try:
-            key = label_key(labels[index])
-            if key is not None:
-                key = key[1] if key[0] in (Number, str) else key
-                own[index] = seen.setdefault(key, index + 1)
-        except Exception:  # a label that cannot be compared or hashed names nobody
-            continue
+    texts: dict = {}
+    numbers: dict = {}
+    plain: list = [label if type(label) is str else None for label in labels]
+    own = _known(plain, texts, lambda key: not key.strip())
+    if None in texts:
+        plain = [label if type(label) is int or type(label) is float else None for label in labels]
+        own += _known(plain, numbers, lambda key: key != key)
+        odd = [at for at, key in enumerate(plain) if key is None and type(labels[at]) is not str]
+        for index in odd:
+            try:
+                key = label_key(labels[index])
+                if key is not None:
+                    seen = texts if key[0] is str else numbers
+                    key = key[1] if key[0] in (Number, str) else key
+                    own[index] = seen.setdefault(key, index + 1)
+            except Exception:  # a label that cannot be compared or hashed names nobody
+                continue
     # The first record of the same subject, and how many first ones there are up to it.
     first = np.zeros(number + 1, dtype=int)
     first[own[::-1]] = np.arange(number)[::-1]
     is_first = (own > 0) & (first[own] == np.arange(number))
     owners = (np.cumsum(is_first) - 1)[first[own]]
     return np.where(own > 0, owners, -1), int(np.sum(is_first))
+
+
+def _known(labels, seen, is_nobody):
+    """A record, from 1, with each label (n,), and 0 for ``None`` and labels of nobody."""
+    found: Any = np.fromiter(map(seen.setdefault, labels, itertools.count(1)), "int64", len(labels))
+    nobody = [key is None or is_nobody(key) for key in seen]
+    found[np.isin(found, list(itertools.compress(seen.values(), nobody)))] = 0
+    return found
 
 
 def label_key(label):
