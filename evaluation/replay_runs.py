@@ -25,7 +25,7 @@ from geodp_release import stages as st
 from geodp_release.ask import cli, estimator, publish, settings
 from geodp_release.ask.linear_estimator import PrivateLinearRegression
 from geodp_release.plan.release_plan import ReleasePlan
-from geodp_release.promise import ledger
+from geodp_release.promise import ledger, ledger_file
 from geodp_release.promise.budget import choice_epsilon
 from geodp_release.promise.public_inputs import (
     HUBER,
@@ -128,7 +128,7 @@ class Runner:
             (publish, "plan_of", lambda was, given: self.plan),
             (publish, "verdict", lambda was, *_: "verdict"),
             (settings, "read_settings", lambda was, path: self.settings[Path(path).name]),
-            (ledger, "datetime", CLOCK),
+            (ledger_file, "datetime", CLOCK),
             (folder, "datetime", CLOCK),
         ]
         return replaced(*parts, *([] if is_whole else [(publish, "write_folder", write_document)]))

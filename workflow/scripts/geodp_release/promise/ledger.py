@@ -14,15 +14,12 @@ own.
 """
 
 import errno
-import hashlib
-import hmac
 import json
 import os
 import secrets
 import tempfile
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 
@@ -39,8 +36,10 @@ from geodp_release.promise.ledger_file import (
     Entry,
     connection_to,
     exact_sum,
+    keyed_digest,
     ledger_errors,
     locked,
+    moment,
     read_account,
     seal,
     upgrade,
@@ -171,7 +170,7 @@ class Ledger:
             found = self._found(account, key, amount, description, unit)
             if found is not None:
                 return found
-            number, now = len(account.entries) + 1, _now()
+            number, now = len(account.entries) + 1, moment()
             # By chance, since an older copy of the ledger would give the number again.
             name = f"{self.path.name}-{number}-{secrets.randbelow(10**18):018}.json"
             draw = self.path.with_name(name)
@@ -312,12 +311,7 @@ class Ledger:
         if secret is None:
             with self._writing() as (_, account):
                 secret = account.secret
-        keyed = hmac.new(secret, digestmod=hashlib.sha256)
-        for path in paths:
-            with open(path, "rb") as file:
-                while block := file.read(1 << 20):
-                    keyed.update(block)
-        return keyed.hexdigest()
+        return keyed_digest(secret, paths)
 
     def note_check(self, reading, fingerprint, passed):
         """Keep what the last check of a file said; for the holder alone.
@@ -336,7 +330,7 @@ class Ledger:
             )
             connection.execute(
                 "INSERT INTO checks VALUES (?, ?, ?, ?)",
-                (_now(), reading, fingerprint, int(passed)),
+                (moment(), reading, fingerprint, int(passed)),
             )
 
     def last_check(self, reading, fingerprint) -> bool | None:
@@ -376,35 +370,11 @@ class Ledger:
         key : str
             Identifies what is released, as for `reserve`.
         """
-        account, amount = self._account(), budget.amount
-        if budget.unit != account.unit:
-            return (
-                f"{self.path} accounts in {account.unit} and the release in {budget.unit}: it "
-                "would be refused."
-            )
-        now = f"{self.path} has {account.left:f} {account.unit} left"
-        if any(each.key == key and each.finished for each in account.entries):
-            return f"{now}; this release is in it already, and the same again spends nothing."
-        if amount > account.left:
-            return f"{now}, less than the {amount:f} of the release: it would be refused."
-        return f"{now}, and {exact_sum([account.left, amount.copy_negate()]):f} after the release."
+        return self._account().after(self.path, budget, key)
 
     def words(self) -> str:
         """A table with one line a release, and the totals."""
-        account = self._account()
-        rows = [("when", "status", account.unit, "description", "folder")]
-        for each in account.entries:
-            folder = "" if each.folder is None else str(each.folder)
-            # Names of folders may have any character, and a terminal obeys some.
-            shown = folder if folder.isprintable() else ascii(folder)
-            rows.append((each.when, each.status, f"{each.amount:f}", each.description, shown))
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-        totals = (
-            f"allowed {account.allowed:f}, spent {account.spent:f}, left {account.left:f} "
-            f"({account.unit})"
-        )
-        return "\n".join([*lines, totals])
+        return self._account().words()
 
     def _account(self):
         """What the file holds, from one moment."""
@@ -421,10 +391,6 @@ class Ledger:
             yield connection, account
             if connection.total_changes > before:
                 seal(connection)
-
-
-def _now():
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _budget(amount, key):
