@@ -641,6 +641,18 @@ def test_labels_of_parquet_that_are_missing_or_no_text(folder):
     assert read("table.parquet")[2] == ["a", "\udcff", "\udcfe", None, None, None, "a ", "b"]
 
 
+def test_times_are_texts_on_a_machine_that_knows_no_zone(folder):
+    """A label of the time was joined by its text, which needed a database of zones."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    times = pa.array([1500, None, 2**62], pa.timestamp("ms", "No/Where"))
+    pq.write_table(pa.table({"who": times}), "table.parquet")
+    texts = [text for _, (text,) in open_table("table.parquet").records(["who"])]
+    assert texts[:2] == ["1970-01-01 00:00:01.500", ""]
+    assert str(2**62) in texts[2]
+
+
 def raw_arrays(name, values):
     np.savez("table.npz", **{each: np.zeros(8) for each in ("who", "age", *NAMES)} | {name: values})
     return "table.npz"

@@ -106,6 +106,8 @@ def as_ods(table):
             kind = 'office:value-type="string"'
             return f"<table:table-cell {kind}><text:p>{escape(value)}</text:p></table:table-cell>"
         kind = f'office:value-type="float" office:value="{value}"'
+        if hasattr(value, "isoformat"):
+            kind = f'office:value-type="date" office:date-value="{value.isoformat()}"'
         return f"<table:table-cell {kind if value == value else ''}/>"
 
     rows = ([cell(each) for each in row] for row in [table.columns, *table.to_numpy(object)])

@@ -68,13 +68,13 @@ class ArrayTable(ColumnTable):
                     f"{first} {lengths[first]}: give each an entry a record"
                 )
 
-    def _unfit(self, name, is_label):
-        kind, shape = self._types[name], self._shapes[name]
-        if kind.kind not in ("biufSUmM" if is_label else "biufc"):
-            return str(kind)
-        if not shape or (is_label and len(shape) > 1):
+    def _unfit(self, name, kind):
+        own, shape = self._types[name], self._shapes[name]
+        if own.kind not in {"labels": "biufSUmM", "dates": "SUM"}.get(kind, "biufc"):
+            return str(own)
+        if not shape or (kind != "numbers" and len(shape) > 1):
             return f"an array of {len(shape)} axes"
-        if not is_label and self._is_unclear(name):
+        if kind == "numbers" and self._is_unclear(name):
             raise DataError(
                 f"{self.path}: {self.source.field_word} {name} is {' x '.join(map(str, shape))}: "
                 f"give landmarks as {self.layouts}"
@@ -173,13 +173,13 @@ class MatTable(ArrayTable):
         is_last = last == self._usual and (first != last or others == [2])
         return np.moveaxis(array, -1, 0) if is_last else array
 
-    def _unfit(self, name, is_label):
+    def _unfit(self, name, kind):
         axes = len(self._shapes[name])
         if not axes:
             return f"{self._kinds[name]} and not as numbers"
         if self._types[name].kind not in "OU":
-            return super()._unfit(name, is_label)
-        return f"an array of {axes} axes" if is_label and axes > 1 else None
+            return super()._unfit(name, kind)
+        return f"an array of {axes} axes" if kind != "numbers" and axes > 1 else None
 
     def refuse_unfit(self, numbers, labels):
         """See `ArrayTable.refuse_unfit`."""

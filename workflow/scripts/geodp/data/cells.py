@@ -11,10 +11,10 @@ from numbers import Number
 
 import numpy as np
 
+from geodp.data.dates import DATE
+
 # Numbers of more characters are not tried: reading them takes time, and no program writes them.
 LONGEST_NUMBER = 400
-
-DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 # Zeros with a sign.
 NEGATIVE_ZERO = re.compile(r"-0(?![.eE])")
@@ -69,6 +69,8 @@ class TableReading:
         The sign before decimals in text.
     categories : dict
         By column, the number of each word in it.
+    dates : dict
+        By column, the `Dates` that its cells state.
     sheet : str, optional
         Of a spreadsheet, by default the first; a table in a file of R.
     words : frozenset
@@ -79,6 +81,7 @@ class TableReading:
 
     decimal: str = "."
     categories: dict = field(default_factory=dict)
+    dates: dict = field(default_factory=dict)
     sheet: str | None = None
     words: frozenset = frozenset()
     length: int | None = None
@@ -88,6 +91,8 @@ class TableReading:
         codes = self.categories.get(name)
         if codes is not None:
             return codes.get(text.strip())
+        if name in self.dates:
+            return self.dates[name].number(text.strip())
         if self.decimal == ",":
             # A point would be a separator of thousands, or a decimal point: nobody knows.
             return None if "." in text else finite_number(text.replace(",", "."))
@@ -97,7 +102,7 @@ class TableReading:
         """The number of any cell: NaN for an empty one, infinite for what is no finite number."""
         try:
             is_number = type(cell) is not str and isinstance(cell, Number | np.bool_)
-            if is_number and name not in self.categories:
+            if is_number and not self.are_texts(name):
                 number = float(real(cell))
                 return number if np.isfinite(number) or np.isnan(number) else np.inf
         except Exception:  # a number that is none of floating point, or an object of one's own
@@ -110,7 +115,7 @@ class TableReading:
 
     def values(self, texts, name=""):
         """An array of the `value` of each text in a column."""
-        if self.decimal != "." or name in self.categories:
+        if self.decimal != "." or self.are_texts(name):
             return np.array([self.value(text, name) for text in texts], dtype=float)
         found = np.empty(len(texts))
         # So few at once, as one that is read by itself takes these with it.
@@ -119,6 +124,10 @@ class TableReading:
             if not _read_plain(some, found[start : start + 128]):
                 found[start : start + 128] = list(map(self.value, some))
         return found
+
+    def are_texts(self, name):
+        """Whether the cells of a column become numbers from their texts alone."""
+        return name in self.categories or name in self.dates
 
     def shown(self, cell):
         """A cell as text, a number with the sign before decimals that texts have."""
@@ -136,6 +145,8 @@ class TableReading:
             meant = [code for code in codes if code.casefold() in near or code[:1] == text[:1]]
             hint = f", and may be meant for {meant[0]}" if meant else ""
             return f"'{text}' is none of the categories {', '.join(codes)}{hint}"
+        if name in self.dates:
+            return f"'{text}' is no date as 2020-01-31 is one"
         if self.decimal == "," and "." in text:
             return (
                 f"'{text}' has a point, and data.decimal says that decimals follow a comma (where "
@@ -149,7 +160,7 @@ class TableReading:
         if finite_number(text.replace(",", "")) is not None:
             return f"'{text}' has commas between its thousands"
         if DATE.match(text):
-            return f"'{text}' is a date and not a number"
+            return f"'{text}' is a date and not a number (data.dates makes numbers of dates)"
         if (number := NUMBER.match(text)) is not None:
             return f"'{text}' is not a number alone, such as {number[0].strip()}"
         return f"'{text}' is not a number"

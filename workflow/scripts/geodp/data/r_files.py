@@ -18,6 +18,8 @@ class _Column(NamedTuple):
     values: Any
     kind: str
     words: dict
+    # Of dates: seconds of a one, and the day from which they count.
+    days: tuple = ()
 
 
 class _Frame(dict):
@@ -56,8 +58,11 @@ def _long_integers(values, attributes):
     return _Column([None if each == lost else each for each in whole], NUMBER, {})
 
 
-def _date(values, attributes):
-    return _column(values)._replace(kind=DATE)
+def _dates(seconds):
+    def made(values, attributes):
+        return _column(values)._replace(kind=DATE, days=(seconds, "1970-01-01"))
+
+    return made
 
 
 CLASSES: Any = {
@@ -65,8 +70,8 @@ CLASSES: Any = {
     "factor": _factor,
     "haven_labelled": _labelled,
     "integer64": _long_integers,
-    "Date": _date,
-    "POSIXct": _date,
+    "Date": _dates(86400.0),
+    "POSIXct": _dates(1.0),
 }
 
 
@@ -165,6 +170,7 @@ class RTable(LabelledTable):
         self.names, self._columns = list(columns), columns
         self.kinds = {name: column.kind for name, column in columns.items()}
         self.words = {name: column.words for name, column in columns.items()}
+        self.days = {name: column.days for name, column in columns.items() if column.days}
 
     def refuse_unfit(self, numbers, labels):
         """Refuse landmarks, too, where points are no shapes; see `Table.refuse_unfit`."""

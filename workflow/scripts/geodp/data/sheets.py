@@ -5,6 +5,7 @@ from contextlib import closing
 import numpy as np
 
 from geodp.data.cells import arrow_kind, as_text, no_numbers, type_of_values
+from geodp.data.dates import DATE_TYPES
 from geodp.data.messages import few, opened
 from geodp.data.nested import fields_of, holds_numbers, number_in, number_names, numbers_of
 from geodp.data.table import ColumnTable
@@ -22,8 +23,11 @@ class FrameTable(ColumnTable):
     def _column(self, name):
         return self._frame.iloc[:, self.names.index(name)]
 
-    def _unfit(self, name, is_label):
-        return None if is_label else no_numbers(self._column(name).dtype)
+    def _unfit(self, name, kind):
+        own = self._column(name).dtype
+        if kind == "dates":
+            return None if type_of_values(own).kind in "MO" else str(own)
+        return None if kind == "labels" else no_numbers(own)
 
     def _types_of(self, label):
         column = self._column(label)
@@ -78,9 +82,13 @@ class ParquetTable(ColumnTable):
         kinds = self._types.values()
         return any(holds_numbers(kind) and number_in(kind, None) is None for kind in kinds)
 
-    def _unfit(self, name, is_label):
-        kind = self._types[name]
-        return None if (arrow_kind(kind) if is_label else holds_numbers(kind)) else str(kind)
+    def _unfit(self, name, kind):
+        own = self._types[name]
+        if kind == "numbers":
+            return None if holds_numbers(own) else str(own)
+        holds = arrow_kind(own)
+        is_date = holds == "text" or DATE_TYPES.match(str(own))
+        return None if (is_date if kind == "dates" else holds) else str(own)
 
     def _types_of(self, label):
         is_float = str(self._types[label]) in ("halffloat", "float", "double")
@@ -120,7 +128,9 @@ class ParquetTable(ColumnTable):
         kind = arrow_kind(column.type)
         if kind is None:
             return [list(map(self.reading.shown, each)) for each in self._numbers(column)]
-        return super()._texts(self._labels(column.cast("string") if kind == "time" else column))
+        if kind == "time":
+            column = _without_zone(column).cast("string")
+        return super()._texts(self._labels(column))
 
     def _opened(self):
         return opened(self.path, self.what, "pyarrow", "parquet")
@@ -138,6 +148,15 @@ class ParquetTable(ColumnTable):
         import pyarrow.parquet
 
         return pyarrow.parquet.ParquetFile(handle).read(columns=names)
+
+
+def _without_zone(column):
+    """Times of UTC: the words of others need a database of zones, which a machine may not have."""
+    import pyarrow
+
+    if getattr(column.type, "tz", None) is None:
+        return column
+    return column.cast("int64").cast(pyarrow.timestamp(column.type.unit))
 
 
 def _plain(kind):

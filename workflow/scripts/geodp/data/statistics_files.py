@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from geodp.data.dates import times_of
 from geodp.data.messages import opened
 from geodp.data.table import ColumnTable
 
@@ -27,6 +28,15 @@ DATE_FORMAT = re.compile(
     r"%-?[td]|[A-Z]*(DAT[EX]|TIME|8601|YY|MOYR|QYR|WKYR|JUL|YMDHMS|HHMM|MMSS)|TOD\d*$"
 )
 
+# Of those that count from a day: suffixes, formats, seconds of a one, and that day.
+COUNTED = [
+    (".sav.zsav", "[AEJS]?DATE|YMDHMS|MOYR|QYR|WKYR", 1.0, "1582-10-14"),
+    (".dta", "%-?t?d", 86400.0, "1960-01-01"),
+    (".dta", "%-?t[cC]", 0.001, "1960-01-01"),
+    (".sas7bdat", "DATE(TIME|AMPM)|[BE]8601D[NTXZ]|DT[A-Z]", 1.0, "1960-01-01"),
+    (".sas7bdat", "DATE|[BE]8601DA|DDMMYY|MMDDYY|YYMM|MONYY", 86400.0, "1960-01-01"),
+]
+
 # Any bytes are texts of this encoding: in another one a cell could make the file unreadable.
 ANY_BYTES = "LATIN1"
 
@@ -42,18 +52,24 @@ def decoded(text, encoding=None):
 
 
 class LabelledTable(ColumnTable):
-    """A table of columns with types, ``kinds``, and with ``words`` of values, both by column."""
+    """A table of columns with types, ``kinds``, and with ``words`` of values, both by column.
+
+    Of dates that count from a day ``days`` has the seconds of a one, and that day.
+    """
 
     kinds: dict[str, str]
     words: dict[str, dict]
+    days: dict[str, tuple]
 
     @abstractmethod
     def _values(self, names):
         """Columns by name: arrays of numbers, NaN where they are missing, or lists of any cells."""
 
-    def _unfit(self, name, is_label):
-        kind = self.kinds[name]
-        return None if kind in ((NUMBER, TEXT, DATE) if is_label else (NUMBER,)) else kind
+    def _unfit(self, name, kind):
+        own = self.kinds[name]
+        if kind == "dates":
+            return None if name in self.days or own == TEXT else own
+        return None if own in ((NUMBER, TEXT, DATE) if kind == "labels" else (NUMBER,)) else own
 
     def _types_of(self, label):
         return self._values([label])[label]
@@ -64,6 +80,8 @@ class LabelledTable(ColumnTable):
             if name in self.reading.categories or name in self.reading.words:
                 words = self.words.get(name, {})
                 columns[name] = [words.get(value, value) for value in columns[name]]
+            elif name in self.reading.dates and name in self.days:
+                columns[name] = times_of(columns[name], *self.days[name])
         return columns
 
     def _numbers(self, column):
@@ -83,6 +101,14 @@ class StatisticsFile(LabelledTable):
         self._types, formats = header.readstat_variable_types, header.original_variable_types
         self.words = header.variable_value_labels
         self.kinds = {name: self._kind(name, formats[name] or "") for name in self.names}
+        self.days = {
+            name: (seconds, day)
+            for name in self.names
+            for suffixes, shown, seconds, day in reversed(COUNTED)
+            if self.kinds[name] == DATE
+            and Path(path).suffix.lower() in suffixes
+            and re.match(shown, formats[name])
+        }
 
     def _kind(self, name, shown):
         if self._types[name] == "string":

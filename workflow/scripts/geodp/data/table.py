@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from geodp.data.cells import are_lost, as_labels, as_text, simple_label
+from geodp.data.dates import DATE_TYPES
 from geodp.data.messages import RecordFile
 from geodp.errors import DataError
 
@@ -37,8 +38,8 @@ class Table(ABC):
         """Names of the numbers in columns: their own but for arrays of more than one axis."""
         return columns
 
-    def _unfit(self, name, is_label):
-        """The type that the file states for a column, if it does not fit."""
+    def _unfit(self, name, kind):
+        """The type that the file states for a column, if it holds no numbers, labels or dates."""
         return None
 
     def refuse_unfit(self, numbers, labels):
@@ -46,16 +47,19 @@ class Table(ABC):
 
         The `DataError` depends on no record.
         """
-        words = self.reading.categories
-        wanted = [(name, "labels" if name in words else "numbers") for name in numbers]
+        kinds = dict.fromkeys(self.reading.categories, "labels")
+        kinds |= dict.fromkeys(self.reading.dates, "dates")
+        wanted = [(name, kinds.get(name, "numbers")) for name in numbers]
         wanted += [(name, "labels") for name in labels]
         for name, kind in wanted:
-            unfit = self._unfit(name, kind == "labels")
+            unfit = self._unfit(name, kind)
             if unfit is not None:
                 word = self.source.field_word
+                is_date = kind == "numbers" and DATE_TYPES.match(unfit)
+                hint = "; data.dates makes numbers of those of a covariate" if is_date else ""
                 raise DataError(
                     f"{self.path}, {word} {name}: the file states its type as {unfit}, and {kind} "
-                    f"are wanted: save it as {kind}, or name another {word}"
+                    f"are wanted: save it as {kind}, or name another {word}{hint}"
                 )
 
     def has_lost(self, label):
@@ -127,7 +131,7 @@ class ColumnTable(Table):
         loaded = self._loaded([*columns, *([label] if label else [])])
         found = []
         for name in columns:
-            if name in self.reading.categories:
+            if self.reading.are_texts(name):
                 [texts] = self._texts(loaded[name])
                 found.append([self.reading.value(text, name) for text in texts])
             else:

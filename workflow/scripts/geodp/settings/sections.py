@@ -1,13 +1,15 @@
 """Sections that studies, measurements and releases have in common: a space, a table, a centre."""
 
+from datetime import date
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from geodp.data.angles import ANGLES
 from geodp.data.cells import TableReading
 from geodp.data.columns import has_landmarks
+from geodp.data.dates import UNITS, Dates, date_of
 from geodp.data.matrices import read_landmark_map
 from geodp.data.messages import text_of
 from geodp.data.triangles import TRIANGLES
@@ -89,6 +91,34 @@ class ManifoldSettings(Section):
         return make_manifold(self.name, self.size, chosen and chosen.make(self.size))
 
 
+def date_text(value):
+    """A value of YAML as text if it is a date."""
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def _is_day(text):
+    if date_of(text) is None or len(text) != len("2000-01-31"):
+        raise refused(f": {text} is no date: give one like 2000-01-31")
+    return text
+
+
+Day = Annotated[
+    str,
+    BeforeValidator(date_text),
+    AfterValidator(_is_day),
+    WithJsonSchema({"type": "string", "format": "date"}),
+]
+
+
+class DateSettings(Section):
+    """How the dates of a covariate become numbers."""
+
+    since: Day
+    """A public date, from which they count, such as 2000-01-01."""
+    unit: Literal[tuple(UNITS)] = "years"  # type: ignore[valid-type]
+    """Of these numbers; a year has 365.25 days, a month a twelfth of them."""
+
+
 # What columns of a point may hold.
 COORDINATES = ("ambient", "latitude_longitude", *ANGLES, "shares", *TRIANGLES)
 
@@ -109,6 +139,9 @@ class TableSection(Section):
     categories: dict[Text, Annotated[dict[Text, Number], Field(min_length=1)]] = Field(default={})
     """By column, the number of each word in it: `{sex: {F: 0, M: 1}}`. Words are also those that a
     file of SPSS, Stata or R has for codes."""
+    dates: dict[Text, DateSettings] = Field(default={})
+    """By column of a covariate, how its dates, in text like 2000-01-31, become numbers:
+    `{visit: {since: 2000-01-01, unit: years}}`."""
     columns: list[Text] | None = None
     """Columns of the coordinates; null for landmarks in x1, y1, x2, y2, .... An array stands for
     all its numbers."""
@@ -132,7 +165,8 @@ class TableSection(Section):
     @property
     def reading(self):
         """How cells become numbers."""
-        return TableReading(self.decimal, self.categories, self.sheet)
+        dates = {name: Dates(**dict(each)) for name, each in self.dates.items()}
+        return TableReading(self.decimal, self.categories, dates, self.sheet)
 
 
 def public_centre(manifold, given, place="public.centre"):

@@ -169,7 +169,8 @@ def _number(text, table, row, name, data):
     value = table.reading.number(text, name)
     # What a message quotes is short and printable.
     shown = _quoted(text) if text.strip() else ""
-    if value is None and shown.isalpha() and name in {*data.covariates} - {*data.categories}:
+    numbers = {*data.covariates} - {*data.categories, *data.dates}
+    if value is None and shown.isalpha() and name in numbers:
         raise DataError(
             f"{table.source.cell(row, name)}: '{shown}' is not a number: give the words of {name} "
             f"numbers by data.categories, such as {{{name}: {{{shown}: 0}}}}"

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import AfterValidator, Field, PrivateAttr, model_validator
+from pydantic import AfterValidator, Field, PrivateAttr, WithJsonSchema, model_validator
 
 from geodp.data.angles import ANGLES
 from geodp.data.columns import unit_vectors
@@ -18,6 +18,7 @@ from geodp.mechanisms.budgets import parse_budget
 from geodp.settings.reading import LONGEST_NUMBER, PlainLoader, check, load_keys
 from geodp.settings.section import Count, FileName, Section, Text, refused, surplus, unknown
 from geodp.settings.sections import CentreName, ManifoldSettings, TableSection, public_centre
+from geodp_release.ask.dated import with_numbers
 from geodp_release.promise.assumptions import Assumptions
 from geodp_release.promise.budget import CONCENTRATED, PURE, PrivacyBudget
 from geodp_release.promise.public_inputs import (
@@ -61,7 +62,10 @@ Number = Annotated[float, Field()]
 Positive = Annotated[float, Field(gt=0)]
 Line = Annotated[Text, AfterValidator(_is_line)]
 Amount = Annotated[str, Field(min_length=1, max_length=LONGEST_NUMBER)]
-Pair = Annotated[list[Number], Field(min_length=2, max_length=2)]
+# Of a covariate; dates that stand for it become numbers before.
+DATE_OR_NUMBER = {"anyOf": [{"type": "number"}, {"type": "string", "format": "date"}]}
+Value = Annotated[float, WithJsonSchema(DATE_OR_NUMBER)]
+Pair = Annotated[list[Value], Field(min_length=2, max_length=2)]
 Transformation = Literal[tuple(TRANSFORMATIONS)]  # type: ignore[valid-type]
 Spread = Literal[tuple(SQUARES)]  # type: ignore[valid-type]
 
@@ -114,9 +118,13 @@ class TableSettings(ReleaseSection, TableSection):
     def _joined_by_subjects(self):
         if self.join is not None and self.is_one_each:
             raise refused(": tables are joined by subjects: name their column", "subject")
-        for name in self.categories:
-            if name not in self.covariates:
-                raise surplus(f"categories.{name}", "it is the column of no covariate")
+        for key in ("categories", "dates"):
+            for name in getattr(self, key):
+                if name not in self.covariates:
+                    raise surplus(f"{key}.{name}", "it is the column of no covariate")
+        for name in self.dates:
+            if name in self.categories:
+                raise surplus(f"dates.{name}", "its words have numbers by categories")
         return self
 
     @property
@@ -247,11 +255,16 @@ class ReleaseSettings(ReleaseSection):
     """File that counts what all releases from the data spent; see `geodp ledger create`."""
     folder: Text
     """Folder that the release becomes; it must not be there yet."""
-    predictions: Annotated[list[Number] | list[list[Number]], Field(min_length=1)] | None = None
+    predictions: Annotated[list[Value] | list[list[Value]], Field(min_length=1)] | None = None
     """Covariates to tabulate; null for five over the range. Of several covariates a list of rows;
     null for the ends of where subjects are, the others at noisy means or in the first group."""
     allow_noise: bool = False
     """Release even if the plan says that it would be noise."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _dates_are_numbers(cls, given):
+        return with_numbers(given) if isinstance(given, dict) else given
 
     @model_validator(mode="after")
     def _covariates_agree(self):
@@ -380,6 +393,10 @@ class ReleaseSettings(ReleaseSection):
         """Names with their units."""
         own = "%" if self.is_shares else self.turn[1] if self.turn[0] != 1.0 else ""
         units = dict.fromkeys(self.responses if own else (), own) | self.units
+        if isinstance(self.data, TableSettings):
+            dates = self.data.reading.dates
+            both = zip(self.names, self.data.covariates, strict=True)
+            units |= {name: str(dates[column]) for name, column in both if column in dates}
         return [f"{name} ({units[name]})" if name in units else name for name in names]
 
     def value_words(self, index, value):

@@ -7,6 +7,7 @@ import numpy as np
 
 from geodp.data.cells import TableReading
 from geodp.data.columns import has_landmarks
+from geodp.data.dates import Dates
 from geodp.data.records import read_table
 from geodp.errors import DataError
 from reproduction.models import study_manifold
@@ -57,12 +58,14 @@ def _read(path, manifold, settings):
         )
     if columns is None and Path(path).suffix.lower() == ".mat":
         columns = [settings["landmarks"]]
+    dates = {name: Dates(**each) for name, each in settings["dates"].items()}
+    decimal, categories, sheet = (settings[key] for key in ("decimal", "categories", "sheet"))
     return read_table(
         path,
         manifold,
         settings["covariate"],
         columns,
         settings["coordinates"],
-        reading=TableReading(settings["decimal"], settings["categories"], settings["sheet"]),
+        reading=TableReading(decimal, categories, dates, sheet),
         **{key: settings[key] for key in CHOICES},
     )

@@ -1,0 +1,157 @@
+"""Dates of a covariate as numbers: the time since a public date, in any format."""
+
+import copy
+from datetime import UTC, date, datetime, timedelta
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from cohort import SETTINGS
+from hypothesis import given
+from hypothesis import strategies as st
+from test_release_reading import (
+    NAMES,
+    as_arrays,
+    as_csv,
+    as_excel,
+    as_frame,
+    as_parquet,
+    found_faults,
+    frame,
+    read,
+    refused,
+    settings_of,
+    without,
+)
+from test_statistics_files import Attributed, as_dta, as_feather, as_ods, as_r, as_sav
+
+from geodp import DataError
+from geodp.data.cells import TableReading
+from geodp.data.dates import Dates, times_of
+from geodp.data.formats import open_table
+from geodp.data.records import read_table
+from geodp.manifolds.registry import make_manifold
+from geodp.settings.reading import check
+from geodp_release.ask.settings import ReleaseSettings
+
+SINCE = {"dates": {"age": {"since": "2000-01-01", "unit": "days"}}}
+DAYS = [0.0, 1.0, -0.5, 366.25, np.nan, 7305.0, 50.0, -40000.0]
+TIMES = pd.Timestamp("2000-01-01") + pd.to_timedelta(DAYS, unit="D")
+
+
+@given(st.datetimes(), st.dates(), st.sampled_from([("days", 1), ("weeks", 7), ("years", 365.25)]))
+def test_a_date_becomes_the_time_since_another(time, since, unit):
+    passed = (time - datetime(since.year, since.month, since.day)) / timedelta(days=unit[1])
+    scale = Dates(since.isoformat(), unit[0])
+    for text in (str(time), time.isoformat(), f"{time}Z", str(time.replace(tzinfo=UTC))):
+        assert scale.number(text) == passed
+    assert scale.number(time.date().isoformat()) <= passed + 1e-9
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "2020", "2020-02-30", "0000-01-01", "31.01.2020", "20200131", "0001-01-01T00+14:00"],
+)
+def test_what_is_no_date_has_no_number(text):
+    assert Dates("2000-01-01").number(text) is None
+
+
+def as_times(table):
+    """Times of a zone that no machine knows."""
+    zone = pa.timestamp("ms", "No/Where")
+    columns = {name: pa.array(table[name]) for name in table}
+    # Of those that are missing, too.
+    passed = pa.array(table["age"], pa.timestamp("ms")).cast("int64")
+    pq.write_table(pa.table(columns | {"age": passed.cast(zone)}), "table.parquet")
+    return "table.parquet"
+
+
+def as_objects(table):
+    """Cells of any types, of which some are no dates."""
+    cells = [*table["age"].dt.to_pydatetime(), 43831, "x", True]
+    return pd.concat([table, table[:3]]).assign(age=pd.Series(cells, dtype=object).to_numpy())
+
+
+def as_texts(table):
+    return as_parquet(table.assign(age=table["age"].astype(str)))
+
+
+SAVES = [as_csv, as_parquet, as_times, as_texts, as_feather, as_arrays, as_excel, as_ods]
+SAVES += [as_frame, as_objects, as_sav, as_dta]
+
+
+@pytest.mark.parametrize("save", SAVES)
+def test_dates_of_any_format_are_covariates(folder, save):
+    path = save(frame(age=TIMES, comment="a"))
+    covariates, *_ = read(path, **SINCE)
+    np.testing.assert_allclose(covariates[:8, 0], DAYS, atol=1e-8)
+    assert np.all(np.isnan(covariates[8:, 0]))
+    if save not in (as_frame, as_objects):
+        scales = {"age": Dates("2000-01-01", "days")}
+        reading = TableReading(dates=scales)
+        with pytest.raises(DataError, match=r"column age: (the value is|'NaT' is no)"):
+            read_table(path, make_manifold("euclidean", 2), "age", NAMES, reading=reading)
+    if save not in (as_csv, as_excel, as_ods, as_objects, as_texts):
+        refused("numbers are wanted: .*; data.dates makes numbers of those of a covariate", path)
+
+
+@pytest.mark.parametrize(("kind", "ones"), [("Date", 86400.0), ("POSIXct", 1.0)])
+def test_dates_of_r_are_covariates(folder, kind, ones):
+    passed = Attributed((10957.0 + np.array(DAYS)) * 86400.0 / ones, {"class": np.array([kind])})
+    path = as_r({"age": passed, "coords": np.zeros((3, 2, 8))})
+    reading = TableReading(dates={"age": Dates("2000-01-01", "days")})
+    found, _ = open_table(path, reading, landmarks=3).read(["age"])
+    np.testing.assert_allclose(found[:, 0], DAYS, atol=1e-8)
+
+
+def test_days_of_spss_and_numbers_that_are_no_days(folder):
+    days = [0.0, 86400.0, 1e300, -np.inf, np.nan, 13166064000.0, *np.zeros(2)]
+    path = as_sav(frame(age=days), variable_format={"age": "ADATE10"})
+    covariates, _, _ = read(path, **SINCE)
+    assert without((covariates, covariates))[0] == [2, 3, 4]
+    assert covariates[[0, 5], 0].tolist() == [-13166064000.0 / 86400.0, 0.0]
+    assert np.isnat(times_of(1e15, 1.0, "1960-01-01"))
+    # A time of the day alone has no date.
+    path = as_sav(frame(age=days), variable_format={"age": "TIME8"})
+    refused("its type as a date or a time, and dates are wanted", path, **SINCE)
+    refused("as (int|float)64, and dates are wanted", as_parquet(frame()), **SINCE)
+
+
+def test_what_is_no_date_is_named(folder):
+    path = as_csv(frame(age=["2020-01-31", "31.1.2020", "x", "", *["2020-02-01"] * 4]))
+    assert without(read(path, **SINCE))[0] == [1, 2, 3]
+    said = "\n".join(found_faults(path, **SINCE))
+    assert "row 3, column age: '31.1.2020' is no date as 2020-01-31 is one" in said
+    assert "row 4, column age: 'x' is no date" in said
+    assert "is a date and not a number (data.dates" in found_faults(path)[0]
+    with pytest.raises(ValueError, match="it is the column of no covariate"):
+        settings_of(path, dates={"a": {"since": "2000-01-01"}})
+    with pytest.raises(ValueError, match="its words have numbers by categories"):
+        settings_of(path, categories={"age": {"x": 1}}, **SINCE)
+
+
+def test_ranges_and_predictions_may_be_dates():
+    given = copy.deepcopy(SETTINGS)
+    given["data"] |= {
+        "covariate": ["visit", "dose"],
+        "dates": {"visit": {"since": date(2000, 1, 1)}},
+    }
+    given["covariate"] = ["time", "dose"]
+    given["public"]["covariate_range"] = [["2000-01-01", date(2020, 1, 1)], [0, 10]]
+    given["predictions"] = [["2010-01-01", 5], [20, 5]]
+    before = copy.deepcopy(given)
+    found = check(ReleaseSettings, given)
+    assert given == before
+    assert found.public.ranges == [[0.0, 20.0], [0.0, 10.0]]
+    np.testing.assert_allclose(found.predictions, [[10.0, 5], [20, 5]], atol=2e-3)
+    assert found.labels(found.names) == ["time (years since 2000-01-01)", "dose"]
+    given["data"] |= {"covariate": "visit"}
+    given["public"]["covariate_range"] = ["2000-01-01", "2020-01-01"]
+    given |= {"predictions": ["2010-01-01"], "covariate": "time"}
+    assert check(ReleaseSettings, given).public.ranges == [[0.0, 20.0]]
+    # A date that is none of a covariate with dates, and one that is none.
+    for part in ({"dates": {}}, {"dates": {"visit": {"since": "2000-02-30"}}}):
+        with pytest.raises(DataError):
+            check(ReleaseSettings, given | {"data": given["data"] | part})

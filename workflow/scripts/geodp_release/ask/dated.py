@@ -1,0 +1,41 @@
+"""Dates in the ranges and predictions of a release, as numbers of their covariate."""
+
+from pydantic import TypeAdapter, ValidationError
+
+from geodp.data.dates import Dates
+from geodp.settings.sections import DateSettings, date_text
+
+SCALES = TypeAdapter(dict[str, DateSettings])
+
+
+def with_numbers(given):
+    """Settings as they were given, with numbers in place of dates; what is no date stays."""
+    data, public, rows = (given.get(key) for key in ("data", "public", "predictions"))
+    try:
+        scales = SCALES.validate_python(data["dates"])
+        names = data["covariate"]
+        ranges = public["covariate_range"]
+    except (ValidationError, TypeError, KeyError):  # none, or refused where they are checked
+        return given
+    by_place = [scales.get(str(name)) for name in (names if isinstance(names, list) else [names])]
+
+    def number(place, value):
+        scale, text = (by_place[place] if place < len(by_place) else None), date_text(value)
+        if scale is None or not isinstance(text, str):
+            return value
+        found = Dates(**dict(scale)).number(text)
+        return value if found is None else found
+
+    def numbers(values, is_row):
+        """Of a row a value for each covariate, of a range two for one."""
+        if not isinstance(values, list):
+            return values
+        return [
+            [number(inner if is_row else place, each) for inner, each in enumerate(value)]
+            if isinstance(value, list)
+            else number(0, value)
+            for place, value in enumerate(values)
+        ]
+
+    found = {"public": public | {"covariate_range": numbers(ranges, False)}}
+    return given | found | ({"predictions": numbers(rows, True)} if rows else {})
