@@ -3,6 +3,7 @@
 import io
 import os
 import sys
+from datetime import date
 from pathlib import Path
 
 import pandas as pd
@@ -69,6 +70,11 @@ def test_names_of_columns_tell_of_spaces(monkeypatch):
     found = wrote("places.csv", "id;Breite;Panzerlänge;Länge;day\n", [",", *PLACES], monkeypatch)
     assert (found.data.decimal, found.data.coordinates) == (",", "latitude_longitude")
     assert found.data.columns == ["Breite", "Länge"]
+    answers = ["euclidean", "sbp", "", "", "", "2000-01-01, 2020-12-31", "a protocol", "months"]
+    answers = [*answers, "", *["400", "", "", ""], "", ""]
+    found = wrote("visits.csv", "id,visit_date,sbp\n", answers, monkeypatch)
+    assert found.labels(found.names) == ["visit_date (months since 2000-01-01)"]
+    assert found.public.ranges == [[0.0, (date(2020, 12, 31) - date(2000, 1, 1)).days / 30.4375]]
     found = wrote("tensors.csv", "id,Dxx,Dxy,Dyy,Dxz,Dyz,Dzz\n", TENSORS, monkeypatch)
     assert found.data.columns == ["Dxx", "Dxy", "Dxz", "Dyy", "Dyz", "Dzz"]
     assert (found.assumptions.manifold.size, found.public.footpoint_radius) == (3, 2e-5)

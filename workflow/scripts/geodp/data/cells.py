@@ -16,6 +16,9 @@ from geodp.data.dates import DATE
 # Numbers of more characters are not tried: reading them takes time, and no program writes them.
 LONGEST_NUMBER = 400
 
+# What programs write for a missing value, in any case.
+MISSING_WORDS = {"", "na", "n/a", "nan", "null", "none", "."}
+
 # Zeros with a sign.
 NEGATIVE_ZERO = re.compile(r"-0(?![.eE])")
 
@@ -99,7 +102,7 @@ class TableReading:
         return finite_number(text)
 
     def value(self, cell, name=""):
-        """The number of any cell: NaN for an empty one, infinite for what is no finite number."""
+        """The number of any cell: NaN for a missing one, infinite for what is no finite number."""
         try:
             is_number = type(cell) is not str and isinstance(cell, Number | np.bool_)
             if is_number and not self.are_texts(name):
@@ -111,7 +114,9 @@ class TableReading:
         if not text or text.isspace():
             return np.nan
         found = self.number(text, name) if len(text) <= LONGEST_NUMBER else None
-        return np.inf if found is None else found
+        if found is None:
+            return np.nan if is_missing(text) else np.inf
+        return found
 
     def values(self, texts, name=""):
         """An array of the `value` of each text in a column."""
@@ -138,7 +143,7 @@ class TableReading:
     def fault(self, text, name):
         """Why a text in a column states no number."""
         codes = self.categories.get(name)
-        if not text.strip():
+        if is_missing(text):
             return "the value is missing"
         if codes is not None:
             near = get_close_matches(text.strip().casefold(), map(str.casefold, codes), n=1)
@@ -164,6 +169,11 @@ class TableReading:
         if (number := NUMBER.match(text)) is not None:
             return f"'{text}' is not a number alone, such as {number[0].strip()}"
         return f"'{text}' is not a number"
+
+
+def is_missing(text):
+    """Whether a text stands for no value."""
+    return text.strip().casefold() in MISSING_WORDS
 
 
 def as_text(cell):

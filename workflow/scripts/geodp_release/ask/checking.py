@@ -4,10 +4,13 @@ What it finds depends on every record, so that it must not be published, nor be 
 changing public inputs: mend the data, or choose public inputs anew without them.
 """
 
+import itertools
 import sys
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
 
 from geodp.data.text_tables import TextTable
 from geodp.errors import DataError
@@ -15,7 +18,7 @@ from geodp_release.ask.faults import faults as faults_of
 from geodp_release.ask.holder import off_least_squares, spread_otherwise, suspicious_inputs
 from geodp_release.ask.inspection import Inspection, inspect_inputs
 from geodp_release.ask.misreadings import misreadings, mistaken_shapes
-from geodp_release.ask.reading import read_data, table_of
+from geodp_release.ask.reading import have_responses, read_data, table_of
 from geodp_release.run.subjects import label_key, subject_records
 
 
@@ -101,12 +104,16 @@ def _of_table(settings, covariates, points, subjects):
     data = settings.data
     numbers, _ = table.read([*data.covariates, *columns])
     rows = tuple(row for row, _ in table.records(columns[:1]))
+    there = have_responses(data, numbers[:, len(data.covariates) :])
+    lacking = _lacking(data, np.sum(~there), len(there))
+    if data.drops_missing:
+        numbers, rows = numbers[there], tuple(itertools.compress(rows, there))
     lines = faults_of(settings, covariates, points, subjects)
     texts = (each for each in getattr(table, "parts", [table]) if isinstance(each, TextTable))
     joined = [sentence for each in texts for sentence in each.joined_rows()]
     # Another program may be writing the file.
     if not len(rows) == len(points) == len(numbers):
-        return None, lines, joined, []
+        return None, lines, joined, lacking
 
     def name_of(index):
         label = "" if data.is_one_each else f" (label {subjects[index]!r})"
@@ -117,8 +124,22 @@ def _of_table(settings, covariates, points, subjects):
         # A single one may be so, and the others as they should be.
         single = mistaken_shapes(settings.assumptions.manifold, points, name_of)
     except Exception as problem:  # records at which another reading fails
-        return rows, lines, joined, [f"other readings could not be tried: {words_of(problem)}"]
-    return rows, lines, joined + others, single
+        untried = f"other readings could not be tried: {words_of(problem)}"
+        return rows, lines, joined, [*lacking, untried]
+    return rows, lines, joined + others, lacking + single
+
+
+def _lacking(data, number, of):
+    """A sentence on records without a response, in a list, if there are any."""
+    if not number:
+        return []
+    rest = (
+        "and are left out (missing_responses)"
+        if data.drops_missing
+        else "and count all the same: where it is known without these data that responses may be "
+        "missing, data.missing_responses: drop leaves them out"
+    )
+    return [f"{number} of {of} records have no response, {rest}"]
 
 
 def number_of_subjects(points, subjects):

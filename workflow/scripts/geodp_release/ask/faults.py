@@ -3,6 +3,7 @@
 Nothing here is part of a release: all of it depends on the records.
 """
 
+import itertools
 import re
 from collections import defaultdict
 
@@ -15,7 +16,7 @@ from geodp.data.records import number_of
 from geodp.data.table import JoinedTable
 from geodp.data.text_tables import TextTable
 from geodp.errors import DataError
-from geodp_release.ask.reading import point_of, table_of
+from geodp_release.ask.reading import have_responses, point_of, table_of
 from geodp_release.run.subjects import label_key, mapped_records
 
 # Numbers that programs write for a missing value, and how many times the distance of the quartiles
@@ -40,6 +41,8 @@ def faults(settings, covariates, points, subjects):
     labels = [] if data.is_one_each else [data.subject]
     # Coordinates first: what is wrong with one may be with a covariate that follows from it.
     records = list(table.records([*labels, *columns, *data.covariates]))
+    if data.drops_missing:
+        records = list(itertools.compress(records, have_responses(data, table.read(columns)[0])))
     # Another program may be writing the file.
     records = records[: len(points)]
     *_, valid, _ = mapped_records(settings.assumptions, covariates, points)

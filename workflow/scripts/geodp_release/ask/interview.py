@@ -14,18 +14,23 @@ from pydantic import Field, TypeAdapter, ValidationError
 from geodp.data.angles import ANGLES
 from geodp.data.cells import TableReading, finite_number
 from geodp.data.columns import told_columns
+from geodp.data.dates import UNITS
 from geodp.data.formats import open_table, table_kind
 from geodp.data.landmark_files import LandmarkFile
 from geodp.data.triangles import DIAGONAL_FIRST, FACTORS
 from geodp.errors import DataError
 from geodp.mechanisms.budgets import parse_budget
+from geodp.settings.sections import Day
 from geodp_release.ask.settings import read_settings
 from geodp_release.run.subjects import ONE_EACH
 from geodp_release.show.templates import render
 
 SPACES = yaml.safe_load(Path(__file__).with_name("spaces.yaml").read_text(encoding="utf-8"))
 
-COVARIATE = re.compile("age|year|time|day|dose|alter|jahr|tage|centroid", re.IGNORECASE)
+COVARIATE = re.compile(
+    "age|year|time|day|dose|alter|jahr|tage|centroid|.*dat(e|um)$|dob$", re.IGNORECASE
+)
+DATED = re.compile(".*dat(e|um)|dob", re.IGNORECASE)
 SUBJECT = re.compile("(.*_)?id|id_.*|subject|patient|person|participant|code", re.IGNORECASE)
 
 Whole = Annotated[int, Field(ge=1)]
@@ -161,7 +166,15 @@ def _joined(lacking, interview):
 
 
 def _covariate(name, found, interview):
-    """Name, range, spread and words of a covariate."""
+    """Name, range, spread, words and dates of a covariate."""
+    given = {"name": name, "spread": "unknown", "words": {}, "dates": None}
+    question = f"Are the values of {name} dates, such as 2020-01-31"
+    if DATED.fullmatch(name) and interview(question, "yes", _of("yes", "no")) == "yes":
+        question = f"First and last {name} that there can be, by what is public"
+        days = interview(f"{question}, such as 2000-01-01, 2020-12-31", check=_days)
+        _ask_source("covariate_range", found["sources"], interview)
+        unit = interview("Unit of the time since the first", "years", _of(*UNITS))
+        return given | {"range": days, "dates": {"since": days[0], "unit": unit}}
     words = interview(
         f"Words in {name} with a number for each, such as F=0, M=1; none if it has numbers",
         "none",
@@ -181,7 +194,7 @@ def _covariate(name, found, interview):
         question = f"Where is it known from that {name} has two values"
         _ask_source("covariate_spread", found["sources"], interview, question)
     spread = "two groups" if is_two else "unknown"
-    return {"name": name, "range": list(limits), "spread": spread, "words": words}
+    return given | {"range": list(limits), "spread": spread, "words": words}
 
 
 def _ask_unit(name, found, interview):
@@ -301,6 +314,15 @@ def _range(text):
     if not low < high:
         raise DataError(f"{text} was given: give the smaller number first")
     return low, high
+
+
+def _days(text):
+    first, last = days = _as(Annotated[list[Day], Field(min_length=2, max_length=2)], many=True)(
+        text
+    )
+    if not first < last:
+        raise DataError(f"{text} was given: give the earlier date first")
+    return days
 
 
 def _of(*choices, many=False):

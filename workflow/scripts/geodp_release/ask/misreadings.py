@@ -117,7 +117,8 @@ def _of_covariates(settings, covariates, coordinates, names):
         settings.data.covariates, settings.assumptions.ranges, covariates.T, strict=True
     ):
         given = column[np.isfinite(column)]
-        if _inside(given, limits) > 0.5:
+        # Dates have no other unit.
+        if name in settings.data.dates or _inside(given, limits) > 0.5:
             continue
         with np.errstate(all="ignore"):
             tried = {words: change(given) for words, change in UNITS.items()}

@@ -4,6 +4,7 @@ Unlike `geodp.data.records.read_table`, no record changes what becomes of others
 read becomes NaN, which a release does not count.  Faults of the file as a whole are errors.
 """
 
+import itertools
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,8 +34,9 @@ def read_data(settings):
     """Covariates (n, k), points (n, *point_shape) and subjects of a release's data.
 
     Numbers are NaN where a record cannot be read.  Labels of subjects are as they are in the file,
-    in a list, ``None`` for an empty or blank one; or all are "one record each".  A `DataError` says
-    that the file is not as the settings describe it, and may tell of records.
+    in a list, ``None`` for an empty or blank one; or all are "one record each".  Where records
+    without a response are dropped how many others there are is private, and each has a label.  A
+    `DataError` says that the file is not as the settings describe it, and may tell of records.
     """
     manifold = settings.assumptions.manifold
     if settings.data.source != "table":
@@ -44,10 +46,24 @@ def read_data(settings):
     numbers, labels = table.read(
         [*data.covariates, *columns], None if data.is_one_each else data.subject
     )
+    if data.drops_missing:
+        there = have_responses(data, numbers[:, len(data.covariates) :])
+        labels = np.arange(len(numbers)).tolist() if labels is None else labels
+        numbers, labels = numbers[there], list(itertools.compress(labels, there))
     covariates, coordinates = np.split(numbers, [len(data.covariates)], axis=1)
     points = _points(settings, table, table.numbered(columns), coordinates)
     covariates = np.where(np.isfinite(covariates), covariates, np.nan)
-    return covariates, points, ONE_EACH if data.is_one_each else labels
+    return covariates, points, ONE_EACH if labels is None else labels
+
+
+def have_responses(data, numbers):
+    """Which records have a response, by the numbers of its cells (n, k) alone; (n,).
+
+    One with a cell that is no number has a fault, and is not missing.
+    """
+    missing = np.isnan(numbers)
+    are_missing = np.all(missing, axis=1) if data.outline else np.any(missing, axis=1)
+    return ~are_missing | np.any(np.isinf(numbers), axis=1)
 
 
 def _points(settings, table, names, numbers):

@@ -101,6 +101,9 @@ class TableSettings(ReleaseSection, TableSection):
     """Column of the covariate, or of each; null for a mean."""
     subject: Text
     """Column that names the subject of each record; or "one record each"."""
+    missing_responses: Literal["keep", "drop"] = "keep"
+    """Records whose response is missing, in any of its cells: `drop` leaves them out, so that the
+    release is about subjects with a response; else they count for a subject, and tell nothing."""
     join: JoinSettings | None = None
     """A second table, for covariates that are not in the first."""
     _frame: Any = PrivateAttr(None)
@@ -131,6 +134,11 @@ class TableSettings(ReleaseSection, TableSection):
     def paths(self):
         """Paths of its files."""
         return [self.path] if self.join is None else [self.path, self.join.path]
+
+    @property
+    def drops_missing(self):
+        """Whether records without a response are none."""
+        return self.missing_responses == "drop"
 
     @property
     def is_one_each(self):
@@ -366,6 +374,11 @@ class ReleaseSettings(ReleaseSection):
         if self.angle:
             found = ["angle"]
         return columns if len(columns) == len(found) and "".join(columns).isprintable() else found
+
+    @property
+    def drops_missing(self):
+        """Whether the release is about subjects with a response."""
+        return isinstance(self.data, TableSettings) and self.data.drops_missing
 
     @property
     def angle(self):
