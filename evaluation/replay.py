@@ -27,11 +27,11 @@ from replay_tables import FRAME, NEIGHBOURS, UNCHANGED, Space, pairs
 
 SPACES = (
     Space("euclidean", 8, 8, 1, REPLACE, "epsilon", 2),
-    Space("sphere", 2, 3, 1, ADD_OR_REMOVE, "epsilon", 1, loss=HUBER),
+    Space("sphere", 2, 3, 1, ADD_OR_REMOVE, "epsilon", 1, loss=HUBER, drops_missing=True),
     Space("spd", 2, 3, 2, REPLACE, "rho", 2, loss=HUBER),
     Space("euclidean", 1, 1, 0, ADD_OR_REMOVE, "rho", 0),
     Space("kendall", 4, 8, 1, REPLACE, "rho", 3),
-    Space("hyperbolic", 2, 3, 1, REPLACE, "epsilon", 0),
+    Space("hyperbolic", 2, 3, 1, REPLACE, "epsilon", 0, drops_missing=True),
     Space("spd", 3, 9, 1, ADD_OR_REMOVE, "epsilon", 0),
 )
 

@@ -16,7 +16,18 @@ import rdata
 import scipy.io
 
 from geodp_release.run.subjects import ONE_EACH
-from replay_tables import ALIKE, COMMENT, JOINED, LABEL, LABELS, LANDMARKS, NOBODY, POINTS, SUFFIXES
+from replay_tables import (
+    ALIKE,
+    COMMENT,
+    DATED,
+    JOINED,
+    LABEL,
+    LABELS,
+    LANDMARKS,
+    NOBODY,
+    POINTS,
+    SUFFIXES,
+)
 
 
 def may_be_refused(table, how):
@@ -35,20 +46,23 @@ def may_be_refused(table, how):
 
 def write(space, table, columns, how, path):
     """Write a table to a path, and beside it what is joined to it."""
-    name = how["suffix"]
+    name, dated = how["suffix"], []
+    if name in DATED:
+        name, dated = DATED[name], space.covariate_columns
+        table = [row | {each: date_text(row[each]) for each in dated} for row in table]
     if name == "csv":
         path.write_bytes(csv_bytes(table, columns, how))
     elif name in LANDMARKS:
         text = how["end"].join([*LINES[name](space, table, how["end"]), ""])
         path.write_bytes(text.encode("utf-8", "surrogateescape"))
     elif name in WRITERS:
-        WRITERS[name](storable(table, columns), path)
+        WRITERS[name](storable(table, columns, dated), path)
     elif name in TYPED:
-        TYPED[name](typed(storable(table, columns), name), path)
+        TYPED[name](typed(storable(table, columns, dated), name), path)
     elif name in SHEETS:
         # A row without a value would be none.
         rows = [{**row, COMMENT: row[COMMENT] or "-"} for row in table]
-        SHEETS[name](storable(rows, columns), path)
+        SHEETS[name](storable(rows, columns, dated), path)
     elif name == "mat":
         # Labels are numbers: those of nobody are none.
         known = sorted({row[LABEL] for row in table} - {*NOBODY}, key=ascii)
@@ -56,7 +70,7 @@ def write(space, table, columns, how, path):
         found = frame(table, columns).drop(columns=COMMENT).assign(**{LABEL: whose})
         scipy.io.savemat(path, {each: found[[each]].to_numpy(float) for each in found})
     else:
-        found = storable(table, columns)
+        found = storable(table, columns, dated)
         arrays = {each: found[each].to_numpy() for each in columns}
         for each in (LABEL, COMMENT):
             arrays[each] = np.array([text or "" for text in found[each]])
@@ -76,9 +90,25 @@ def write_joined(space, table, labels, path):
         csv.writer(text).writerows([[LABEL, *space.covariate_columns], *rows])
 
 
-def storable(table, columns):
-    """A data frame of numbers and of texts that files of types can hold."""
+# From which dates count, and up to how many days they do.
+SINCE, MOST_DAYS = "2000-01-01", 1e5
+
+
+def date_text(text):
+    """The date of a number of days as text; what is no number, or too large, as it is."""
+    days = pd.to_numeric(pd.Series([text], dtype=object), errors="coerce").astype(float)[0]
+    if not abs(days) < MOST_DAYS:
+        return text
+    return (pd.Timestamp(SINCE) + pd.Timedelta(days, "D")).isoformat(sep=" ")
+
+
+def storable(table, columns, dated=()):
+    """A data frame of numbers, of dates and of texts that files of types can hold."""
     found = frame(table, columns)
+    for name in dated:
+        # Each as a program would read it for others.
+        days = [pd.to_datetime([row[name]], errors="coerce", format="ISO8601") for row in table]
+        found[name] = pd.Series([each[0] for each in days], dtype="datetime64[ms]")
     for name in (LABEL, COMMENT):
         found[name] = pd.Series([each and escaped(each) for each in found[name]], dtype=object)
     return found
@@ -138,7 +168,7 @@ def typed(found, name):
                 end if text[-1:].isspace() else text.strip() and text
                 for text, end in zip(texts, ends, strict=True)
             ]
-        elif name == "dta":
+        elif name == "dta" and found[column].dtype.kind != "M":
             found[column] = found[column].where(found[column].abs() < MOST_OF_STATA)
     return found.astype({LABEL: object, COMMENT: object})
 
@@ -323,6 +353,12 @@ def settings_of(space, name):
         found["data"]["covariate"] = named.get(name, columns)
         found["public"]["covariate_range"] = [[0.0, 1.0] for _ in columns]
         found["public"]["shooting_vector_length"] = 0.8
+    if name in DATED:
+        days = [SINCE, date_text("1")[: len(SINCE)]]
+        found["data"]["dates"] = {each: {"since": SINCE, "unit": "days"} for each in columns}
+        found["public"]["covariate_range"] = [days for _ in columns]
+    if space.drops_missing:
+        found["data"]["missing_responses"] = "drop"
     if name == JOINED:
         found["data"]["join"] = {"path": "joined.csv", "subject": LABEL}
     return found

@@ -47,9 +47,11 @@ COMMENTS = (
 UNCHANGED = ("nobody", "order", "format")
 
 # Suffixes of landmarks; names of a table whose points are one array, to which covariates are
-# joined, and of a data frame; and suffixes where they are not the name.
+# joined, of a data frame, and of tables whose covariates are dates; and suffixes where they are not
+# the name.
 LANDMARKS, JOINED, FRAME = ("tps", "nts", "txt"), "joined", ""
-SUFFIXES = {JOINED: "npz", FRAME: "csv"}
+DATED = {f"dates in {suffix}": suffix for suffix in ("csv", "parquet", "xlsx", "sav", "dta", "npz")}
+SUFFIXES = {JOINED: "npz", FRAME: "csv", **DATED}
 
 # Types of the numbers of a data frame, whatever is in its cells.
 TYPES = (*("inferred", "single") * 3, "object", "float32", "complex", "nullable", "decimal")
@@ -73,6 +75,7 @@ CHOICES = {
     FRAME: {"type": st.sampled_from(TYPES), LABEL: st.booleans()},
     **{name: {"end": ENDS} for name in LANDMARKS},
 }
+CHOICES |= {name: CHOICES[suffix] for name, suffix in DATED.items() if suffix in CHOICES}
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,7 @@ class Space:
     limit: int  # Records of a subject that count; 0 where each record is a subject.
     subjects: int = 5
     loss: str = LEAST_SQUARES
+    drops_missing: bool = False
 
     @property
     def is_one_each(self):
@@ -117,6 +121,7 @@ class Space:
             "mat",
             FRAME,
         ]
+        found += DATED if self.covariates == 1 else ()
         if self.covariates and not self.is_one_each:
             found += LANDMARKS if (self.name, self.covariates) == ("kendall", 1) else ()
             found.append(JOINED)
