@@ -13,6 +13,7 @@ from cohort import SETTINGS, rewrite, spent, write, write_cohort
 import geodp
 from geodp import DataError, Ledger, PrivacyBudget, Release
 from geodp_release.ask.cli import main
+from geodp_release.ask.interview import Interview, new_settings
 from geodp_release.ask.settings import read_settings
 
 pytestmark = pytest.mark.usefixtures("folder", "undrawn")
@@ -84,6 +85,64 @@ def test_names_of_columns_tell_of_spaces(monkeypatch):
     found = wrote("skulls.tps", "", SKULLS, monkeypatch)
     assert found.data.columns is None
     assert found.data.join.model_dump() == {"path": "a.csv", "subject": "who"}
+
+
+MATRIX = [f"c{row}_{column}" for row in range(1, 29) for column in range(1, 29)]
+WIND = ("sphere", 1, ["Wind direction"], "compass")
+DIRECTION = ("sphere", 2, ["inc", "dec"], "latitude_longitude")
+# The header, what is proposed, and what is answered besides defaults and public numbers.
+HEADERS = {
+    "shares": ("id,food_share,rent_share", ("sphere", 1, ["food_share", "rent_share"], "shares")),
+    "percent": ("pct_a,pct_b,age,pct_c", ("sphere", 2, ["pct_a", "pct_b", "pct_c"], "shares")),
+    "winds": ("id,sbp,Wind direction", WIND, {"Which": "sphere", "Their": "Wind direction"}),
+    "bearings": ("id,age,bearing", ("sphere", 1, ["bearing"], "compass")),
+    "hours": ("hour_of_day,id", ("sphere", 1, ["hour_of_day"], "hours")),
+    "days of the year": ("doy,id", ("sphere", 1, ["doy"], "day_of_year")),
+    "months": ("id,month,age", ("sphere", 1, ["month"], "month")),
+    "a month beside": ("id,month,sbp", ("euclidean", 1, ["sbp"], "ambient"), {"Their": "sbp"}),
+    "directions": ("dec,inc,age", DIRECTION),
+    "the sky": ("ra,dec,id", ("sphere", 2, ["dec", "ra"], "latitude_longitude")),
+    "lines": ("trend,plunge", "are axes"),
+    "arrows": (
+        "trend,plunge",
+        ("sphere", 2, ["plunge", "trend"], "latitude_longitude"),
+        {"Is": "yes"},
+    ),
+    "planes": ("dip_direction,dip,id", "are axes"),
+    "a matrix": (",".join(["id", *MATRIX]), ("spd", 28, MATRIX, "ambient")),
+    "a program's": (
+        "a,b,c",
+        ("spd", 2, list("abc"), "nilearn"),
+        {"Which are": "spd", "Their": "a, b, c", "Which tri": "nilearn"},
+    ),
+    "lists": (["point", "age"], ("euclidean", 3, ["point"], "ambient"), {"Numbers": "3"}),
+}
+PUBLIC = {"Number of subjects": "500", "Least": "0, 9", "First": "2000-01-01, 2020-01-01"}
+
+
+@pytest.mark.parametrize("case", HEADERS.values(), ids=HEADERS)
+def test_what_is_proposed_for_a_table_by_its_header(folder, case):
+    header, expected, *more = case
+    path = Path("table.csv")
+    if isinstance(header, list):
+        path = Path("table.parquet")
+        pd.DataFrame({"point": [[1.0]] * 2, "age": 1.0}).to_parquet(path)
+    else:
+        path.write_text(header + "\n")
+    given = PUBLIC | dict(*more)
+
+    def ask(question):
+        return next((given[each] for each in given if question.startswith(each)), "")
+
+    interview = Interview(ask, lambda words: None, is_patient=False)
+    if isinstance(expected, str):
+        with pytest.raises(DataError, match=expected):
+            new_settings(str(path), "found.yaml", interview)
+        return
+    new_settings(str(path), "found.yaml", interview)
+    found = read_settings("found.yaml")
+    space = found.public.manifold
+    assert (space.name, space.size, found.data.columns, found.data.coordinates) == expected
 
 
 class Terminal(io.StringIO):

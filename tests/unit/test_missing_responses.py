@@ -17,10 +17,7 @@ from test_release_reading import (
     without,
 )
 
-from geodp_release.ask.checking import check_data
 from geodp_release.ask.reading import have_responses, read_data
-from geodp_release.plan.release_plan import ReleasePlan
-from geodp_release.promise.budget import PrivacyBudget
 from geodp_release.run.subjects import subject_records
 
 GONE = {"a": [np.nan, *range(1, 8)], "b": [*range(3), np.nan, *range(3), np.nan]}
@@ -67,8 +64,7 @@ def test_a_check_says_how_many_have_no_response_and_what_to_do(folder):
     path = as_csv(frame(**GONE))
     said = " ".join(checked(path).warnings)
     assert "3 of 8 records have no response, and count all the same: where it is known" in said
-    settings = settings_of(path, **DROP)
-    found = check_data(settings, ReleasePlan(settings.assumptions, PrivacyBudget("2"), (), 1, 1, 1))
+    found = checked(path, **DROP)
     assert "3 of 8 records have no response, and are left out" in found.warnings[0]
     assert found.rows == (3, 4, 6, 7, 8)
     assert found.counted[0] == "There are 5 records of 5 subjects."

@@ -76,8 +76,8 @@ def refused(says, path="table.csv", is_shown=False, **choices):
     return str(raised.value)
 
 
-def checked(path):
-    settings = settings_of(path)
+def checked(path, **choices):
+    settings = settings_of(path, **choices)
     plan = ReleasePlan(settings.assumptions, PrivacyBudget("2"), (), 1.0, 1.0, 1.0)
     return check_data(settings, plan)
 
@@ -446,6 +446,19 @@ def test_landmarks_have_decimal_commas_and_may_be_below_zero(folder):
     assert without(read(as_tps(shapes), **LANDMARKS))[1] == [1]
     said = found_faults("s.tps", **LANDMARKS)[0]
     assert "specimen 2, value x3: it has two numbers below zero, as tpsDig marks" in said
+
+
+def test_what_a_tps_file_has_besides_planar_landmarks_is_named(folder):
+    text = Path(as_tps(SHAPES)).read_text().replace("SCALE=2", "SCALE=", 1)
+    parts = text.split("LM=3\n")
+    parts[2] = re.sub(r"(?m)^(\S+ \S+)$", r"\1 0", parts[2])
+    Path("s.tps").write_text("LM=3\n".join(parts[:2]) + "LM3=3\n" + "LM=3\n".join(parts[2:]))
+    said = found_faults("s.tps", **LANDMARKS)
+    assert "specimen 1, value centroid_size: it has no number as its SCALE" in said[0]
+    assert "specimen 2, value x1: it has three numbers a landmark, as those in space" in said[1]
+    assert len(said) == 2
+    said = checked("s.tps", **LANDMARKS).warnings
+    assert "s.tps: curves or outlines of 1 specimens are left out" in said
 
 
 class Odd:

@@ -1,5 +1,6 @@
 """Angles and times that come round, in one column, as points of the circle S^1."""
 
+import re
 from typing import NamedTuple
 
 import numpy as np
@@ -49,6 +50,23 @@ class Angle(NamedTuple):
             return f"{value:.4g}"
         minutes = round(60.0 * value) % 1440
         return f"{minutes // 60}:{minutes % 60:02d}"
+
+
+# What columns of angles are called, in which unit.
+NAMES = {
+    "compass": "bearing|heading|azimuth|aspect|(wind_?)?dir(ection)?",
+    "hours": "hours?(_of_day)?|time_of_day|uhrzeit",
+    "day_of_year": "day_of_year|doy|yday",
+    "month": "month(_of_.+)?|monat",
+    "degrees": "angle|winkel",
+    "radians": "phase",
+}
+
+
+def told_angle(name):
+    """What an angle is in, by the name of its column, or ``None``."""
+    simple = re.sub(r"\W+", "_", name).casefold()
+    return next((unit for unit, names in NAMES.items() if re.fullmatch(names, simple)), None)
 
 
 # By what `coordinates` call it.

@@ -38,6 +38,38 @@ class PointColumns(NamedTuple):
     coordinates: str = "ambient"
 
 
+# Shares of a whole.
+SHARE = re.compile(
+    r"(share|pct|percent|prop|proportion|fraction)s?[_. ].+|.+[_. ](share|pct|percent|prop"
+    r"|proportion|fraction)s?",
+    re.IGNORECASE,
+)
+
+# Two angles of a direction by the beginnings of their names, each pair in the order of the word.
+PAIRS = {
+    "latitude_longitude": (LATITUDE.pattern, LONGITUDE.pattern),
+    "right_ascension_declination": ("ra$|right", "dec"),
+    "declination_inclination": ("dec", "inc"),
+    "trend_plunge": ("trend|azimuth", "plunge"),
+    "strike_dip": ("strike|dip.?(dir|azi)", "dip(?!.?(dir|azi))"),
+}
+
+
+def told_pair(names):
+    """Of `PAIRS` the word for two angles of a direction, and their columns; or ``None``."""
+    for word, kinds in PAIRS.items():
+        found = [[name for name in names if re.match(kind, name, re.I)] for kind in kinds]
+        if all(found):
+            return word, [each[0] for each in found]
+    return None
+
+
+def told_shares(names):
+    """`PointColumns` of shares that names tell of, or ``None``."""
+    found = [name for name in names if SHARE.fullmatch(name)]
+    return PointColumns("sphere", len(found) - 1, found, "shares") if found[1:] else None
+
+
 def told_columns(names):
     """`PointColumns` that names tell of, or ``None``; no value is looked at."""
     return _landmarks(names) or _directions(names) or _entries(names)

@@ -24,6 +24,10 @@ CENTROID_SIZE, OTHER_NUMBER = "centroid_size", " landmarks in place of "
 # In place of a landmark of a .tps file.
 NEGATIVE = "two numbers below zero, as tpsDig marks missing landmarks"
 
+# In place of the landmarks of a .tps file in space, and of sizes without a factor.
+SPATIAL = "three numbers a landmark, as those in space have (LM3)"
+NO_SCALE = "no number as its SCALE"
+
 # Of digitisers for a missing landmark, in both coordinates; NA and the like are no numbers.
 MISSING = {*MISSING_CODES, -999.0}
 
@@ -37,7 +41,8 @@ class _LandmarkReading(TableReading):
     def fault(self, text, name):
         if text == NEGATIVE:
             return f"it has {text} (move the origin of specimens that lack none)"
-        return f"it has {text}" if OTHER_NUMBER in text else super().fault(text, name)
+        is_said = OTHER_NUMBER in text or text in (SPATIAL, NO_SCALE)
+        return f"it has {text}" if is_said else super().fault(text, name)
 
 
 class LandmarkFile(Table):
@@ -83,7 +88,9 @@ class LandmarkFile(Table):
     def _centroid_size(self, texts, scale):
         """The root of the summed squared distances of landmarks from their middle, as text."""
         *numbers, factor = map(self.reading.number, [*texts, scale])
-        if not numbers or None in (*numbers, factor):
+        if factor is None:
+            return NO_SCALE
+        if not numbers or None in numbers:
             return ""
         points = np.reshape(numbers, (-1, 2))
         return self.reading.shown(float(factor * np.linalg.norm(points - points.mean(axis=0))))
@@ -112,7 +119,7 @@ class LandmarkFile(Table):
 class TpsFile(LandmarkFile):
     """Landmarks of tpsDig: ``LM=8``, a landmark a line, then ``ID=`` and the like.
 
-    ``SCALE=`` multiplies centroid sizes.  Curves are passed over.
+    ``SCALE=`` multiplies centroid sizes.  Curves and outlines are left out.
     """
 
     fields = ("ID", "IMAGE", "SCALE", "COMMENT", "VARIABLES")
@@ -138,8 +145,17 @@ class TpsFile(LandmarkFile):
         if found is not None:
             yield found
 
+    def left_out(self):
+        """A sentence in a list on curves that specimens have besides their landmarks."""
+        kinds = {"CURVES", "OUTLINES", "POINTS"}
+        number = sum(not kinds.isdisjoint(fields) for _, fields in self._specimens())
+        said = f"{self.path}: curves or outlines of {number} specimens are left out"
+        return [said] if number else []
+
     def _pair(self, texts):
         """As of other files; two numbers below zero are a missing landmark, as of tpsDig."""
+        if len(texts) == 3:
+            return SPATIAL, ""
         pair = super()._pair(texts)
         is_negative = all((self.reading.number(text) or 0.0) < 0.0 for text in pair)
         return (NEGATIVE, "") if is_negative else pair

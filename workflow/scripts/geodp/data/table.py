@@ -62,6 +62,10 @@ class Table(ABC):
                     f"are wanted: save it as {kind}, or name another {word}{hint}"
                 )
 
+    def left_out(self):
+        """A sentence in a list on what a file has besides its columns."""
+        return []
+
     def has_lost(self, label):
         """Whether labels are numbers too large for their type; see `are_lost`."""
         return are_lost(self._types_of(label))

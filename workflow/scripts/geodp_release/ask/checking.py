@@ -109,8 +109,10 @@ def _of_table(settings, covariates, points, subjects):
     if data.drops_missing:
         numbers, rows = numbers[there], tuple(itertools.compress(rows, there))
     lines = faults_of(settings, covariates, points, subjects)
-    texts = (each for each in getattr(table, "parts", [table]) if isinstance(each, TextTable))
+    parts = getattr(table, "parts", [table])
+    texts = (each for each in parts if isinstance(each, TextTable))
     joined = [sentence for each in texts for sentence in each.joined_rows()]
+    lacking += [sentence for each in parts for sentence in each.left_out()]
     # Another program may be writing the file.
     if not len(rows) == len(points) == len(numbers):
         return None, lines, joined, lacking

@@ -11,9 +11,9 @@ from typing import Annotated, Literal
 import yaml
 from pydantic import Field, TypeAdapter, ValidationError
 
-from geodp.data.angles import ANGLES
+from geodp.data.angles import ANGLES, told_angle
 from geodp.data.cells import TableReading, finite_number
-from geodp.data.columns import told_columns
+from geodp.data.columns import PAIRS, PointColumns, told_columns, told_pair, told_shares
 from geodp.data.dates import UNITS
 from geodp.data.formats import open_table, table_kind
 from geodp.data.landmark_files import LandmarkFile
@@ -99,18 +99,25 @@ def _answers(path, interview):
         raise DataError(
             f"{path}: its first row has numbers, which are no names: add a row of names"
         )
-    told = told_columns(names)
+    told, pair = _told(names), told_pair(names)
     interview.tell(f"{path} has the columns {', '.join(names)}. Its responses may be")
     for word, what in SPACES.items():
         interview.tell(f"  {word}: {what}")
-    space = interview("Which are they", told.space if told else "euclidean", _of(*SPACES))
+    guess = told.space if told else "sphere" if pair else "euclidean"
+    space = interview("Which are they", guess, _of(*SPACES))
     if told and told.space == space:
         _, size, columns, data["coordinates"] = told
     else:
+        several = [name for name in names if len(table.numbered([name])) > 1]
         columns = interview(
-            "Their columns, in order, with commas between", check=_of(*names, many=True)
+            "Their columns, in order, with commas between",
+            ", ".join(pair[1] if pair and space == "sphere" else several),
+            _of(*names, many=True),
         )
-        size, data["coordinates"] = _size_of(space, len(table.numbered(columns)), interview)
+        number = len(table.numbered(columns))
+        if space == "sphere" and number == len(columns) == 2:
+            columns = _latitude_first(columns, interview)
+        size, data["coordinates"] = _size_of(space, number, columns, interview)
     rest = [name for name in names if name not in columns]
     data["columns"] = None if landmarks else columns
     data["covariates"] = interview(
@@ -128,6 +135,32 @@ def _answers(path, interview):
     found = {"data": data, "space": space, "size": size, "units": {}, "sources": {}}
     found["covariates"] = [_covariate(name, found, interview) for name in data["covariates"]]
     return found | _public_inputs(found, interview)
+
+
+def _told(names):
+    """`PointColumns` that names tell of: of an angle where nothing else may be a response."""
+    angles = {name: unit for name in names if (unit := told_angle(name))}
+    others = [name for name in names if not (COVARIATE.match(name) or SUBJECT.fullmatch(name))]
+    if len(angles) == 1 and {*others} <= {*angles}:
+        [(name, unit)] = angles.items()
+        return PointColumns("sphere", 1, [name], unit)
+    return told_columns(names) or told_shares(names)
+
+
+def _latitude_first(columns, interview):
+    """The columns of two angles of a direction, that of a latitude first."""
+    word, _ = told_pair(columns) or ("latitude_longitude", columns)
+    word = interview(f"What they are, in degrees: {', '.join(PAIRS)}", word, _of(*PAIRS))
+    question = "Is the opposite of each another direction, as it is not of lines and planes"
+    is_axis = word == "strike_dip" or (
+        word == "trend_plunge" and interview(question, "no", _of("yes", "no")) == "no"
+    )
+    if is_axis:
+        raise DataError(
+            "lines and planes without a direction are axes, of which each is the same as its "
+            "opposite, and no point of a sphere is: give directed lines"
+        )
+    return columns if word == "latitude_longitude" else columns[::-1]
 
 
 def _opened(path, interview):
@@ -259,14 +292,15 @@ def _public_inputs(found, interview):
     return given
 
 
-def _size_of(space, number, interview):
-    """Size of a space from the number of columns of a point, and what these hold."""
+def _size_of(space, number, columns, interview):
+    """Size of a space from the number of numbers in columns of a point, and what these hold."""
     if space == "sphere" and number == 2:
         return 2, "latitude_longitude"
     sizes = {"euclidean": number, "kendall": number // 2, "spd": int((2 * number) ** 0.5)}
     size = sizes.get(space, number - 1)
     if space == "sphere" and number == 1:
-        return 1, interview("What the angle is in", "degrees", _of(*ANGLES))
+        unit = told_angle(columns[0]) or "degrees"
+        return 1, interview("What the angle is in", unit, _of(*ANGLES))
     if space == "sphere":
         question = "Are they shares of a whole, such as of a budget"
         are_shares = interview(question, "no", _of("yes", "no")) == "yes"
