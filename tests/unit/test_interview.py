@@ -3,11 +3,11 @@
 import io
 import os
 import sys
-from datetime import date
 from pathlib import Path
 
 import pandas as pd
 import pytest
+import yaml
 from cohort import SETTINGS, rewrite, spent, write, write_cohort
 
 import geodp
@@ -21,9 +21,7 @@ pytestmark = pytest.mark.usefixtures("folder", "undrawn")
 
 CLINIC = "euclidean|sbp|age, sex||none|50, 90|a protocol|no|years|F=0, M=1|||400|a protocol|mmHg|"
 CLINIC = [*(CLINIC + "125|a textbook|60||||15|a trial|a trial|2").split("|")]
-PLACES = ["sphere", "day", "", "none", "0, 9", *[""] * 4, "1500", "", "anywhere", "", ""]
-TENSORS = ["spd", "none", "id", "", "300", "", "1, 0, 0, 1, 0, 1", "", "0.00002", "", "none"]
-TENSORS = [*TENSORS, "", ""]
+HEADERS = yaml.safe_load(Path(__file__).with_name("headers.yaml").read_text())
 SKULLS = ["3", "kendall", "age", "ID", "a.csv", "who", "none", "6, 18", *[""] * 4, "40", *[""] * 4]
 
 
@@ -66,83 +64,45 @@ def test_settings_are_written_from_a_header_and_public_answers(monkeypatch, caps
         assert says in capsys.readouterr().err
 
 
-def test_names_of_columns_tell_of_spaces(monkeypatch):
+def test_landmarks_and_covariates_of_a_second_table(monkeypatch):
     Path("a.csv").write_text("who,age\n")
-    found = wrote("places.csv", "id;Breite;Panzerlänge;Länge;day\n", [",", *PLACES], monkeypatch)
-    assert (found.data.decimal, found.data.coordinates) == (",", "latitude_longitude")
-    assert found.data.columns == ["Breite", "Länge"]
-    answers = ["euclidean", "sbp", "", "", "", "2000-01-01, 2020-12-31", "a protocol", "months"]
-    answers = [*answers, "", *["400", "", "", ""], "", ""]
-    found = wrote("visits.csv", "id,visit_date,sbp\n", answers, monkeypatch)
-    assert found.labels(found.names) == ["visit_date (months since 2000-01-01)"]
-    assert found.public.ranges == [[0.0, (date(2020, 12, 31) - date(2000, 1, 1)).days / 30.4375]]
-    found = wrote("tensors.csv", "id,Dxx,Dxy,Dyy,Dxz,Dyz,Dzz\n", TENSORS, monkeypatch)
-    assert found.data.columns == ["Dxx", "Dxy", "Dxz", "Dyy", "Dyz", "Dzz"]
-    assert (found.assumptions.manifold.size, found.public.footpoint_radius) == (3, 2e-5)
-    answers = ["spd", "c1, c2, c3, c4, c5, c6", "voigt", *TENSORS[1:]]
-    found = wrote("stresses.csv", "id,c1,c2,c3,c4,c5,c6\n", answers, monkeypatch)
-    assert found.data.coordinates == "voigt"
     found = wrote("skulls.tps", "", SKULLS, monkeypatch)
     assert found.data.columns is None
     assert found.data.join.model_dump() == {"path": "a.csv", "subject": "who"}
 
 
-MATRIX = [f"c{row}_{column}" for row in range(1, 29) for column in range(1, 29)]
-WIND = ("sphere", 1, ["Wind direction"], "compass")
-DIRECTION = ("sphere", 2, ["inc", "dec"], "latitude_longitude")
-# The header, what is proposed, and what is answered besides defaults and public numbers.
-HEADERS = {
-    "shares": ("id,food_share,rent_share", ("sphere", 1, ["food_share", "rent_share"], "shares")),
-    "percent": ("pct_a,pct_b,age,pct_c", ("sphere", 2, ["pct_a", "pct_b", "pct_c"], "shares")),
-    "winds": ("id,sbp,Wind direction", WIND, {"Which": "sphere", "Their": "Wind direction"}),
-    "bearings": ("id,age,bearing", ("sphere", 1, ["bearing"], "compass")),
-    "hours": ("hour_of_day,id", ("sphere", 1, ["hour_of_day"], "hours")),
-    "days of the year": ("doy,id", ("sphere", 1, ["doy"], "day_of_year")),
-    "months": ("id,month,age", ("sphere", 1, ["month"], "month")),
-    "a month beside": ("id,month,sbp", ("euclidean", 1, ["sbp"], "ambient"), {"Their": "sbp"}),
-    "directions": ("dec,inc,age", DIRECTION),
-    "the sky": ("ra,dec,id", ("sphere", 2, ["dec", "ra"], "latitude_longitude")),
-    "lines": ("trend,plunge", "are axes"),
-    "arrows": (
-        "trend,plunge",
-        ("sphere", 2, ["plunge", "trend"], "latitude_longitude"),
-        {"Is": "yes"},
-    ),
-    "planes": ("dip_direction,dip,id", "are axes"),
-    "a matrix": (",".join(["id", *MATRIX]), ("spd", 28, MATRIX, "ambient")),
-    "a program's": (
-        "a,b,c",
-        ("spd", 2, list("abc"), "nilearn"),
-        {"Which are": "spd", "Their": "a, b, c", "Which tri": "nilearn"},
-    ),
-    "lists": (["point", "age"], ("euclidean", 3, ["point"], "ambient"), {"Numbers": "3"}),
-}
-PUBLIC = {"Number of subjects": "500", "Least": "0, 9", "First": "2000-01-01, 2020-01-01"}
-
-
-@pytest.mark.parametrize("case", HEADERS.values(), ids=HEADERS)
-def test_what_is_proposed_for_a_table_by_its_header(folder, case):
-    header, expected, *more = case
-    path = Path("table.csv")
-    if isinstance(header, list):
-        path = Path("table.parquet")
-        pd.DataFrame({"point": [[1.0]] * 2, "age": 1.0}).to_parquet(path)
-    else:
-        path.write_text(header + "\n")
-    given = PUBLIC | dict(*more)
+def proposed(path, answers):
+    """What `geodp init` writes for a table, if all is answered by the default or as given."""
+    given = {"Number of s": "500", "Least": "0, 9", "First": "2000-01-01, 2020-01-01", **answers}
 
     def ask(question):
         return next((given[each] for each in given if question.startswith(each)), "")
 
-    interview = Interview(ask, lambda words: None, is_patient=False)
-    if isinstance(expected, str):
-        with pytest.raises(DataError, match=expected):
-            new_settings(str(path), "found.yaml", interview)
-        return
-    new_settings(str(path), "found.yaml", interview)
+    new_settings(path, "found.yaml", Interview(ask, lambda words: None, is_patient=False))
     found = read_settings("found.yaml")
-    space = found.public.manifold
-    assert (space.name, space.size, found.data.columns, found.data.coordinates) == expected
+    space, data = found.public.manifold, found.data
+    return [space.name, space.size, data.columns, data.coordinates, found.labels(found.names)]
+
+
+@pytest.mark.parametrize("name", HEADERS)
+def test_what_is_proposed_for_a_table_by_its_header(name):
+    case = HEADERS[name]
+    Path("table.csv").write_text(case["header"] + "\n")
+    if "refused" in case:
+        with pytest.raises(DataError, match=case["refused"]):
+            proposed("table.csv", {})
+    else:
+        assert proposed("table.csv", case.get("answers", {})) == case["found"]
+
+
+def test_large_matrices_and_points_in_lists_are_proposed_whole():
+    names = [f"c{row}_{column}" for row in range(1, 29) for column in range(1, 29)]
+    Path("table.csv").write_text(",".join(names) + "\n")
+    assert proposed("table.csv", {}) == ["spd", 28, names, "ambient", []]
+    Path("found.yaml").unlink()
+    pd.DataFrame({"point": [[1.0]] * 2, "age": 1.0}).to_parquet("table.parquet")
+    expected = ["euclidean", 3, ["point"], "ambient", ["age"]]
+    assert proposed("table.parquet", {"Numbers in a list": "3"}) == expected
 
 
 class Terminal(io.StringIO):

@@ -241,21 +241,6 @@ def test_a_text_of_another_encoding_changes_no_other_record(folder, save):
     assert subjects[7] == "cÿþc"
 
 
-def dated_rds(table):
-    days = Attributed(range(8), {"class": np.array(["POSIXct", "POSIXt"])})
-    return as_r({"age": days, "a": np.arange(8.0), "coords": np.zeros((3, 2, 8))})
-
-
-@pytest.mark.parametrize("save", [as_sav, as_dta, as_feather, dated_rds])
-def test_dates_are_no_covariates_but_labels(folder, save):
-    path = save(frame(age=pd.to_datetime([f"{year}-01-01" for year in range(2020, 2028)])))
-    table = open_table(path, landmarks=3)
-    with pytest.raises(DataError, match=r"age: the file states its type as (a date or|timest)"):
-        table.refuse_unfit(["age"], [])
-    table.refuse_unfit(["a"], ["age"])
-    assert len(set(table.read(["a"], "age")[1])) == 8
-
-
 def test_a_date_that_python_does_not_have_changes_no_other_record(folder):
     days = [1.3e10, 1e300, *np.arange(6.0)]
     path = as_sav(frame(age=days), variable_format={"age": "DATE11"})

@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import AfterValidator, Field, PrivateAttr, WithJsonSchema, model_validator
@@ -154,6 +154,7 @@ class SimulatedSettings(ReleaseSection):
     """Number of outlines, each of a subject of its own."""
     trend_length: Annotated[float, Field(ge=0)] = 0.045
     """Length of their geodesic from age 50 to age 90, in rad."""
+    drops_missing: ClassVar[bool] = False
 
 
 class PublicSettings(ReleaseSection):
@@ -376,11 +377,6 @@ class ReleaseSettings(ReleaseSection):
         return columns if len(columns) == len(found) and "".join(columns).isprintable() else found
 
     @property
-    def drops_missing(self):
-        """Whether the release is about subjects with a response."""
-        return isinstance(self.data, TableSettings) and self.data.drops_missing
-
-    @property
     def angle(self):
         """The `Angle` that points are, or ``None``."""
         return ANGLES.get(getattr(self.data, "coordinates", ""))
@@ -406,10 +402,10 @@ class ReleaseSettings(ReleaseSection):
         """Names with their units."""
         own = "%" if self.is_shares else self.turn[1] if self.turn[0] != 1.0 else ""
         units = dict.fromkeys(self.responses if own else (), own) | self.units
-        if isinstance(self.data, TableSettings):
-            dates = self.data.reading.dates
-            both = zip(self.names, self.data.covariates, strict=True)
-            units |= {name: str(dates[column]) for name, column in both if column in dates}
+        if isinstance(self.data, TableSettings) and self.data.dates:
+            scales = map(self.data.reading.dates.get, self.data.covariates)
+            both = zip(self.names, scales, strict=True)
+            units |= {name: str(each) for name, each in both if each}
         return [f"{name} ({units[name]})" if name in units else name for name in names]
 
     def value_words(self, index, value):
