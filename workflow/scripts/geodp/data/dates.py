@@ -1,13 +1,14 @@
 """Dates of covariates as numbers: the time since a public date, each cell by itself."""
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
 import numpy as np
 
 # As programs write dates, and times of a day behind them.
-DATE = re.compile(r"\d{4}-\d\d-\d\d")
+DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+DAY_LENGTH = len("2000-01-31")
 
 # Days of each unit, the last two in the mean of the Gregorian calendar but for centuries.
 UNITS = {"days": 1.0, "weeks": 7.0, "months": 30.4375, "years": 365.25}
@@ -30,27 +31,28 @@ class Dates(NamedTuple):
 
         Times are those of UTC, also where the text has another zone.
         """
-        time = date_of(text)
-        if time is None:
+        found, since = days_of(text), days_of(self.since)
+        if found is None:
             return None
-        return (time - date_of(self.since)) / timedelta(days=UNITS[self.unit])
+        return (found[0] - since[0] + found[1]) / UNITS[self.unit]
 
     def __str__(self):
         return f"{self.unit} since {self.since}"
 
 
-def date_of(text):
-    """The time that a text states, or ``None`` for none; midnight where it is a day alone."""
+def days_of(text):
+    """The number of the day of a date as text, and the part of it that is gone, or ``None``."""
     if DATE.match(text) is None:
         return None
     try:
+        if len(text) == DAY_LENGTH:
+            # As most are, and sooner read.
+            return date.fromisoformat(text).toordinal(), 0.0
         time = datetime.fromisoformat(text)
     except ValueError:
         return None
-    try:
-        return time.replace(tzinfo=UTC) - (time.utcoffset() or timedelta())
-    except OverflowError:  # before the first year, or after the last one
-        return None
+    passed = time.replace(tzinfo=None) - datetime(time.year, time.month, time.day)
+    return time.toordinal(), (passed - (time.utcoffset() or timedelta())) / timedelta(days=1)
 
 
 def times_of(numbers, seconds, since):

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, mod
 from geodp.data.angles import ANGLES
 from geodp.data.cells import TableReading
 from geodp.data.columns import has_landmarks
-from geodp.data.dates import UNITS, Dates, date_of
+from geodp.data.dates import DAY_LENGTH, UNITS, Dates, days_of
 from geodp.data.matrices import read_landmark_map
 from geodp.data.messages import text_of
 from geodp.data.triangles import TRIANGLES
@@ -97,7 +97,7 @@ def date_text(value):
 
 
 def _is_day(text):
-    if date_of(text) is None or len(text) != len("2000-01-31"):
+    if days_of(text) is None or len(text) != DAY_LENGTH:
         raise refused(f": {text} is no date: give one like 2000-01-31")
     return text
 
