@@ -363,11 +363,11 @@ def test_a_line_and_a_vector_of_length_zero_have_no_planes(name):
         assert np.isnan(space.sectional_curvatures(point, vector)).all()
 
 
-@pytest.mark.parametrize("manifold", [KendallPlanarShapes(5), Sphere(2)])
-def test_arrays_of_another_shape_have_no_distance(manifold):
-    pairs = np.ones((5, 2))
-    with pytest.raises(DataError, match=r"an array has shape \(5, 2\), and points of"):
-        manifold.dist(pairs, pairs)
+@pytest.mark.parametrize("verb", ["dist", "log", "exp"])
+def test_arrays_of_another_shape_are_refused(manifold, verb):
+    pairs = np.ones((5, 7))
+    with pytest.raises(DataError, match=r"an array has shape \(5, 7\), and points of"):
+        getattr(manifold, verb)(pairs, pairs)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4])

@@ -76,6 +76,7 @@ LON_LAT = {"coordinates": "latitude_longitude"}
 HYPERBOLIC = np.sinh(0.3 * RNG.normal(size=(NUMBER, 2)))
 HYPERBOLIC = np.column_stack([np.sqrt(1.0 + np.sum(HYPERBOLIC**2, axis=1)), HYPERBOLIC])
 MIRRORED = LANDMARKS * np.resize([1.0, -1.0], 16)
+REVERSED = LANDMARKS.reshape(NUMBER, 8, 2)[:, ::-1].reshape(NUMBER, 16)
 BLOCKS = LANDMARKS.reshape(NUMBER, 8, 2).transpose(0, 2, 1).reshape(NUMBER, 16)
 X_Y = [f"{axis}{index}" for axis in "xy" for index in range(1, 9)]
 SHARES = RNG.dirichlet([40.0, 30.0, 30.0], size=NUMBER)
@@ -106,6 +107,7 @@ MISREAD = {
     "shares": ("parts", SHARES, {}, "set coordinates to shares"),
     "time last": ("hyperbolic", np.roll(HYPERBOLIC, -1, axis=1), {}, "columns to [c2, c0, c1]"),
     "mirrored": ("shapes", MIRRORED, {}, "mirrored against public.centre"),
+    "reversed": ("shapes", REVERSED, {}, "points look as if landmarks ran the other way round"),
     "blocks": ("shapes", BLOCKS, {}, "as if all x came before all y"),
     "named blocks": ("shapes", BLOCKS, {"names": X_Y}, "set columns to [x1, y1, x2, y2"),
     "months": ("r1", SBP, {"ages": 12 * AGES}, "in months and not in years: divide by 12"),
@@ -129,12 +131,14 @@ def test_single_shapes_that_are_mistaken_are_named():
     swapped = LANDMARKS.copy()
     swapped[3, [6, 7, 8, 9]] = LANDMARKS[3, [8, 9, 6, 7]]
     swapped[9] = MIRRORED[9]
-    first, second = checked("shapes anywhere", swapped).warnings
-    assert {first, second} == {
+    swapped[14] = REVERSED[14]
+    assert {*checked("shapes anywhere", swapped).warnings} == {
         "table.csv, row 5 (label 's3'): it looks as if landmarks 4 and 5 were swapped: correct it, "
         "or remove the record",
         "table.csv, row 11 (label 's9'): it looks as if it were mirrored: correct it, or remove "
         "the record",
+        "table.csv, row 16 (label 's14'): it looks as if its landmarks ran the other way round: "
+        "correct it, or remove the record",
     }
 
 

@@ -28,12 +28,18 @@ from geodp_release.promise.assumptions import Assumptions
             {"footpoint_radius": 10.0, "manifold": geodp.Sphere(2)},
             r"no more than 3\.14159 means anything",
         ),
+        ({"centre": "everywhere"}, "centre is 'everywhere': give a point, or one of"),
+        ({"centre": "identity"}, "R.3 has no centre called identity: give a point"),
         ({"manifold": type("Other", (), {"name": "some space"})()}, "some space is none: take"),
     ],
 )
 def test_public_inputs_are_checked(changes, says):
     with pytest.raises(geodp.DataError, match=says):
-        assumed(geodp.Euclidean(3), 2, centre=np.array([0.0, 0.0, 1.0]), **changes)
+        assumed(geodp.Euclidean(3), 2, **{"centre": np.array([0.0, 0.0, 1.0])} | changes)
+
+
+def test_a_centre_has_the_names_of_settings():
+    np.testing.assert_array_equal(assumed(geodp.SPD(2), 1, centre="anywhere").centre, np.eye(2))
 
 
 def test_one_value_of_a_public_input_is_that_of_every_covariate():

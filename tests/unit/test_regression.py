@@ -171,6 +171,35 @@ def test_landmarks_may_be_real_and_of_any_place_size_and_rotation(make_records):
         assert np.max(apart) <= 1e-9
 
 
+# Least distances to a geodesic may pass through records, where there is no gradient.
+@pytest.mark.parametrize(
+    ("covariates", "loss"),
+    [
+        *((covariates, loss) for covariates in (0, 1) for loss in (None, geodp.Huber(0.1))),
+        (0, geodp.Distance()),
+    ],
+)
+def test_whole_weights_count_records_so_often(covariates, loss, make_records):
+    space = geodp.Sphere(2)
+    data = make_records(space, seed=6, number=40, speed=0.5, noise=0.2)
+    weights = np.random.default_rng(7).integers(0, 4, 40)
+    call = geodp.fit if covariates else lambda _, *given, **more: geodp.mean(*given, **more)
+    records = data.covariates, data.points
+    often = (np.repeat(each, weights, axis=0) for each in records)
+    expected, found = call(*often, space, loss), call(*records, space, loss, weights=0.5 * weights)
+    places = [0.0, 1.0] if covariates else np.zeros((1, 0))
+    apart = space.dist(*(each.predict(places) for each in (found, expected)))
+    assert np.max(apart) <= 1e-8
+    assert found.r_squared == pytest.approx(expected.r_squared, rel=1e-6, abs=1e-12)
+    assert len(found.distances) == 40
+
+
+def test_a_heavy_record_is_the_median():
+    points = np.array([0.0, 1.0, 5.0])
+    found = geodp.mean(points, geodp.Euclidean(1), geodp.Distance(), weights=[1.0, 1.0, 3.0])
+    assert found.footpoint == pytest.approx(5.0)
+
+
 def test_lines_of_numbers_are_those_of_least_squares():
     rng = np.random.default_rng(4)
     x, y = rng.standard_normal((50, 2)), rng.standard_normal(50)
@@ -203,6 +232,19 @@ DAYS = np.array(["2026-11-29"], dtype="datetime64[D]")
         (
             lambda: geodp.mean(1j * np.eye(2)[None], geodp.SPD(2)),
             "points are complex, and those of",
+        ),
+        (
+            lambda: geodp.mean(np.full((3, 5, 2), 0.1), geodp.KendallPlanarShapes(5)),
+            "record 1: all its landmarks coincide, so there is no shape",
+        ),
+        (
+            lambda: geodp.mean(np.full((3, 2), 0.1), geodp.Hyperbolic(2)),
+            "give 3, the time first, then the place on the hyperboloid .a point b of the Poincare",
+        ),
+        (lambda: geodp.mean(np.eye(3), geodp.Sphere(2), weights=[1, 1]), "not 3 numbers: give one"),
+        (
+            lambda: geodp.mean(np.eye(3), geodp.Sphere(2), weights=[1, -1, 0]),
+            "weights: that of record 2 is -1: give finite numbers of zero or more",
         ),
         # Not the upper triangles of two matrices.
         (lambda: geodp.mean(np.ones((3, 2, 3)), geodp.SPD(3)), r"points have shape \(3, 2, 3\)"),

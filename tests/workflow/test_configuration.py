@@ -110,6 +110,14 @@ def test_a_list_of_studies_names_the_files():
         validate({"name": "mine", "seed": 1, "studies": ["sphere"]}, files=["a.yaml", "b.yaml"])
 
 
+def test_a_key_of_the_command_line_is_not_blamed_on_a_file():
+    given = {"name": "mine", "seed": 1, "studies": {"a": {}}, "sede": 3}
+    with pytest.raises(
+        ConfigurationError, match=r"^--config: configuration key sede is unknown: did"
+    ):
+        validate(given, files=["mine.yaml"], by_command=["sede"])
+
+
 STUDIES = ["sphere", "spd", "corpus_callosum", "corpus_callosum_reduced", "rats"]
 
 

@@ -39,7 +39,8 @@ def configuration(given, files):
     for path in files:
         load(path)
     # A new dictionary, since that of a module may be the other workflow's.
-    return without_studies(RELEASE) if RELEASE else validate(given, files=files)
+    by_command = workflow.config_settings.config
+    return without_studies(RELEASE) if RELEASE else validate(given, files=files, by_command=by_command)
 
 
 # Files of `config`, which errors name; Snakemake publishes none of them.

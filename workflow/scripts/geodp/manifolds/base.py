@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from geodp.errors import DataError
 from geodp.randomness import random_directions
 
 
@@ -142,6 +143,17 @@ class Manifold(ABC):
     def batch_shape(self, array):
         """Leading axes of an array of points or tangent vectors."""
         return array.shape[: array.ndim - self.point_ndim]
+
+    def refuse_other_shapes(self, *arrays):
+        """Refuse arrays that do not end in the shape of a point, which would broadcast."""
+        for each in arrays:
+            if np.shape(each)[-self.point_ndim :] != self.point_shape:
+                how = ", landmarks as complex numbers x + iy" if self.dtype is complex else ""
+                wanted = ", ".join(["*batch", *map(str, self.point_shape)])
+                raise DataError(
+                    f"an array has shape {np.shape(each)}, and points of {self.name} are of shape "
+                    f"({wanted}): give these{how}"
+                )
 
     def expand(self, scalars):
         """Append axes to an array of scalars so that it multiplies points."""

@@ -20,9 +20,11 @@ class Euclidean(SymmetricSpace):
         self.multiplicities = (dimension,)
 
     def exp(self, point, vector):
+        self.refuse_other_shapes(point, vector)
         return point + vector
 
     def log(self, point, other):
+        self.refuse_other_shapes(point, other)
         return other - point
 
     def transport(self, point, direction, vector):

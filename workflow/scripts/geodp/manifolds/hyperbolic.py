@@ -48,6 +48,13 @@ class Hyperbolic(RankOneSpace):
         # Spheres of radius r have area sinh(r)^(d - 1). SPD's rate is the same sum over its roots.
         self.volume_growth = float(dimension - 1)
 
+    def layouts(self):
+        words = (
+            "the time first, then the place on the hyperboloid (a point b of the Poincare ball is "
+            "(1 + |b|^2, 2 b) / (1 - |b|^2))"
+        )
+        return {self.dim + 1: words}
+
     def _axis(self, point):
         """Place's length and direction from the origin (zero there), and the time; (..., 1)."""
         place = point[..., 1:]
@@ -70,6 +77,7 @@ class Hyperbolic(RankOneSpace):
 
     def _seen_from(self, point, other):
         """Place of ``other`` once ``point`` has been moved to the origin; (..., d)."""
+        self.refuse_other_shapes(point, other)
         size, axis, _ = self._axis(point)
         place = other[..., 1:]
         difference = place - point[..., 1:]
@@ -86,6 +94,7 @@ class Hyperbolic(RankOneSpace):
         return across + axis * (stretch * np.sinh(rapidity))
 
     def exp(self, point, vector):
+        self.refuse_other_shapes(point, vector)
         size, axis, _ = self._axis(point)
         straight = self._to_origin(point, vector)
         seen = jacobi_sine(-1, np.sqrt(_dot(straight, straight))) * straight

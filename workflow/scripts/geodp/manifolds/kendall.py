@@ -108,7 +108,7 @@ class KendallPlanarShapes(ComplexProjectiveSpace):
     A point is any of its preshapes: a complex vector of shape (k,), centred, of unit norm.
     """
 
-    not_finite = "a landmark is not a pair of finite numbers"
+    not_finite = "a landmark is not a pair of finite numbers, or all landmarks coincide"
     norm_word = "size"
 
     def __init__(self, landmarks: int):
@@ -124,8 +124,11 @@ class KendallPlanarShapes(ComplexProjectiveSpace):
         self._helmert = contrasts / np.sqrt(counts * (counts + 1.0))
 
     def from_landmarks(self, landmarks):
-        """Shapes of complex configurations (..., k), as points (..., k)."""
-        return self.project(landmarks)
+        """Shapes of complex configurations (..., k), as points (..., k).
+
+        NaN where all landmarks `coincide`, so that there is no shape.
+        """
+        return np.where(coincide(landmarks)[..., None], np.nan, self.project(landmarks))
 
     def to_landmarks(self, points):
         """Centred configurations (..., k) of unit size that have the given shapes."""
@@ -195,6 +198,12 @@ class ReducedPlanarShapes(ComplexProjectiveSpace):
         Of all such configurations these have no component in the kernel of the map.
         """
         return self.project(points @ self._inverse.T)
+
+
+def coincide(landmarks, rounding=1e-13):
+    """Whether all landmarks of configurations (..., k) are one, up to rounding; ndarray (...)."""
+    away = np.max(np.abs(landmarks - landmarks[..., :1]), axis=-1)
+    return away <= rounding * np.max(np.abs(landmarks), axis=-1)
 
 
 def _centred(array):

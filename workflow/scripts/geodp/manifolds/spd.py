@@ -80,12 +80,14 @@ class SPD(SymmetricSpace):
         return symmetrised(transposed(forward(factor, transposed(half)))), factor
 
     def exp(self, point, vector):
+        self.refuse_other_shapes(point, vector)
         white, factor = self._whiten(point, vector)
         values, vectors = np.linalg.eigh(white)
         return symmetrised(factor @ spectral(np.exp(values), vectors) @ transposed(factor))
 
     def _compared(self, point, other):
         """Whitened matrices of which `_logarithms` takes logarithms, which are far, and L."""
+        self.refuse_other_shapes(point, other)
         # From the difference, so that nearby matrices lose no digits; and from themselves where
         # they are far.  Both are computed for all, so that time does not tell which are far.
         white, factor = self._whiten(point, other - point)

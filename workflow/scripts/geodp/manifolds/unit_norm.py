@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geodp.errors import DataError
 from geodp.manifolds.base import align_data_axes
 from geodp.manifolds.symmetric import SMALLEST, LogsAlong, SymmetricSpace
 
@@ -188,6 +187,7 @@ class UnitNormSpace(RankOneSpace):
     norm_word = "length"
 
     def exp(self, point, vector):
+        self.refuse_other_shapes(point, vector)
         length = np.sqrt(squared_length(vector))[..., None]
         end = np.cos(length) * point + np.sinc(length / np.pi) * vector
         # Keeps long chains on the sphere: rounding would otherwise drift.
@@ -195,13 +195,7 @@ class UnitNormSpace(RankOneSpace):
 
     def _seen(self, point, other):
         """Component of another point orthogonal to a point, its length, the cosine, the phase."""
-        for each in (point, other):
-            if np.shape(each)[-1:] != self.point_shape:
-                how = ", landmarks as complex numbers x + iy" if self.dtype is complex else ""
-                raise DataError(
-                    f"an array has shape {np.shape(each)}, and points of {self.name} are of shape "
-                    f"(*batch, {self.point_shape[0]}): give these{how}"
-                )
+        self.refuse_other_shapes(point, other)
         # From the difference, so that nearby points lose no digits.
         difference = other - point
         overlap_less_one = hermitian(point, difference)

@@ -270,14 +270,15 @@ def fit(model, covariates, points, tolerance, max_iterations):
     _check_finite("a covariate", np.isfinite(x), x.ndim - 1)
     _check_finite("a coordinate of its point", np.isfinite(points), x.ndim - 1)
     _check_covariates(x)
-    some = some_records(manifold, x, points)
-    (start, spread), near = starting_parameters(model, *some), None
+    some, alike = some_records(manifold, x, points), replace(model, weights=None)
+    (start, spread), near = starting_parameters(alike, *some), None
     if x.shape[-2] > MANY * STARTING_RECORDS:
         # Most of the way on some of the records.
-        start = minimise(model, start, some[0], some[1], tolerance=1e-3, spread=spread).parameters
+        start = minimise(alike, start, some[0], some[1], tolerance=1e-3, spread=spread).parameters
         size = math.prod(x.shape[:-1]) * record_size(manifold, x.shape[-1])
         # Else each step has Hessians of its own.
         without = size > CHUNK or not isinstance(model.loss, SquaredDistance)
+        without = without and model.weights is None
         if not x.shape[-1] and without and manifold.dim * STARTING_RECORDS <= x.shape[-2]:
             # Hessians of means differ little; others as much as their covariates do.
             near = HessianNearby.of(model, start, *some)
@@ -344,9 +345,11 @@ def _at_a_record(model, found, points):
     """Geometric medians, moved to a record where that record is the minimum.
 
     No direction from a record lowers the sum of distances if the sum of the unit vectors towards
-    the other records is no longer than the number of records that lie at this one.
+    the other records is no longer than the number of records that lie at this one; all of them as
+    they are weighted.
     """
     manifold = model.manifold
+    weights = np.ones(1) if model.weights is None else model.weights
     axis = -manifold.point_ndim - 1
     start = np.expand_dims(found.parameters[FOOTPOINT], axis)
     distances = manifold.dist(start, points)
@@ -357,11 +360,12 @@ def _at_a_record(model, found, points):
     # Records this near, in the data's scale, count as lying at the median.
     here = away <= 1e-6 * scale[..., None]
     vectors = manifold.log(record, points)
-    units = vectors * manifold.expand(np.where(here, 0.0, 1.0) / np.where(here, 1.0, away))
+    parts = np.where(here, 0.0, weights) / np.where(here, 1.0, away)
+    units = vectors * manifold.expand(parts)
     record = np.squeeze(record, axis=axis)
     pull = manifold.norm(record, np.sum(units, axis=axis))
-    at_record = ~found.converged & (pull <= np.sum(here, axis=-1))
-    energy = np.where(at_record, np.mean(away, axis=-1), found.energy)
+    at_record = ~found.converged & (pull <= np.sum(weights * here, axis=-1))
+    energy = np.where(at_record, np.mean(weights * away, axis=-1), found.energy)
     footpoint = np.where(manifold.expand(at_record), record, found.parameters[FOOTPOINT])
     return replace(
         found,

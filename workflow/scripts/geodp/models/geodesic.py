@@ -86,6 +86,8 @@ class GeodesicModel:
     number_of_covariates : int
         k, 0 or more.
     loss : Loss
+    weights : ndarray, shape (n,), optional
+        Of the records in the energy; they have mean one, and all are one unless given.
 
     Examples
     --------
@@ -103,6 +105,7 @@ class GeodesicModel:
     manifold: Manifold
     number_of_covariates: int = 1
     loss: Loss = field(default_factory=SquaredDistance)
+    weights: np.ndarray | None = field(default=None, repr=False, compare=False)
 
     @property
     def blocks(self):
@@ -157,13 +160,20 @@ class GeodesicModel:
         whole: list = []
 
         def part(some, records):
+            counts = None if self.weights is None else self.weights[records[-1]]
+
+            def weighted(values):
+                return values if counts is None else values * counts
+
             if not blocks:
                 squares = kind.squares_of(manifold, some, x[records], points[records])
-                return [np.sum(loss.values(squares), axis=-1)]
+                return [np.sum(weighted(loss.values(squares)), axis=-1)]
             found = kind.of(manifold, some, x[records], points[records])
             squares = found.squared_distances
             weights = loss.weights(squares)
-            sums = [np.sum(loss.values(squares), axis=-1)]
+            if counts is not None:
+                weights = weighted(np.ones(squares.shape) if weights is None else weights)
+            sums = [np.sum(weighted(loss.values(squares)), axis=-1)]
             if normal:
                 sums += [np.max(squares, axis=-1)]
             if normal and matrices:

@@ -4,7 +4,7 @@ Nothing here is private: for what may be published see `geodp.release_geodesic`.
 """
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from geodp.errors import DataError
 from geodp.manifolds.base import Manifold
+from geodp.manifolds.kendall import coincide
 from geodp.manifolds.registry import layout_advice
 from geodp.models.fitting import FitError
 from geodp.models.geodesic import Fit, GeodesicModel
@@ -19,7 +20,12 @@ from geodp.models.losses import Loss, SquaredDistance
 from geodp.models.wide_means import is_wide
 
 
-def mean(points: ArrayLike, manifold: Manifold, loss: Loss | None = None) -> "FittedModel":
+def mean(
+    points: ArrayLike,
+    manifold: Manifold,
+    loss: Loss | None = None,
+    weights: ArrayLike | None = None,
+) -> "FittedModel":
     """Frechet mean of points; with `geodp.Distance` as loss their geometric median.
 
     Parameters
@@ -30,6 +36,9 @@ def mean(points: ArrayLike, manifold: Manifold, loss: Loss | None = None) -> "Fi
     manifold : Manifold
     loss : Loss, optional
         Least squares unless given.
+    weights : array, shape (n,), optional
+        Of records in the sum of losses: zero or more, such as those of a survey, or how often each
+        record was seen.  Only their ratios matter.
 
     Returns
     -------
@@ -39,7 +48,7 @@ def mean(points: ArrayLike, manifold: Manifold, loss: Loss | None = None) -> "Fi
     Raises
     ------
     DataError
-        The shape is not that of points, or a record is not a point.
+        The shape is not that of points, a record is not a point, or weights are not as above.
     FitError
         There are no records, or the mean is beyond double precision.
 
@@ -58,18 +67,22 @@ def mean(points: ArrayLike, manifold: Manifold, loss: Loss | None = None) -> "Fi
     array([[2., 0.],
            [0., 3.]])
     """
-    return _fitted(None, points, manifold, 0, loss)
+    return _fitted(None, points, manifold, 0, loss, weights)
 
 
 def fit(
-    x: ArrayLike, points: ArrayLike, manifold: Manifold, loss: Loss | None = None
+    x: ArrayLike,
+    points: ArrayLike,
+    manifold: Manifold,
+    loss: Loss | None = None,
+    weights: ArrayLike | None = None,
 ) -> "FittedModel":
     """Geodesic regression ``y ~ Exp(p, x_1 v_1 + ... + x_k v_k)`` of points on covariates.
 
     Parameters
     ----------
     x : array, shape (n, k), or (n,) for one covariate
-    points, manifold, loss
+    points, manifold, loss, weights
         As for `mean`.
 
     Returns
@@ -105,8 +118,8 @@ def fit(
     1.0
     """
     x = np.asarray(x)
-    if x.dtype.kind in "mM":
-        # They would become numbers of nanoseconds.
+    if x.dtype.kind in "mMc":
+        # Dates would become numbers of nanoseconds, and imaginary parts be lost.
         raise DataError(
             f"x is of type {x.dtype}: give numbers, such as (x - x[0]) / np.timedelta64(1, 'D')"
         )
@@ -116,10 +129,10 @@ def fit(
         raise DataError("x is no array of numbers: give a row of covariates a record") from None
     if x.ndim not in (1, 2):
         raise DataError(f"x has {x.ndim} axes: give a row of covariates for each record")
-    return _fitted(x, points, manifold, x.shape[1] if x.ndim == 2 else 1, loss)
+    return _fitted(x, points, manifold, x.shape[1] if x.ndim == 2 else 1, loss, weights)
 
 
-def _fitted(x, points, manifold, number_of_covariates, loss):
+def _fitted(x, points, manifold, number_of_covariates, loss, weights):
     if not isinstance(manifold, Manifold):
         raise DataError(
             f"manifold is {type(manifold).__name__!r}: give a manifold such as geodp.SPD(3)"
@@ -128,10 +141,12 @@ def _fitted(x, points, manifold, number_of_covariates, loss):
     if x is not None and len(x) != len(y):
         raise DataError(f"x has {len(x)} records and there are {len(y)} points: give as many")
     model = GeodesicModel(manifold, number_of_covariates, loss or SquaredDistance())
+    weights = None if weights is None else _weights_of(weights, len(y))
+    model, counted = _counted(model, weights)
     # What comes of it is said below.
     with np.errstate(all="ignore"):
         try:
-            found = model.fit(x, y)
+            found = model.fit(None if x is None else x[counted], y[counted])
         except np.linalg.LinAlgError:
             found = None
     if found is None or not np.isfinite(found.energy):
@@ -151,7 +166,32 @@ def _fitted(x, points, manifold, number_of_covariates, loss):
             f"radius {manifold.injectivity_radius:.3g}: another minimum may be as low"
         )
         warnings.warn(message, RuntimeWarning, stacklevel=3)
-    return FittedModel(**vars(found), covariates=model.aligned(x, y), points=y)
+    whole = vars(found) | {"model": replace(model, weights=weights)}
+    return FittedModel(**whole, covariates=model.aligned(x, y), points=y)
+
+
+def _counted(model, weights):
+    """A model of the records whose weights are above zero, and which they are."""
+    if weights is None:
+        return model, slice(None)
+    counted = weights > 0.0
+    return replace(model, weights=weights[counted] / np.mean(weights[counted])), counted
+
+
+def _weights_of(given, number):
+    """Weights (n,), checked."""
+    try:
+        weights = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        weights = np.empty(0)
+    if weights.shape != (number,):
+        raise DataError(f"weights are not {number} numbers: give one for each record")
+    wrong = ~(np.isfinite(weights) & (weights >= 0.0))
+    if np.any(wrong) or not np.any(weights):
+        fault = "all are zero" if not np.any(wrong) else f"that of record {np.argmax(wrong) + 1} is"
+        rest = "" if not np.any(wrong) else f" {weights[np.argmax(wrong)]:g}"
+        raise DataError(f"weights: {fault}{rest}: give finite numbers of zero or more")
+    return weights
 
 
 def points_of(manifold: Manifold, array: ArrayLike) -> np.ndarray:
@@ -179,6 +219,7 @@ def points_of(manifold: Manifold, array: ArrayLike) -> np.ndarray:
             )
         points = manifold.from_layout(numbers.astype(float))
     if is_complex:
+        _refuse_coincident(points)
         # Landmarks have a place and a size, which shapes do not.
         points = manifold.project(points)
     if not manifold.are_all_points(points):
@@ -197,10 +238,27 @@ def points_of(manifold: Manifold, array: ArrayLike) -> np.ndarray:
     return points
 
 
-def variance_explained(manifold: Manifold, points: np.ndarray, predicted: np.ndarray) -> float:
+def _refuse_coincident(landmarks):
+    """Refuse the first of configurations (n, k) whose landmarks are one."""
+    wrong = coincide(landmarks)
+    if np.any(wrong):
+        raise DataError(
+            f"record {np.argmax(wrong) + 1}: all its landmarks coincide, so there is no shape: "
+            "correct or remove it"
+        )
+
+
+def variance_explained(
+    manifold: Manifold,
+    points: np.ndarray,
+    predicted: np.ndarray,
+    weights: np.ndarray | None = None,
+) -> float:
     """``1 - sum d^2 / sum d_mean^2``, with distances to predictions and to the Frechet mean."""
-    centre = GeodesicModel(manifold, 0).fit(None, points).footpoint
-    left, whole = (np.sum(manifold.dist(points, each) ** 2) for each in (predicted, centre))
+    model, counted = _counted(GeodesicModel(manifold, 0), weights)
+    centre = model.fit(None, points[counted]).footpoint
+    parts = np.ones(1) if weights is None else weights
+    left, whole = (np.sum(parts * manifold.dist(points, each) ** 2) for each in (predicted, centre))
     if whole == 0.0:
         # As in scikit-learn.
         return 1.0 if left == 0.0 else 0.0
@@ -244,7 +302,8 @@ class FittedModel(Fit):
     @cached_property
     def r_squared(self) -> float:
         """Share of the variance about the Frechet mean that the covariates explain."""
-        return variance_explained(self.model.manifold, self.points, self.fitted)
+        model = self.model
+        return variance_explained(model.manifold, self.points, self.fitted, model.weights)
 
     def plot(self, axes=None):
         """Draw the fit: for each covariate how far records and fit are along its shooting vector.

@@ -192,10 +192,7 @@ def public_centre(manifold, given, place="public.centre"):
 
         return manifold.from_landmarks(outline(MEAN, manifold.landmarks))
     if isinstance(given, str) and given in CENTRES:
-        raise DataError(
-            f"{place}: {manifold.name} has no centre called {given}: give numbers, or the "
-            "path of a table with one point"
-        )
+        raise DataError(f"{place}: {manifold.name} has no centre called {given}: give a point")
     if isinstance(given, str):
         place, given = given, _numbers_of_table(given)
     if has_landmarks(manifold) and len(given) == 2 * manifold.landmarks:

@@ -275,6 +275,16 @@ def _readings(data, manifold, count, names):
             "sign of y or swap the two, in the data or in the centre"
         )
         yield words, same, np.resize([1.0, -1.0], count), "ambient", True
+        words = "as if landmarks ran the other way round than those of public.centre: reverse their"
+        for each in _reversed(count // 2):
+            order = same.reshape(-1, 2)[each].ravel()
+            yield f"{words} order in the data or in the centre", order, 1.0, "ambient", True
+
+
+def _reversed(number):
+    """Landmarks in their reversed order, from the last one on and from the first."""
+    order = np.arange(number)
+    return order[::-1], -order % number
 
 
 def mistaken_shapes(manifold, points, name_of):
@@ -296,12 +306,17 @@ def mistaken_shapes(manifold, points, name_of):
         order[[first, second]] = second, first
     for index in np.flatnonzero(away > FAR * usual)[np.argsort(-away[away > FAR * usual])]:
         shape = manifold.to_landmarks(points[there[index]])
-        tried = manifold.from_landmarks(np.concatenate([shape[orders], [np.conj(shape)]]))
+        turned = [np.conj(shape), *(shape[each] for each in _reversed(len(shape)))]
+        tried = manifold.from_landmarks(np.concatenate([shape[orders], turned]))
         near = manifold.dist(middle, tried)
         best = np.argmin(near)
         if FAR * near[best] > away[index]:
             continue
-        what = "it were mirrored"
+        # Of shapes that are their own mirror images both look right.
+        alike = near[len(pairs) :] <= ALIKE * near[best]
+        what = "it were mirrored" if alike[0] else ""
+        if np.any(alike[1:]):
+            what += f"{' or ' if what else ''}its landmarks ran the other way round"
         if best < len(pairs):
             first, second = pairs[best]
             what = f"landmarks {first + 1} and {second + 1} were swapped"

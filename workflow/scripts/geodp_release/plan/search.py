@@ -59,6 +59,9 @@ SEVERAL_SLOWER = 8
 # many directions for points.
 FEWEST_POINTS, MOST_POINTS, MOST_CHOICE_DIMENSIONS = 1 << 8, 1 << 16, 12
 
+# Rows of a matrix of moments: noise of larger ones takes minutes to be simulated, and to be drawn.
+MOST_ROWS = 100
+
 # Shares of the budget with which plans begin: of a choice, of a step between two looks, and of a
 # matrix of moments; and of a step between a choice and the ways.
 CHOICES, WIDE_STEPS = (0.1, 0.16, 0.24, 0.4, 0.65), (0.1, 0.2, 0.35)
@@ -210,7 +213,7 @@ class _Search:
             # What is known of residuals may do for the first steps.
             known = [(first, self._after(first, few, 1, 1)) for first in firsts]
             beginnings += [self._best([each]) for each in known]
-        if self.measured:
+        if self.measured and sum(few[0].truth.shape[1:]) <= MOST_ROWS:
             raw = self._starts(COMPARED)
             # In flat space about a chosen state, too, and not the centre alone.
             for first in firsts if self.assumptions.is_flat else firsts[:1]:

@@ -49,9 +49,9 @@ class Assumptions:
     ----------
     manifold : Manifold
         A symmetric space of the library.
-    centre : ndarray, shape point_shape
+    centre : ndarray, shape point_shape, or str
         Centre of the ball in which the footpoint is: the prediction in the middle of the
-        covariates' ranges.
+        covariates' ranges.  Or its name as in settings, such as "anywhere".
     footpoint_radius : float, optional
         Radius of that ball, in the manifold's unit of length; left out as large as numbers allow.
     shooting_vector_length : float, or tuple of float, optional
@@ -101,7 +101,7 @@ class Assumptions:
     """
 
     manifold: Manifold
-    centre: np.ndarray
+    centre: Any
     footpoint_radius: Any = None
     shooting_vector_length: Any = None
     covariate_range: Any = ()
@@ -233,8 +233,17 @@ class Assumptions:
 
     def _checked_centre(self):
         manifold = self.manifold
+        given = self.centre
+        if isinstance(given, str):
+            # With what checks settings, which the rest does without.
+            from geodp.settings.sections import CENTRES, public_centre
+
+            if given not in CENTRES:
+                names = ", ".join(CENTRES)
+                raise DataError(f"centre is {given!r}: give a point, or one of {names}")
+            given = public_centre(manifold, given, "centre")
         try:
-            centre: Any = np.asarray(self.centre, dtype=manifold.dtype)
+            centre: Any = np.asarray(given, dtype=manifold.dtype)
         except (TypeError, ValueError):
             centre = np.empty(0)
         reason = "its shape is another"

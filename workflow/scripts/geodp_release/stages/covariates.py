@@ -147,6 +147,9 @@ class Covariates:
 
     def _means(self, parts):
         weights, values = self.by_release
+        if values.shape[-1] == 1:
+            # Without an array of all three axes, which is large where covariates are many.
+            return np.einsum("mn,mv->nv", weights * parts, values[..., 0])
         return np.sum((weights * parts)[:, None] * values, axis=0).T
 
 
