@@ -41,6 +41,9 @@ SETTINGS = {
     "folder": "out/trial",
 }
 
+# Files of the folder of a release.
+FOLDER = ["index.html", "predictions.csv", "release.json", "release.schema.json"]
+
 # Mistakes in settings and in files of releases, with what is said of them.
 REFUSALS = yaml.safe_load((ROOT / "tests" / "unit" / "refusals.yaml").read_text())
 

@@ -1,9 +1,11 @@
 """The command `geodp`: a release from its settings to its folder, once, and nothing private."""
 
+import json
 import os
 import re
 from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +13,7 @@ import yaml
 from cohort import (
     COLUMNS,
     DIM,
+    FOLDER,
     NUMBER,
     REFUSALS,
     ROOT,
@@ -88,11 +91,17 @@ def test_a_release_is_a_folder_with_a_release_a_page_and_a_table(holder, drawn, 
     """Nothing of the data is in it: neither as written nor to as many digits as a page shows."""
     shown = run("release", SETTINGS | {"units": {"age": "years", "c0": "mm"}})
     out = holder / "out" / "trial"
-    assert sorted(os.listdir(out)) == ["index.html", "predictions.csv", "release.json"]
+    assert sorted(os.listdir(out)) == FOLDER
     assert os.listdir(out.parent) == ["trial"]
     assert "Released: out/trial/index.html (2 epsilon of mine.ledger)" in shown.out
     assert shown.err == ""
     release, ages = Release.load(out / "release.json"), [50.0, 60.0, 70.0, 80.0, 90.0]
+    written = [json.loads((out / name).read_text()) for name in FOLDER[2:]]
+    jsonschema.validate(*written)
+    assert release.about.covariates == ("age",)
+    assert written[0]["about"]["units"] == {"age": "years", "c0": "mm"}
+    assert written[0]["footpoint_at"] == [70.0]
+    assert "Footpoint, where age is 70:" in str(release)
     table, there = pd.read_csv(out / "predictions.csv", dtype=str), release.has_subjects(ages)
     assert list(table.pop("note").isna()) == list(there)
     table = table.astype(float)

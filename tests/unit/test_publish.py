@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from cohort import COLUMNS, NUMBER, ROOT, changed, rewrite, spent, write_cohort
+from cohort import COLUMNS, FOLDER, NUMBER, ROOT, changed, rewrite, spent, write_cohort
 
 from geodp import DataError, Ledger
 from geodp_release.ask import checking
@@ -297,8 +297,8 @@ def test_a_draw_outlives_a_fault_in_its_picture(holder, run, refused, monkeypatc
     assert "has paid for a draw of it" in run("plan", changed(ledger="elsewhere/link")).out
     assert "The release is of the data as they were when it was drawn" in run("release").out
     found = json.loads(Path("out/trial/release.json").read_text())
-    assert found | {"key": drawn["key"]} == drawn
-    assert sorted(os.listdir("out/trial")) == ["index.html", "predictions.csv", "release.json"]
+    assert found | {"key": drawn["key"], "about": None} == drawn
+    assert sorted(os.listdir("out/trial")) == FOLDER
     [entry] = Ledger.open("mine.ledger").entries()
     assert (entry.finished, entry.folder, spent()) == (True, Path("out/trial").absolute(), "2")
     assert not Path(kept).exists()

@@ -35,7 +35,7 @@ from geodp_release.promise.public_inputs import (
     UNKNOWN,
 )
 from geodp_release.run.subjects import ONE_EACH
-from geodp_release.show.document import plan_document
+from geodp_release.show.document import About, plan_document
 
 # Path of records that are in memory.
 FRAME = "the data frame"
@@ -398,14 +398,21 @@ class ReleaseSettings(ReleaseSection):
         """Whether points are latitudes and longitudes in degrees."""
         return getattr(self.data, "coordinates", None) == "latitude_longitude"
 
-    def labels(self, names):
-        """Names with their units."""
+    @property
+    def about(self):
+        """What the release is of, in words for its readers."""
         own = "%" if self.is_shares else self.turn[1] if self.turn[0] != 1.0 else ""
         units = dict.fromkeys(self.responses if own else (), own) | self.units
-        if isinstance(self.data, TableSettings) and self.data.dates:
-            scales = map(self.data.reading.dates.get, self.data.covariates)
-            both = zip(self.names, scales, strict=True)
-            units |= {name: str(each) for name, each in both if each}
+        if isinstance(self.data, TableSettings):
+            dates = self.data.reading.dates
+            both = zip(self.names, self.data.covariates, strict=True)
+            units |= {name: str(dates[column]) for name, column in both if column in dates}
+        names = tuple(self.names), tuple(self.responses)
+        return About(self.name, self.description or "", *names, units)
+
+    def labels(self, names):
+        """Names with their units."""
+        units = self.about.units
         return [f"{name} ({units[name]})" if name in units else name for name in names]
 
     def value_words(self, index, value):

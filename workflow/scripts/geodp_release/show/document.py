@@ -9,7 +9,7 @@ import os
 import re
 import tempfile
 from contextlib import suppress
-from dataclasses import fields
+from dataclasses import asdict, dataclass, field, fields
 from fractions import Fraction
 from functools import reduce
 from operator import or_
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import Discriminator, Tag
+from pydantic import Discriminator, Field, Tag
 
 import geodp
 from geodp.errors import DataError
@@ -40,7 +40,7 @@ from geodp_release.stages import BeyondStage, FarStage, ProductsStage, ScaleStag
 from geodp_release.stages.residual_tables import length_grid
 from geodp_release.stages.tail import DOUBLINGS
 
-FORMAT = "geodp release 12"
+FORMAT = "geodp release 13"
 
 # A file that is longer takes more time than reading is worth.
 MOST_BYTES = 1 << 26
@@ -103,6 +103,36 @@ class PredictedDocument(Section, **QUICK):
     error_if_clustered: float | None
 
 
+@dataclass(frozen=True)
+class About:
+    """What a release is of, in words that its settings have.
+
+    Attributes
+    ----------
+    name, description : str
+    covariates, responses : tuple of str
+        Names; responses, those of a point's numbers, may be none.
+    units : dict of str
+        By the name of a covariate or a response.
+    """
+
+    name: str
+    description: str = ""
+    covariates: tuple[str, ...] = ()
+    responses: tuple[str, ...] = ()
+    units: dict[str, str] = field(default_factory=dict)
+
+
+class AboutDocument(Section, strict=False, **QUICK):
+    """What a release is of, in words that its settings have."""
+
+    name: str
+    description: str
+    covariates: tuple[str, ...] = Field(description="Name of each covariate.")
+    responses: tuple[str, ...] = Field(description="Names of a point's numbers, if it has some.")
+    units: dict[str, str] = Field(description="By the name of a covariate or a response.")
+
+
 # Whatever was converted or left out is found by writing the plan again.
 class PlanDocument(Section, strict=False, extra="ignore", **QUICK):
     """A plan as values that JSON has; each stage with its kind and its noise."""
@@ -114,22 +144,53 @@ class PlanDocument(Section, strict=False, extra="ignore", **QUICK):
 
 
 class ReleaseDocument(Section, **QUICK):
-    """A release as values that JSON has."""
+    """A geodesic, or a mean, that was released with differential privacy.
 
-    format: str
-    geodp: str
-    footpoint: Array
-    shooting_vectors: list[Array]
-    number: float
-    covariate_moments: list[float]
-    residual_lengths: list[float]
-    far: float | None
-    tails: list[float]
-    products: list[list[float]]
-    reached: list[float]
-    guarantee: dict
+    Numbers of a complex array are an object of two arrays, its real and its imaginary parts.
+    """
+
+    format: str = Field(description="Version of this format.", json_schema_extra={"const": FORMAT})
+    geodp: str = Field(description="Version of the package that wrote the file.")
+    about: AboutDocument | None = Field(description="What it is of; null if nobody said.")
+    footpoint: Array = Field(description="Prediction at the covariates footpoint_at.")
+    footpoint_at: list[float] = Field(
+        description="Covariates in the middle of their ranges, by their logarithm where that is "
+        "their transformation."
+    )
+    shooting_vectors: list[Array] = Field(
+        description="For each covariate a tangent vector at the footpoint, as long as the geodesic "
+        "over the covariate's range: the prediction at x is Exp(footpoint, sum_j t_j v_j), with "
+        "t_j from -1/2 to 1/2 over the range."
+    )
+    number: float = Field(description="Number of subjects, public or noisy.")
+    covariate_moments: list[float] = Field(
+        description="Means of the t_j, then of their products t_i t_j, i <= j: assumed or noisy."
+    )
+    residual_lengths: list[float] = Field(
+        description="Lengths that stages of the plan released, in their order."
+    )
+    far: float | None = Field(description="Noisy number of subjects far from the geodesic.")
+    tails: list[float] = Field(description="Noisy numbers of residuals that were clipped.")
+    products: list[list[float]] = Field(
+        description="Upper triangles of noisy mean products of contributions."
+    )
+    reached: list[float] = Field(
+        description="How far the last step led, in parts of the support's radii."
+    )
+    guarantee: dict = Field(description="The guarantee in words, and the hypotheses it rests on.")
     plan: PlanDocument
-    key: str | None = None
+    key: str | None = Field(default=None, description="Of a draw that is kept until it is shown.")
+
+
+def schema():
+    """JSON Schema of the file of a release, with the version of its format."""
+    made = ReleaseDocument.model_json_schema()
+    for stage in STAGES:
+        part = made["$defs"][stage.__name__]
+        part["properties"] |= {"kind": {"const": stage.__name__}, "noise": {"type": "object"}}
+        part["required"] = ["kind", "noise", "budget"]
+    draft = "https://json-schema.org/draft/2020-12/schema"
+    return {"$schema": draft, **made, "title": FORMAT}
 
 
 def write_release(release, path, **more):
@@ -206,7 +267,9 @@ def release_document(release):
     return {
         "format": FORMAT,
         "geodp": geodp.__version__,
+        "about": release.about and asdict(release.about),
         "footpoint": plain(release.footpoint),
+        "footpoint_at": release.plan.assumptions.middles.tolist(),
         "shooting_vectors": [plain(each) for each in release.shooting_vectors],
         "number": float(release.number),
         "covariate_moments": [float(each) for each in release.moments],
@@ -277,7 +340,10 @@ def _release(found, given):
     footpoint = _array(found.footpoint, "footpoint", assumptions.manifold)
     vectors = _vectors(found, footpoint, assumptions)
     _refuse_numbers(found, plan)
+    if found.footpoint_at != assumptions.middles.tolist():
+        raise _refused("footpoint_at", "it is not the middle of the ranges")
     return {
+        "about": _about(found.about, assumptions.number_of_covariates),
         "footpoint": footpoint,
         "shooting_vectors": vectors,
         "number": found.number,
@@ -292,6 +358,17 @@ def _release(found, given):
             plan.budget, assumptions.neighbours, assumptions.records_per_subject, HYPOTHESES
         ),
     }
+
+
+def _about(found, covariates):
+    """The `About` of a document, whose words are printed."""
+    if found is None:
+        return None
+    words = [found.name, found.description, *found.covariates, *found.responses, *found.units]
+    words += found.units.values()
+    if len(found.covariates) != covariates or not all(each.isprintable() for each in words):
+        raise _refused("about", "it is not a name for each covariate, and lines of printable text")
+    return About(**dict(found))
 
 
 def _refused(key, words):

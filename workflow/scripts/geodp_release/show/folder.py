@@ -6,11 +6,13 @@ place and moved there when it is complete.
 
 import csv
 import io
+import json
 import os
 import platform
 import re
 import shutil
 import tempfile
+from dataclasses import replace
 from datetime import UTC, datetime
 from html import escape
 from importlib import metadata
@@ -26,6 +28,7 @@ from geodp.errors import DataError
 from geodp.manifolds.spd import SPD
 from geodp_release.plan.bands import LEVELS
 from geodp_release.promise.new_files import umask
+from geodp_release.show.document import schema
 from geodp_release.show.doubts import WITHHELD
 from geodp_release.show.picture_style import NOBODY
 from geodp_release.show.pictures import (
@@ -37,6 +40,7 @@ from geodp_release.show.templates import render
 from geodp_release.stages import LastStep
 
 RELEASE, PAGE, TABLE = "release.json", "index.html", "predictions.csv"
+SCHEMA = "release.schema.json"
 
 # Column of the table that says where there are no subjects.
 NOTE = "note"
@@ -66,11 +70,13 @@ def write_folder(release, settings, folder):
     A `DataError` says that it is there already or cannot be written.
     """
     refuse_taken(folder)
+    release = replace(release, about=settings.about)
     # For its owner alone until it is complete.
     partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
         rows = predictions(release, settings, settings.covariates(release))
         release.save(partial / RELEASE)
+        (partial / SCHEMA).write_text(json.dumps(schema(), indent=1) + "\n", encoding="utf-8")
         (partial / TABLE).write_text(_csv(rows), encoding="utf-8")
         (partial / PAGE).write_text(page(release, settings, rows), encoding="utf-8")
         partial.chmod(0o777 & ~umask())
@@ -178,6 +184,7 @@ def page(release, settings, rows):
         {"length_of": length_of},
         RELEASE=RELEASE,
         TABLE=TABLE,
+        SCHEMA=SCHEMA,
         WITHHELD=WITHHELD,
         LEVELS=LEVELS,
         settings=settings,

@@ -19,7 +19,7 @@ from geodp_release.plan.release_plan import ReleasePlan
 from geodp_release.promise.public_inputs import TWO_GROUPS
 from geodp_release.run.subjects import subject_records
 from geodp_release.show import release_words
-from geodp_release.show.document import read_release, write_release
+from geodp_release.show.document import About, read_release, write_release
 from geodp_release.show.doubts import doubts
 from geodp_release.show.hypotheses import ReleaseGuarantee, check_hypotheses
 from geodp_release.stages import BeyondStage
@@ -56,6 +56,8 @@ class Release:
     tails, products : tuple
         See `geodp_release.stages.draw.Released`: counts of what the last step clipped, and second
         moments, of which bands are made.
+    about : geodp_release.show.document.About, optional
+        Name, description, names of covariates and responses, and units, as settings have them.
     """
 
     footpoint: np.ndarray
@@ -69,6 +71,7 @@ class Release:
     reached: np.ndarray | float = 0.0
     tails: tuple[float, ...] = ()
     products: tuple[tuple[float, ...], ...] = ()
+    about: About | None = None
 
     @classmethod
     def of(cls, plan, found, guarantee):

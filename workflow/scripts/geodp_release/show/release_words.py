@@ -14,6 +14,7 @@ SIGNIFICANT = 0.05
 def found(release, names=(), unit=None):
     """What was found besides the geodesic, with names of covariates and a unit: sentences."""
     assumptions, clauses = release.plan.assumptions, []
+    names = names or (release.about.covariates if release.about else ())
     unit = assumptions.manifold.length_unit if unit is None else unit
     for index, (p_value, said) in enumerate(
         zip(release.p_values(), release.p_words(), strict=True)
@@ -52,16 +53,23 @@ def text(release):
     """All of a release, as it is printed."""
     assumptions = release.plan.assumptions
     manifold = assumptions.manifold
+    names = ["the covariate"] if assumptions.number_of_covariates == 1 else None
+    names = names or [f"covariate {j + 1}" for j in range(assumptions.number_of_covariates)]
+    if release.about:
+        names = release.about.covariates
     vectors = [
         line
-        for (low, high), vector in zip(assumptions.ranges, release.shooting_vectors, strict=True)
+        for name, (low, high), vector in zip(
+            names, assumptions.ranges, release.shooting_vectors, strict=True
+        )
         for line in (
-            f"Shooting vector, from covariate {low:g} to {high:g}, of length "
+            f"Shooting vector, from {name} {low:g} to {high:g}, of length "
             f"{float(manifold.norm(release.footpoint, vector)):.6g}:",
             _numbers(vector),
         )
     ]
-    middles = " and ".join(f"{each:g}" for each in assumptions.middles)
+    at = zip(names, assumptions.middles, strict=True)
+    middles = " and ".join(f"{name} is {each:g}" for name, each in at)
     what = assumptions.what[0].upper() + assumptions.what[1:]
     where = " where subjects are" if assumptions.spreads else ""
     assumed = [
@@ -77,7 +85,7 @@ def text(release):
             _wrapped(f"{what}{by} on {manifold.name}, released with {release.guarantee.words()}."),
             *(_wrapped(f"{WITHHELD} {line}") for line in release.doubts()),
             "",
-            f"Footpoint{f', where the covariate is {middles}' if middles else ''}:",
+            f"Footpoint{f', where {middles}' if middles else ''}:",
             _numbers(release.footpoint),
             *vectors,
             f"Predicted error{where}: {release.error:.3g}; without privacy "
