@@ -54,7 +54,8 @@ def checked(space, points, ages=AGES, names=None, **data):
         "public": {
             "manifold": dict(zip(("name", "size"), manifold, strict=True)),
             "centre": centre,
-            "covariate_range": [30, 79],
+            # Not the range of these ages, rounded outward.
+            "covariate_range": [30, 80],
             "subjects": NUMBER,
         }
         | radii,

@@ -133,7 +133,7 @@ def test_shares_are_shown_in_percent():
     assert np.all((low < parts) & (parts < high))
     _, caption = picture(made, settings, np.array([[12.0]]), 0.95)
     assert "Predicted shares" in caption
-    assert "true shares lie within all bands" in caption
+    assert "At any one covariate, the true shares lie within their bands with" in caption
 
 
 def test_times_of_a_day_are_in_one_piece():

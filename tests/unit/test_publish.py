@@ -226,6 +226,28 @@ def test_public_inputs_that_were_read_off_the_data_are_told_to_the_holder_alone(
         assert words not in shown
     shown = run("check", changed({"public.centre": points[7].tolist()})).out
     assert "centre is a record of the data" in shown
+    outward = [float(np.floor(np.min(ages))), float(np.ceil(np.max(ages)))]
+    assert warnings_[0] in run("check", changed({"public.covariate_range": outward})).out
+
+
+def test_misuse_that_no_setting_shows_is_told_to_the_holder_alone(holder, run, few_designs):
+    table = pd.read_csv("mine.csv").assign(who=[f"p{index // 4}" for index in range(NUMBER)])
+    table.to_csv("mine.csv", index=False)
+    for name in ("first", "second"):
+        ledger = Ledger.create(f"{name}.ledger", "3", "epsilon")
+        ledger.reserve(name, "1", name, unit="epsilon")
+    Ledger.create("unused.ledger", "3", "epsilon")
+    shown = run("check", changed({"data.subject": "one record each"})).out
+    assert (
+        "warning: column who has 100 labels in 400 rows, and data.subject says that each" in shown
+    )
+    assert "warning: releases were made from 2 other ledgers here (" in shown
+    assert "first.ledger" in shown
+    assert "unused.ledger" not in shown
+    table.assign(c0="?").to_csv("mine.csv", index=False)
+    shown = run("check", status=1).out
+    assert "no record is valid" in shown
+    assert "with covariates spread as these are" not in shown
 
 
 # --- Interruptions ---

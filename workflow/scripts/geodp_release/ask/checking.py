@@ -15,7 +15,13 @@ import numpy as np
 from geodp.data.text_tables import TextTable
 from geodp.errors import DataError
 from geodp_release.ask.faults import faults as faults_of
-from geodp_release.ask.holder import off_least_squares, spread_otherwise, suspicious_inputs
+from geodp_release.ask.holder import (
+    off_least_squares,
+    other_ledgers,
+    people_in,
+    spread_otherwise,
+    suspicious_inputs,
+)
 from geodp_release.ask.inspection import Inspection, inspect_inputs
 from geodp_release.ask.misreadings import misreadings, mistaken_shapes
 from geodp_release.ask.reading import have_responses, read_data, table_of
@@ -73,19 +79,22 @@ def check_data(settings, plan, data=None):
         covariates, points, subjects = data = data or read_data(settings)
         rows, faults, others, trouble = _of_table(settings, *data)
         reasons += others
-        warnings += trouble
+        warnings += trouble + other_ledgers(settings)
         number = number_of_subjects(points, subjects)
         counted = [f"There are {len(points)} records of {number} subjects."]
         reasons += _other_number(plan.assumptions, number)
         found = inspect_inputs(plan.assumptions, covariates, points)
         if found.looks_wrong:
             reasons.append("too much is amiss, as said above")
-        if len(found.invalid) == found.number:
+        is_empty = len(found.invalid) == found.number
+        if is_empty:
             reasons.append("no record is valid, so that a release is noise alone")
         records = subject_records(plan.assumptions, covariates, points, subjects)
     except Exception as problem:  # whatever the data raise is what their holder wants to know
         reasons.append(words_of(problem))
-    else:
+        is_empty = True
+    # Of no record there is nothing to say besides.
+    if not is_empty:
         try:
             warnings += suspicious_inputs(plan.assumptions, covariates, points)
             warnings += spread_otherwise(plan, records)
@@ -121,6 +130,7 @@ def _of_table(settings, covariates, points, subjects):
         label = "" if data.is_one_each else f" (label {subjects[index]!r})"
         return f"{table.source.record(rows[index])}{label}"
 
+    lacking += people_in(settings, table)
     try:
         others = misreadings(settings, numbers, table.numbered(columns))
         # A single one may be so, and the others as they should be.

@@ -3,14 +3,22 @@
 They depend on every record, so that they must go nowhere but to the holder's eyes.
 """
 
+from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 
+from geodp.data.cells import finite_number
+from geodp.data.messages import few
 from geodp.errors import DataError
 from geodp.samplers.integer_choice import no_noise
+from geodp_release.ask.interview import SUBJECT
 from geodp_release.plan.release_plan import simulated
+from geodp_release.promise.ledger import Ledger
+from geodp_release.promise.ledger_file import CANCELLED
 from geodp_release.promise.public_inputs import TWO_GROUPS
 from geodp_release.run.contributions import COVARIATE_LATTICE, covariate_sums
 from geodp_release.run.moments import possible_moments
@@ -30,6 +38,12 @@ SAME_RECORD = 1e-4
 # A number of fewer digits is the rounded one of an estimate by chance too often.
 FEWEST_DIGITS = 3
 
+# A unit that ends of a range were rounded to goes so often into it: other ends are round by chance.
+FINEST = 20
+
+# Different texts from which on a column may name people, and columns that are looked at.
+FEWEST_LABELS, MOST_COLUMNS = 20, 50
+
 # From this ratio of the predicted error to the planned one on, the holder is told.
 MUCH_WORSE = 1.5
 
@@ -44,13 +58,71 @@ def suspicious_inputs(assumptions, covariates, points):
         numbers = column[np.isfinite(column)]
         # Where two groups are at the ends of the range they are known to be.
         ends = [np.min(numbers), np.max(numbers)] if len(numbers) else []
-        if spread != TWO_GROUPS and [*limits] == ends:
+        if spread != TWO_GROUPS and len(ends) and _is_of(limits, ends):
             found.append("covariate_range is the least and the greatest covariate")
     x, y = x[valid], y[valid]
     if len(y) > 3 and np.all(np.ptp(x, axis=0) > 0.0):
         found += _of_fits(assumptions, x, y)
     advice = "if that is no chance the guarantee does not hold: choose it from what is public"
     return [f"{each} of the data: {advice}" for each in found]
+
+
+def _is_of(limits, ends):
+    """Whether limits of a range are those of data, perhaps rounded outward.
+
+    To a unit that goes `FINEST` times into the range, since round ends are those of others too.
+    """
+    (low, high), width = limits, limits[1] - limits[0]
+    for power in range(2 + int(np.floor(np.log10(width))), -7, -1):
+        for unit in (5.0 * 10.0**power, 2.0 * 10.0**power, 10.0**power):
+            steps = np.array(limits) / unit
+            if np.all(np.abs(steps - np.rint(steps)) < 1e-6):
+                outward = [np.floor(ends[0] / unit), np.ceil(ends[1] / unit)]
+                return [low, high] == ends or (
+                    width >= FINEST * unit and np.array_equal(np.rint(steps), outward)
+                )
+    return [low, high] == ends
+
+
+def people_in(settings, table):
+    """Warnings of columns that may say whose a record is, where each is said to be of its own.
+
+    Of texts that stand several times each, or of a usual name.
+    """
+    data, found = settings.data, []
+    used = {*data.covariates, *(data.columns or ())}
+    names = [each for each in table.names if each not in used and table.numbered([each]) == [each]]
+    names = names[:MOST_COLUMNS] if data.is_one_each else []
+    records = [texts for _, texts in table.records(names)] if names else []
+    for place, name in enumerate(names):
+        labels = Counter(texts[place].strip() for texts in records if texts[place].strip())
+        is_text = all(finite_number(each) is None for each in labels) or SUBJECT.fullmatch(name)
+        if is_text and FEWEST_LABELS <= len(labels) <= 0.5 * labels.total():
+            found.append(
+                f"column {name} has {len(labels)} labels in {labels.total()} rows, and "
+                "data.subject says that each record is one subject's: if the column says whose a "
+                "record is, name it there, or the guarantee is for a part of a person's records"
+            )
+    return found
+
+
+def other_ledgers(settings):
+    """A warning of ledgers beside the data, or beside that of the settings, that spent too."""
+    own, others = Path(settings.ledger).resolve(), []
+    paths = [settings.ledger, *([] if settings.data.frame is not None else settings.data.paths)]
+    for folder in dict.fromkeys(Path(each).resolve().parent for each in paths):
+        for path in sorted(folder.glob("*.ledger")):
+            with suppress(DataError, OSError):
+                entries = [] if path.samefile(own) else Ledger.open(path).entries()
+                if any(entry.status != CANCELLED for entry in entries):
+                    others.append(str(path))
+    if not others:
+        return []
+    return [
+        f"releases were made from {len(others)} other ledger{'s' * (len(others) > 1)} here "
+        f"({few(others)}): if they are of these data all that they spent adds up, and one ledger "
+        "has to count it"
+    ]
 
 
 def spread_otherwise(plan, records):

@@ -86,6 +86,8 @@ def verdict(settings, plan):
     unit, errors = predicted(settings, plan)
     needed = subjects_needed(plan.assumptions, plan.budget) if plan.is_noise else None
     given = {"assumptions": plan.assumptions, "is_noise": plan.is_noise, "needed": needed}
+    is_any = plan.assumptions.residual_scale is None and plan.assumptions.wider == 1.0
+    given["scales"] = plan.errors_by_scale() if is_any and not plan.is_noise else None
     return render("verdict.txt.j2", None, unit=unit, errors=errors, **given).strip()
 
 
@@ -326,8 +328,9 @@ def _made(settings, plan, ledger, key, tell, despite_check, for_holder):
             made = _written(release, settings, ledger, entry, folder, spent)
         elif not (entry.folder / "release.json").is_file():
             raise DataError(
-                f"{name} was released into {entry.folder}, which is not there: put a copy back, or "
-                "give another name for another draw, which spends again; nothing was spent"
+                f"{name} was released into {entry.folder}, which is not there, and the ledger "
+                "keeps no copy of a finished release: move the folder back there, or give another "
+                "name for another draw, which spends again; nothing was spent"
             )
         tell(OF_THEN)
         if note is not None:

@@ -148,6 +148,15 @@ class ReleasePlan:
         """Root mean squared error for such residuals, of geodesics within the usual radius."""
         return float(np.sqrt(simulated(self, residual_scale=residual_scale).curve))
 
+    def errors_by_scale(self):
+        """The least and the greatest residual scale that plans without a guess are for.
+
+        Pairs of it, in each direction, and of the error there.
+        """
+        lengths = self.assumptions.typical_length(PREDICTED)
+        ends = np.array([np.min(lengths), np.max(lengths)]) / np.sqrt(self.assumptions.manifold.dim)
+        return [(float(scale), self.error_at(float(scale))) for scale in ends]
+
     def usual_errors(self, part=0.1):
         """Errors, within the usual radius, where residuals are as guessed or such a part of it.
 

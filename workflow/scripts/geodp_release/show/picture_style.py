@@ -34,13 +34,13 @@ def new_figure(width, height):
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def legend(figure, level, centre):
+def legend(figure, level, centre, what="public centre, chosen before"):
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     handles: list[Any] = [Line2D([], [], color=LINE, label="released prediction")]
     if centre is not None:
-        handles.append(Line2D([], [], **centre, label="public centre, chosen before"))
+        handles.append(Line2D([], [], **centre, label=what))
     if level is not None:
         handles.insert(1, Patch(facecolor=BAND, label=f"{100 * level:g} % band"))
     figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), fontsize=8)

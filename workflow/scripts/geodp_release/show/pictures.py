@@ -53,7 +53,7 @@ def picture(release, settings, covariates, level):
 
     assumptions = release.plan.assumptions
     manifold, withheld = assumptions.manifold, bool(release.doubts())
-    at_each = "At each covariate, the" if settings.names else "The"
+    at_each = "At any one covariate, the" if settings.names else "The"
     centre: dict[str, Any] | None = CENTRE
     if len(covariates) > PANELS:
         covariates = covariates[np.linspace(0, len(covariates) - 1, PANELS).round().astype(int)]
@@ -73,16 +73,19 @@ def picture(release, settings, covariates, level):
         else:
             figure, caption, promise = _coordinates(release, settings, level)
             if settings.is_shares:
-                promise = "true shares lie within all bands"
+                promise = "true shares lie within their bands"
             centre = CENTRE if assumptions.has_radii or not assumptions.is_flat else None
-        legend(figure, None if withheld else level, centre)
+        chosen = settings.public.centre != "anywhere"
+        what = ["middle of the space, for comparison", "public centre, chosen before"][chosen]
+        legend(figure, None if withheld else level, centre, what)
         file = io.StringIO()
         figure.savefig(file, format="svg", bbox_inches="tight", metadata={"Date": None})
     svg = file.getvalue()
     caption += (
         f" {WITHHELD} see below."
         if withheld
-        else f" {at_each} {promise} with probability {100 * level:g} % or more."
+        else f" {at_each} {promise} with probability {100 * level:g} % or more"
+        f"{'; at all covariates at once it is less' if settings.names else ''}."
     )
     return svg[svg.index("<svg") :], caption
 
@@ -252,7 +255,7 @@ def _coordinates(release, settings, level):
     return (
         figure,
         f"{what}{first}{against}.{' Lines end where subjects are too few.' if ends else ''}",
-        "truth lies within all bands",
+        "true value lies within its band" if number == 1 else "true values lie within their bands",
     )
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from geodp.data.landmarks import signed_area
+from geodp.data.landmarks import crossing_edges, signed_area
 from geodp_release.show.picture_style import (
     BAND,
     CENTRE,
@@ -16,6 +16,12 @@ CURVED = 21
 
 # By what moves of landmarks are magnified.
 FACTORS = (2, 3, 5, 10, 20, 50, 100)
+
+# Landmarks in an order that is none of an outline.
+UNJOINED = {"linestyle": "none", "marker": "o", "markersize": 2.5}
+
+# A scale bar is the longest of these parts of a shape's size below that part of its width.
+BARS, BAR = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.0), 0.4
 
 # Step of differences in the radii of landmarks.
 STEP = 1e-6
@@ -60,8 +66,10 @@ def picture_of_shapes(release, covariates, level, titles):
     else:
         figure, factor = _landmarks(before, shapes, radii, titles)
         what = "landmarks of the true shape all lie within their discs"
-        below = f" Below: moves away from the public centre, magnified {factor} times."
-    return figure, f"Predicted shapes, of unit size and turned alike.{below}", what
+        how = f"magnified {factor} times" if factor > 1 else "as they are"
+        below = f" Below: moves away from the public centre, {how}."
+    above = "Predicted shapes, of unit size and turned alike; the bar is a part of that size."
+    return figure, f"{above}{below}", what
 
 
 def _landmarks(before, shapes, radii, titles):
@@ -83,6 +91,8 @@ def _landmarks(before, shapes, radii, titles):
                 if np.isfinite(size):
                     panel.add_patch(disc)
             _draw_shape(panel, before, shape, marker="o", markersize=1.8, linewidth=0.8)
+    scale_bar(upper[0], before)
+    scale_bar(lower[0], before, factor)
     titled(upper, titles, shapes)
     return figure, factor
 
@@ -101,6 +111,7 @@ def _outlines(before, shapes, radii, titles):
         band = _wrapped(100.0 * radius)
         _draw_change(change, along, away, away - band, away + band)
         change.set_xticks([0.0, 0.5, 1.0])
+    scale_bar(upper[0], before)
     titled(upper, titles, shapes)
     lower[0].set_ylabel("outside the centre\n(% of size)")
     lower[len(lower) // 2].set_xlabel("position along the outline")
@@ -132,9 +143,22 @@ def _draw_change(panel, x, line, low, high):
     panel.plot(x, line, color=LINE)
 
 
+def scale_bar(panel, shape, times=1):
+    """A bar of a part of the size below a shape; moves are so many times as long."""
+    part = next(each for each in BARS if each < BAR * np.ptp(shape.real))
+    ends = np.min(shape.real) + np.array([0.0, part])
+    # Below the panel, whatever else it shows.
+    place = {"transform": panel.get_xaxis_transform(), "clip_on": False}
+    panel.plot(ends, [-0.06, -0.06], color="black", linewidth=1.2, **place)
+    words = f" {part / times:.2g} of size"
+    panel.text(ends[1], -0.06, words, fontsize=7, verticalalignment="center", **place)
+
+
 def _draw_shape(panel, before, shape, **marks):
-    panel.plot(*closed_curve(before), **CENTRE)
-    panel.plot(*closed_curve(shape), **{"color": LINE, "zorder": 3} | marks)
+    for each, style in ((before, CENTRE), (shape, {"color": LINE, "zorder": 3} | marks)):
+        # Landmarks that are not in the order of an outline are not joined.
+        is_joined = not np.all(np.isfinite(each)) or crossing_edges(each) is None
+        panel.plot(*closed_curve(each), **style if is_joined else style | UNJOINED)
     panel.set_aspect("equal")
     panel.set_axis_off()
 
