@@ -407,8 +407,13 @@ class ReleaseSettings(ReleaseSection):
             dates = self.data.reading.dates
             both = zip(self.names, self.data.covariates, strict=True)
             units |= {name: str(dates[column]) for name, column in both if column in dates}
-        names = tuple(self.names), tuple(self.responses)
-        return About(self.name, self.description or "", *names, units)
+        return About(
+            name=self.name,
+            description=self.description,
+            covariates=tuple(self.names),
+            responses=tuple(self.responses),
+            units=units,
+        )
 
     def labels(self, names):
         """Names with their units."""

@@ -9,7 +9,7 @@ import os
 import re
 import tempfile
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import fields
 from fractions import Fraction
 from functools import reduce
 from operator import or_
@@ -103,31 +103,11 @@ class PredictedDocument(Section, **QUICK):
     error_if_clustered: float | None
 
 
-@dataclass(frozen=True)
-class About:
-    """What a release is of, in words that its settings have.
-
-    Attributes
-    ----------
-    name, description : str
-    covariates, responses : tuple of str
-        Names; responses, those of a point's numbers, may be none.
-    units : dict of str
-        By the name of a covariate or a response.
-    """
-
-    name: str
-    description: str = ""
-    covariates: tuple[str, ...] = ()
-    responses: tuple[str, ...] = ()
-    units: dict[str, str] = field(default_factory=dict)
-
-
-class AboutDocument(Section, strict=False, **QUICK):
+class About(Section, strict=False, **QUICK):
     """What a release is of, in words that its settings have."""
 
     name: str
-    description: str
+    description: str | None
     covariates: tuple[str, ...] = Field(description="Name of each covariate.")
     responses: tuple[str, ...] = Field(description="Names of a point's numbers, if it has some.")
     units: dict[str, str] = Field(description="By the name of a covariate or a response.")
@@ -151,7 +131,7 @@ class ReleaseDocument(Section, **QUICK):
 
     format: str = Field(description="Version of this format.", json_schema_extra={"const": FORMAT})
     geodp: str = Field(description="Version of the package that wrote the file.")
-    about: AboutDocument | None = Field(description="What it is of; null if nobody said.")
+    about: About | None = Field(description="What it is of; null if nobody said.")
     footpoint: Array = Field(description="Prediction at the covariates footpoint_at.")
     footpoint_at: list[float] = Field(
         description="Covariates in the middle of their ranges, by their logarithm where that is "
@@ -267,7 +247,7 @@ def release_document(release):
     return {
         "format": FORMAT,
         "geodp": geodp.__version__,
-        "about": release.about and asdict(release.about),
+        "about": release.about and release.about.model_dump(mode="json"),
         "footpoint": plain(release.footpoint),
         "footpoint_at": release.plan.assumptions.middles.tolist(),
         "shooting_vectors": [plain(each) for each in release.shooting_vectors],
@@ -364,11 +344,11 @@ def _about(found, covariates):
     """The `About` of a document, whose words are printed."""
     if found is None:
         return None
-    words = [found.name, found.description, *found.covariates, *found.responses, *found.units]
-    words += found.units.values()
+    words = [found.name, found.description or "", *found.covariates, *found.responses]
+    words += [*found.units, *found.units.values()]
     if len(found.covariates) != covariates or not all(each.isprintable() for each in words):
         raise _refused("about", "it is not a name for each covariate, and lines of printable text")
-    return About(**dict(found))
+    return found
 
 
 def _refused(key, words):
