@@ -88,7 +88,8 @@ def figure_shows(path):
     """What the table of a figure's numbers has of what its caption may tell of.
 
     ``samplers``, numbers of ``cells``, ``draws`` and ``curves``; and whether there is a ``band``,
-    an ``outline``, curves of ``several`` data sets or a ``single`` one, and ``flagged`` draws.
+    an ``outline``, curves of ``several`` data sets or a ``single`` one, and ``flagged`` or
+    ``refused`` draws.
     """
     table = pd.read_csv(path, dtype={"cell": str})
     drawn = table[table["kind"] == "private"] if "kind" in table else table
@@ -107,6 +108,7 @@ def figure_shows(path):
             default=0,
         ),
         "flagged": "flagged" in table and bool(table["flagged"].any()),
+        "refused": "refused" in table and bool(table["refused"].eq(True).any()),
     }
 
 

@@ -32,7 +32,7 @@ def draw(numbers, params):
             "budget", ascending=False, kind="stable"
         )
         drawn = [
-            (shades[total], curve[coordinates].to_numpy())
+            (shades[total], curve[coordinates].to_numpy(), bool(curve["refused"].iloc[0]))
             for total, curve in released.groupby("budget", sort=False)
         ]
         for panel in (whole, part_of_it):
@@ -57,7 +57,8 @@ def draw(numbers, params):
         title_fontsize=8,
         alignment="left",
     )
-    middle = list(shades.values())[len(totals) // 3]
+    # Draws have the colours of their budgets, and in the legend none of these.
+    middle = "0.25"
     drawn = [
         style.line(color="0.45", marker=".", linestyle="", label="records"),
         style.line(color="black", linewidth=2.4, label="fit without privacy"),
@@ -65,6 +66,8 @@ def draw(numbers, params):
             color=middle, linewidth=1.3, label=f"draws, {style.mechanism_label(drawn_from)}"
         ),
     ]
+    if numbers["refused"].eq(True).any():
+        drawn.append(style.line(color=middle, linestyle="--", label=style.REFUSED))
     if hidden:
         far = {"color": middle, "linewidth": 0.9, "linestyle": ":"}
         drawn.append(style.line(label="on the far side", **far))

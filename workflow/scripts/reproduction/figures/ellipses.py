@@ -22,7 +22,6 @@ def draw(numbers, params):
 
     first = {"color": style.RELEASED.colour, "linestyle": "--", "linewidth": 1.4, "zorder": 5}
     others = {"color": style.RELEASED.colour, "linewidth": 0.7, "alpha": 0.6, "zorder": 4}
-    band = {"color": style.RELEASED.colour, "alpha": style.BAND_SHADE, "linewidth": 0, "zorder": 2}
     fit = {"color": style.WITHOUT_PRIVACY.colour, "linewidth": 2.4, "alpha": 0.8, "zorder": 3}
     figure, axes = style.new_figure(
         2, len(values), width=1.4 * len(values) + 0.7, height=3.8, sharex="row", sharey="row"
@@ -39,6 +38,8 @@ def draw(numbers, params):
             difference.plot(np.rad2deg(angles), 100.0 * (drawn / fitted - 1.0), **look)
             factor = row.get("radius", np.nan)
             if np.isfinite(factor):
+                band = style.HATCHED if row["refused"] else style.BAND
+                band = band | {"linewidth": 0, "zorder": 2}
                 outer, inner = factor * drawn, drawn / factor
                 ring = ring_between(outer * directions, inner * directions)
                 shape.fill(*ring, **band)

@@ -59,8 +59,8 @@ def _draw_band(panel, shape, marked):
     )
 
     places, radius = shape["x"].to_numpy() + 1j * shape["y"].to_numpy(), shape["radius"].to_numpy()
-    look = {"facecolor": style.RELEASED.colour, "alpha": style.BAND_SHADE}
-    look |= {"linewidth": 0, "zorder": 0}
+    look = style.HATCHED if shape["refused"].iloc[0] else style.BAND
+    look = look | {"linewidth": 0, "zorder": 0}
     if marked:
         where = {"offsets": shape[["x", "y"]].to_numpy(), "transOffset": panel.transData}
         sizes = (2.0 * radius, 2.0 * radius, 0.0 * radius)

@@ -36,6 +36,8 @@ class SphereView:
     def draw_scene(self, axes, records, fitted, drawn=()):
         """The globe, records (n, 3), a fitted geodesic (m, 3) and drawn ones with their colours.
 
+        Those that are refused are dashed.
+
         Returns whether part of a drawn geodesic is on the far side, where it is dotted.
         """
         hidden = False
@@ -43,9 +45,10 @@ class SphereView:
         front, back = self.split(records)
         axes.plot(*front, ".", color="0.45", markersize=4, zorder=2)
         axes.plot(*back, ".", color="0.8", markersize=3, zorder=1)
-        for colour, points in drawn:
+        for colour, points, is_refused in drawn:
             front, back = self.split(points)
-            axes.plot(*front, color=colour, linewidth=1.3, zorder=3)
+            dashes = "--" if is_refused else "-"
+            axes.plot(*front, color=colour, linewidth=1.3, linestyle=dashes, zorder=3)
             axes.plot(*back, color=colour, linewidth=0.9, linestyle=":", zorder=1)
             hidden |= bool(np.any(np.isfinite(back)))
         front, _ = self.split(fitted)

@@ -56,11 +56,17 @@ SYMBOLS = {"footpoint": r"$\epsilon_p$", "shooting_vector": r"$\epsilon_v$", "al
 # Hollow markers in a legend.
 HOLLOW = {"color": "0.3", "marker": "o", "markerfacecolor": "white", "linestyle": ""}
 
+REFUSED = "refused by geodp plan as noise"
+
 # Shade of the bands of releases.
 BAND_SHADE = 0.25
 
 RELEASED = CURVES[1]
 WITHOUT_PRIVACY = CURVES[0]
+
+# Bands of releases, and of those that are refused.
+BAND = {"facecolor": RELEASED.colour, "alpha": BAND_SHADE}
+HATCHED = {"facecolor": "none", "edgecolor": RELEASED.colour, "hatch": "/////", "alpha": 0.5}
 
 
 def mechanism_label(name):
@@ -134,7 +140,9 @@ def legend_of_draws(figure, numbers, fit, first, others):
     drawn = [line(**fit, label="fit without privacy"), line(**first, label=f"one draw, {what}")]
     if "band" in private:
         band = f"{100 * private['band_level'].max():g} % band of it"
-        drawn.append(patch(color=RELEASED.colour, alpha=BAND_SHADE, label=band))
+        drawn.append(patch(**BAND, label=band))
+        if private["refused"].eq(True).any():
+            drawn.append(patch(**HATCHED, label=f"band of one {REFUSED}"))
     if draws > 1:
         drawn.append(line(**others, label=f"{draws - 1} more"))
     legend_above(figure, drawn)

@@ -26,7 +26,7 @@ def tabulate(job):
     from geodp.mechanisms.base import sampled_by
     from reproduction.jobs import load_arrays, load_cells
     from reproduction.models import load_fit, study_model
-    from reproduction.tables.evaluation import budget_columns, stated
+    from reproduction.tables.evaluation import budget_columns, is_refused, stated
 
     params, files = job.params, job.input
     model = study_model(params)
@@ -66,6 +66,7 @@ def tabulate(job):
                 model.predict(model.parameters(footpoint, vector[0]), x),
                 **budget_columns(budgets),
                 **sampled_by(draws, budgets),
+                refused=is_refused(draws),
                 **stated(draws, "mechanism", "guarantee"),
             )
     return pd.concat(tables)

@@ -58,7 +58,7 @@ def evaluate(job):
         diagnostics += [common | row for row in judged]
         flagged = not all(row["passed"] for row in judged)
         errors += [
-            common | row | {"flagged": flagged, "refused": bool(draws.get("refused", False))}
+            common | row | {"flagged": flagged, "refused": is_refused(draws)}
             for row in _errors(model, draws, data, found, budgets)
         ]
     return pd.DataFrame(errors), pd.DataFrame(diagnostics)
@@ -67,6 +67,11 @@ def evaluate(job):
 def stated(draws, *names):
     """Columns of what a file of draws says of its mechanism."""
     return {name: str(draws[name]) for name in names}
+
+
+def is_refused(draws):
+    """Whether `geodp plan` would refuse a release with the budget of a cell as noise."""
+    return bool(draws.get("refused", False))
 
 
 def flagged_cells(diagnostics):

@@ -37,7 +37,7 @@ def tabulate(job):
     from reproduction.jobs import load_arrays, load_cells
     from reproduction.mechanism import load_mechanism
     from reproduction.models import load_fit, study_model
-    from reproduction.tables.evaluation import budget_columns, stated
+    from reproduction.tables.evaluation import budget_columns, is_refused, stated
 
     params, settings, tables = job.params, job.params.figure, []
     model = study_model(params)
@@ -94,6 +94,7 @@ def tabulate(job):
             sampler=sampler,
             cell=cell,
             **budget_columns(budgets),
+            refused=is_refused(draws),
             **stated(draws, "mechanism", "guarantee"),
             **sampled_by(draws, budgets),
         )
