@@ -29,7 +29,7 @@ from geodp import SPD, Hyperbolic, Sphere
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp_release.promise.public_inputs import ADD_OR_REMOVE
 from geodp_release.run import contributions
-from geodp_release.run.contributions import CHUNK, LARGE_CHUNK, MANY, gradient_sums, loss_sums
+from geodp_release.run.contributions import CHUNK, LARGE_CHUNKS, gradient_sums, loss_sums
 from geodp_release.run.coordinates import ClippingCoordinates
 from geodp_release.run.moments import matrix_moments
 from geodp_release.run.subjects import subject_records
@@ -94,25 +94,31 @@ def test_removal_and_order_leave_other_subjects_as_they_are(manifold):
     assert_additive(several, records, states_of(several, 4), 4.0)
 
 
+# By public numbers of subjects.
+CHUNK_SIZES = {1: 32, 33: 64, 200: 256, 257: 256, 800: 256, 900: 1024, 4000: 4096, 5000: 1024}
+
+
 @pytest.mark.parametrize(
-    ("subjects", "size"),
-    [(1, 32), (32, 32), (33, 64), (200, 256), (257, 256), (MANY - 1, CHUNK), (MANY, LARGE_CHUNK)],
+    ("space", "subjects", "size"),
+    [*((Sphere(2), *each) for each in CHUNK_SIZES.items()), (SPD(20), 10**6, 256)],
+    ids=str,
 )
-def test_the_public_number_of_subjects_decides_how_many_are_computed_at_once(subjects, size):
+def test_what_is_public_decides_how_many_records_are_computed_at_once(space, subjects, size):
     """Not how many there are, which is private under addition and removal."""
-    public = assumed(Sphere(2), subjects, neighbours=ADD_OR_REMOVE)
-    records = grouped(assumed(Sphere(2), 300), 9)
+    public = assumed(space, subjects, neighbours=ADD_OR_REMOVE)
+    records = grouped(assumed(space, 300), 9)
     for number in (1, 40, 300):
         chunks = contributions._chunks(public, take(records, range(number)))
         assert {len(part[-1]) for part in chunks} == {size}
 
 
-@pytest.mark.parametrize("space", [Sphere(2), KendallPlanarShapes(8)], ids=str)
+@pytest.mark.parametrize("size", LARGE_CHUNKS)
+@pytest.mark.parametrize("space", [Sphere(2), SPD(2), SPD(3), KendallPlanarShapes(8)], ids=str)
 @pytest.mark.usefixtures("fine")
-def test_large_chunks_are_additive(space):
-    few = assumed(space, LARGE_CHUNK + 30, neighbours=ADD_OR_REMOVE)
+def test_large_chunks_are_additive(space, size):
+    few = assumed(space, size + 30, neighbours=ADD_OR_REMOVE)
     records, states = grouped(few, 9), states_of(few, 2)
-    assert_additive(replace(few, subjects=MANY), records, states, 4.0, times=2)
+    assert_additive(replace(few, subjects=5 * size), records, states, 4.0, times=2)
 
 
 # Spaces, lengths of shooting vectors and numbers of subjects at which sums of an earlier version

@@ -131,16 +131,19 @@ def test_labels_with_code_of_their_own_change_no_others():
         assert owners[1] not in (owners[0], owners[3])
 
 
-def test_gradients_along_a_geodesic_are_those_of_residuals():
-    rng, space = np.random.default_rng(3), make_manifold("sphere", 3)
+@pytest.mark.parametrize("space", [("sphere", 3), ("spd", 1), ("spd", 2), ("spd", 3)], ids=str)
+def test_gradients_along_a_geodesic_are_those_of_residuals(space):
+    rng, space = np.random.default_rng(3), make_manifold(*space)
     start = space.random_point(rng)
     points, times = space.random_point(rng, (50,)), rng.uniform(-0.5, 0.5, 50)
     for speed in (0.0, 1e-9, 0.7):
-        velocity = speed * space.frame(start)[1]
+        velocity = speed * space.frame(start)[-1]
         state = {"footpoint": start, "shooting_vector": velocity}
         expected = PerRecordGeodesicResiduals.of(space, state, times[:, None], points)
         found, distances = space.adjoints_along(start, velocity, times, points)
         np.testing.assert_allclose(distances**2, expected.squared_distances, rtol=1e-12)
+        along = space.distances_along(start[None], velocity[None], times, points)
+        np.testing.assert_allclose(along[0], distances, rtol=1e-12)
         for each, block in zip(found, state, strict=True):
             wanted = space.coordinates(start, expected.contributions(block), space.frame(start))
             np.testing.assert_allclose(each, wanted, atol=1e-13)

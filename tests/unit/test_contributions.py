@@ -15,9 +15,9 @@ from geodp_release.ask.timing import extreme_points
 from geodp_release.promise.assumptions import Assumptions
 from geodp_release.run import contributions
 from geodp_release.run.contributions import (
+    LARGE_CHUNKS,
     LATTICE,
     LOSS_LATTICE,
-    MANY,
     MATRIX_LATTICE,
     gradient_sums,
     length_counts,
@@ -163,16 +163,17 @@ def test_no_subject_contributes_more_than_the_lattice(manifold, spread, clip, li
 @pytest.mark.parametrize(("length", "count"), [(1.0, 1), (1.5, 1), (1.0, LIMIT), (1.5, LIMIT)])
 def test_vectors_that_are_too_long_count_for_nothing(length, count):
     """Whatever made them; and sums of the longest that count fit, many at a time."""
-    assumptions = assumed(Euclidean(1), MANY, records_per_subject=count)
-    x, points = draw_records(assumptions, MANY * count, 1)
-    records = subject_records(assumptions, x, points, np.arange(MANY * count) // count)
+    many = 4 * LARGE_CHUNKS[0]
+    assumptions = assumed(Euclidean(1), many, records_per_subject=count)
+    x, points = draw_records(assumptions, many * count, 1)
+    records = subject_records(assumptions, x, points, np.arange(many * count) // count)
 
     def vectors(covariates, residuals):
         return np.repeat([[length, 0.0, 0.0]], len(covariates), axis=0)
 
     found = matrix_sums(assumptions, records, assumptions.support.origin, 1.0, vectors)
     whole = int((1.0 - contributions.MARGIN) * MATRIX_LATTICE * count**-0.5)
-    assert found == [MANY * count * whole**2 if length == 1.0 else 0, 0, 0, 0, 0, 0]
+    assert found == [many * count * whole**2 if length == 1.0 else 0, 0, 0, 0, 0, 0]
 
 
 def test_gradients_that_are_kept_are_those_of_state_and_coordinates():

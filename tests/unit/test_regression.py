@@ -8,7 +8,7 @@ import pytest
 import geodp
 from geodp.errors import DataError
 from geodp.manifolds.symmetric import SymmetricSpace, jacobi_factors
-from geodp.manifolds.symmetric_matrices import symmetric_eigenvalues
+from geodp.manifolds.symmetric_matrices import rotated, spectral, symmetric_eigenvalues
 from geodp.models import fitting, start
 from geodp.models.geodesic import GeodesicModel
 
@@ -114,6 +114,23 @@ def test_eigenvalues_of_small_matrices_are_those_of_lapack():
     error = np.abs(symmetric_eigenvalues(matrices) - expected)
     assert np.all(error <= 4e-16 * np.max(np.abs(expected), axis=-1, keepdims=True))
     assert np.all(np.isnan(symmetric_eigenvalues(np.diag([np.inf, 1.0]))))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_rotations_have_the_eigenvalues_and_eigenvectors_of_small_matrices(size):
+    rng = np.random.default_rng(4)
+    turns = np.linalg.qr(rng.normal(size=(500, size, size)))[0]
+    # Of any sign, near each other, nearly singular or equal; and each in a unit of its own.
+    for values in ([1.0, -2.0, 3.0], [1.0, 1.0 + 1e-9, 1e-12], [1.0, 1e-12, 1e-12], [1.0] * 3):
+        unit = 10.0 ** rng.uniform(-60.0, 60.0, 500)
+        matrices = spectral(np.array(values[:size]), turns)
+        entries = np.moveaxis(unit[:, None] * matrices[:, *np.triu_indices(size)], -1, 0)
+        found, vectors = rotated(entries)
+        found = found.T / unit[:, None]
+        expected = np.tile(np.sort(values[:size]), (500, 1))
+        np.testing.assert_allclose(np.sort(found), expected, rtol=0.0, atol=1e-14)
+        again = spectral(found, np.moveaxis(vectors, -1, 0))
+        np.testing.assert_allclose(again, matrices, rtol=0.0, atol=1e-14)
 
 
 @pytest.mark.parametrize("gap", [1.0, 1e-3, 1e-9, 0.0])

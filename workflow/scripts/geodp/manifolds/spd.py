@@ -4,17 +4,19 @@ import numpy as np
 
 from geodp.manifolds.base import align_data_axes
 from geodp.manifolds.spd_logs import SPDLogs
-from geodp.manifolds.symmetric import SymmetricSpace
+from geodp.manifolds.symmetric import SymmetricSpace, jacobi_factors
 from geodp.manifolds.symmetric_matrices import (
     ASYMMETRY,
     SINGULAR,
     are_even,
     are_regular,
+    eigenvalues_3x3,
     finite_eigh,
     forward,
     half_gaps_2x2,
     log_3x3,
     log_eigen,
+    rotated,
     spectral,
     symmetric_eigenvalues,
     symmetrised,
@@ -23,6 +25,11 @@ from geodp.manifolds.symmetric_matrices import (
 
 # Eigenvalues of larger entries overflow.
 GREATEST = 1e150
+
+
+def each_times(matrices, columns):
+    """Products (..., i, n) of matrices with columns, none of which is rounded by its place."""
+    return np.einsum("...ij,...jn->...in", matrices, columns)
 
 
 class SPD(SymmetricSpace):
@@ -95,7 +102,8 @@ class SPD(SymmetricSpace):
 
     def _nearer(self, difference, whole):
         """Whitened differences, but whole matrices where these are far; and which are."""
-        far = symmetric_eigenvalues(difference)[..., 0] < -0.5
+        # Eigenvalues of nearer ones are above minus a half.
+        far = np.sum(difference**2, axis=(-2, -1)) > 0.25
         return np.where(far[..., None, None], whole, difference), far
 
     def _logarithms(self, values, far):
@@ -264,18 +272,21 @@ class SPD(SymmetricSpace):
         inverse = shrink[..., :, None] * inverse[..., None, :, :]
         return inverse @ points @ transposed(inverse)
 
-    def _mapped_entries(self, inverse, points):
-        """Small matrices in another basis, as entries (*batch, K, n) of the upper triangle."""
+    def _change(self, inverse):
+        """Matrix (*batch, K, K) from entries of P to those of ``inverse @ P @ inverse^T``."""
         row, column = self._rows, self._columns
-        # Entries of ``inverse @ point @ inverse^T`` are linear in those of the point.
         one = inverse[..., row[:, None], row] * inverse[..., column[:, None], column]
         other = inverse[..., row[:, None], column] * inverse[..., column[:, None], row]
-        change = np.where(row == column, one, one + other)
-        return change @ np.moveaxis(points[..., row, column], -1, -2)
+        return np.where(row == column, one, one + other)
 
-    def _moved_entries(self, inverse, points, shrink):
+    def _mapped_entries(self, inverse, points):
+        """Small matrices in another basis, as entries (*batch, K, n) of the upper triangle."""
+        return each_times(self._change(inverse), np.moveaxis(self.entries(points), -1, -2))
+
+    def _moved_entries(self, inverse, points, times, values):
         """Entries of the same matrices as `_moved`."""
-        entries, shrink = self._mapped_entries(inverse, points), np.moveaxis(shrink, -1, -2)
+        entries = self._mapped_entries(inverse, points)
+        shrink = np.exp(-0.5 * values[..., :, None] * times[..., None, :])
         entries *= shrink[..., self._rows, :]
         entries *= shrink[..., self._columns, :]
         return entries
@@ -311,12 +322,37 @@ class SPD(SymmetricSpace):
             upper, off, lower = np.moveaxis(entries, -2, 0)
             gap = half_gaps_2x2(upper, off, lower, half)[0]
             return 2.0 * (middle**2 + gap**2)
+        if self.size == 3:
+            entries = self._moved_entries(inverse, y, x, values)
+            return sum(np.log(each) ** 2 for each in eigenvalues_3x3(*np.moveaxis(entries, -2, 0)))
         moved = self._moved(inverse, y, np.exp(-0.5 * x[..., None] * values[..., None, :]))
         return np.sum(np.log(symmetric_eigenvalues(moved)) ** 2, axis=-1)
 
     def distances_along(self, start, velocity, times, points):
         """See `SymmetricSpace.distances_along`."""
         return np.sqrt(self._squares(start, velocity, times, points))
+
+    @property
+    def has_adjoints_along(self):
+        return self.size <= 3
+
+    def adjoints_along(self, start, velocity, times, points):
+        """See `SymmetricSpace.adjoints_along`; of matrices of three rows at most."""
+        white, factor = self._whiten(start, velocity)
+        values, turns = np.linalg.eigh(white)
+        moved = self._moved_entries(np.linalg.inv(factor @ turns), points, times, values)
+        eigenvalues, vectors = rotated(moved)
+        logarithms = np.log(eigenvalues)
+        entries = np.sum(logarithms * vectors[self._rows] * vectors[self._columns], axis=1)
+        # From entries in the eigenframe to coordinates in the frame.
+        turned = self.roots[:, None] * self._change(turns)
+        frequencies = 0.5 * np.abs(values[self._rows] - values[self._columns])
+        factors = jacobi_factors(self, frequencies, times)
+        adjoints = [
+            each_times(turned, np.array([*map(np.multiply, factors[moves], entries)])).T
+            for moves in ("point", "vector")
+        ]
+        return adjoints, np.sqrt(np.sum(logarithms**2, axis=0))
 
     def _aligned(self, start, velocity, times, points):
         axes = times.ndim - 1, start.ndim - 2
@@ -337,12 +373,12 @@ class SPD(SymmetricSpace):
             moved, *halves = self._moved_2x2(x, y, values, inverse)
             entries = self._log_entries_2x2(moved, *halves)
         else:
-            given = inverse, y, np.exp(-0.5 * x[..., None] * values[..., None, :])
             if self.size > 3:
-                eigen = log_eigen(self._moved(*given))
+                shrink = np.exp(-0.5 * x[..., None] * values[..., None, :])
+                eigen = log_eigen(self._moved(inverse, y, shrink))
                 entries = np.moveaxis(self.entries(spectral(*eigen)), -1, -2)
             else:
-                moved = self._moved_entries(*given)
+                moved = self._moved_entries(inverse, y, x, values)
                 entries = self._log_entries(moved)
         components = self.roots[:, None] * entries
         return SPDLogs(

@@ -24,18 +24,10 @@ class Sphere(UnitNormSpace):
     def random_point(self, rng, shape=()):
         return self.project(rng.standard_normal((*shape, self.dim + 1)))
 
+    has_adjoints_along = True
+
     def adjoints_along(self, start, velocity, times, points):
-        """Adjoints of residuals about predictions on one geodesic, each record's by itself.
-
-        Their coordinates (n, dim) in the frame at the start, by the argument of Exp that moves, the
-        vector's times the record's own time; and lengths (n,) of residuals.
-
-        Parameters
-        ----------
-        start, velocity : ndarray, shape (dim + 1,)
-        times : ndarray, shape (n,)
-        points : ndarray, shape (n, dim + 1)
-        """
+        """See `SymmetricSpace.has_adjoints_along`."""
         frame, speed = self.frame(start), np.sqrt(squared_length(velocity))
         unit = self.coordinates(start, velocity / np.where(speed > 0, speed, 1.0), frame)
         # Of points: along the start, along the velocity, and across both.

@@ -172,6 +172,18 @@ class SymmetricSpace(Manifold):
     two_point_homogeneous = False
 
     @property
+    def has_adjoints_along(self):
+        """Whether there is a method `adjoints_along`.
+
+        ``adjoints_along(start, velocity, times, points)`` has adjoints of residuals about
+        predictions on one geodesic, each record's by itself: coordinates (n, dim) in the frame at
+        the start, by the argument of Exp that moves, the vector's times the record's own time; and
+        lengths (n,) of residuals.  Start and velocity have the shape of a point; there are n times
+        and points.
+        """
+        return False
+
+    @property
     def sums_hessians(self):
         """Whether steps to means take `LogsAlong.hessian_sums`, which cost little."""
         return False

@@ -1,5 +1,8 @@
 """Eigenvalues and logarithms of symmetric matrices, in closed form where they are small."""
 
+from itertools import combinations, combinations_with_replacement
+from typing import Any
+
 import numpy as np
 
 
@@ -106,20 +109,7 @@ def log_3x3(a, b, c, d, e, f):
     polynomial in N that agrees with it at the three.  Near each other eigenvalues are known to half
     of the digits only, which changes the polynomial by its square alone.
     """
-    mean = (a + d + f) * (1.0 / 3.0)
-    a, d, f = a - mean, d - mean, f - mean
-    bb, cc, ee = b * b, c * c, e * e
-    # Entries of N^2.
-    squares = (
-        *(a * a + bb + cc, b * (a + d) + c * e, c * (a + f) + b * e),
-        *(bb + d * d + ee, b * c + e * (d + f), cc + ee + f * f),
-    )
-    size = np.sqrt((squares[0] + squares[3] + squares[5]) * (1.0 / 6.0))
-    safe = np.maximum(size, np.finfo(float).tiny)
-    determinant = a * (d * f - ee) - b * (b * f - c * e) + c * (b * e - c * d)
-    angle = np.arccos(np.clip(0.5 * determinant / safe / safe / safe, -1.0, 1.0)) * (1.0 / 3.0)
-    along, across = size * np.cos(angle), np.sqrt(3.0) * size * np.sin(angle)
-    first, second, third = 2.0 * along, across - along, -across - along
+    (a, b, c, d, e, f), squares, mean, (first, second, third) = _deviations_3x3(a, b, c, d, e, f)
     values = mean + first, mean + second, mean + third
     # Divided differences of the logarithm, which for equal eigenvalues are derivatives.
     gaps = first - second, second - third
@@ -134,3 +124,59 @@ def log_3x3(a, b, c, d, e, f):
     entries = np.stack([linear * part + bend * square for part, square in parts], axis=-2)
     entries[..., [0, 3, 5], :] += scale[..., None, :]
     return entries, values[2] < CLOSED_FORM * values[0]
+
+
+def eigenvalues_3x3(a, b, c, d, e, f):
+    """Eigenvalues in falling order of 3 x 3 matrices, from their entries row by row.
+
+    Each is known to rounding of the largest; and those near each other to half of the digits only,
+    which changes even functions of their difference by its square alone.
+    """
+    *_, mean, deviations = _deviations_3x3(a, b, c, d, e, f)
+    return [mean + each for each in deviations]
+
+
+def _deviations_3x3(a, b, c, d, e, f):
+    """Entries of ``N = M - mean I`` and of its square, the mean, and eigenvalues of N, falling."""
+    mean = (a + d + f) * (1.0 / 3.0)
+    a, d, f = a - mean, d - mean, f - mean
+    bb, cc, ee = b * b, c * c, e * e
+    squares = (
+        *(a * a + bb + cc, b * (a + d) + c * e, c * (a + f) + b * e),
+        *(bb + d * d + ee, b * c + e * (d + f), cc + ee + f * f),
+    )
+    size = np.sqrt((squares[0] + squares[3] + squares[5]) * (1.0 / 6.0))
+    safe = np.maximum(size, np.finfo(float).tiny)
+    determinant = a * (d * f - ee) - b * (b * f - c * e) + c * (b * e - c * d)
+    angle = np.arccos(np.clip(0.5 * determinant / safe / safe / safe, -1.0, 1.0)) * (1.0 / 3.0)
+    along, across = size * np.cos(angle), np.sqrt(3.0) * size * np.sin(angle)
+    return (a, b, c, d, e, f), squares, mean, (2.0 * along, across - along, -across - along)
+
+
+def rotated(entries, sweeps=5):
+    """Eigenvalues (m, n) of small symmetric matrices, and eigenvectors (m, m, n), a column each.
+
+    From the entries (m (m + 1) / 2, n) of upper triangles, row by row, by Jacobi's rotations: as
+    many of all matrices, so that neither time nor rounding of one depends on others.  After four
+    ``sweeps`` of a matrix of three rows what is left is below rounding.
+    """
+    size = {1: 1, 3: 2, 6: 3}[len(entries)]
+    rows: Any = dict(zip(combinations_with_replacement(range(size), 2), entries, strict=True))
+    vectors: Any = [[np.full_like(entries[0], i == j) for j in range(size)] for i in range(size)]
+    for i, j in [*combinations(range(size), 2)] * (sweeps if size > 2 else 1):
+        off, gap = rows[i, j], rows[j, j] - rows[i, i]
+        twice = 2.0 * off
+        # Far below rounding, and above what underflows where it is squared.
+        away = np.maximum(np.abs(gap) + np.sqrt(gap * gap + twice * twice), 1e-150)
+        tangent = twice / np.copysign(away, gap)
+        cosine = 1.0 / np.sqrt(1.0 + tangent * tangent)
+        sine, moved = tangent * cosine, tangent * off
+        rows[i, i], rows[j, j], rows[i, j] = rows[i, i] - moved, rows[j, j] + moved, 0.0 * off
+        turned: Any = [(each, i, j) for each in vectors]
+        for k in {*range(size)} - {i, j}:
+            turned.append((rows, (min(i, k), max(i, k)), (min(j, k), max(j, k))))
+        for where, one, other in turned:
+            first, second = where[one], where[other]
+            where[one] = cosine * first - sine * second
+            where[other] = sine * first + cosine * second
+    return np.array([rows[i, i] for i in range(size)]), np.array(vectors)

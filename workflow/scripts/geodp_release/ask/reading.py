@@ -78,7 +78,7 @@ def _points(settings, table, names, numbers):
                 continue
         return points
     # Always so many at once, as in `mapped_records`.
-    size = chunk_size(settings.assumptions.subjects)
+    size = chunk_size(settings.assumptions)
     block = np.zeros((size, numbers.shape[1]))
     for start in range(0, max(len(numbers), 1), size):
         some = numbers[start : start + size]

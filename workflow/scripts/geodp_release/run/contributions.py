@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from geodp.manifolds.sphere import Sphere
 from geodp.models.blocks import block_names
 from geodp.models.residuals import PerRecordGeodesicResiduals
 from geodp_release.run.moments import product_indices
@@ -35,8 +34,12 @@ MARGIN = 2.0**-20
 # so many records, so that no record changes how others are rounded.
 LEAST_CHUNK, CHUNK = 32, 256
 
-# Records at once where the public number of subjects is large, and from which number on.
-LARGE_CHUNK, MANY = 1 << 12, 1 << 14
+# Or so many, if that adds no more than this part of the subjects as padding, and if arrays of them
+# hold no more numbers.
+LARGE_CHUNKS, PADDING, NUMBERS = (1 << 12, 1 << 10), 0.25, 1 << 20
+
+# Distances of records from predictions that are computed at once.
+DISTANCES = 1 << 16
 
 # Numbers up to which gradients at a state are kept for more stages that need them.
 KEPT = 1 << 23
@@ -46,14 +49,15 @@ KEPT = 1 << 23
 TAPER, CUT_LOCUS = 0.9, 0.999
 
 
-def loss_sums(assumptions, records, states, clip, at_once=256):
+def loss_sums(assumptions, records, states, clip):
     """Sums (states,) over subjects of their mean losses, in steps of ``1 / LOSS_LATTICE``.
 
     A loss is the squared distance of a record from its prediction, over that of ``clip``, and one
-    beyond: adding or removing a subject adds or removes 0 to `LOSS_LATTICE`.  The losses of
-    ``at_once`` of the states (states, 1 + k, *point_shape) are computed together.
+    beyond: adding or removing a subject adds or removes 0 to `LOSS_LATTICE`.  States have the shape
+    (states, 1 + k, *point_shape).
     """
     total = np.zeros(len(states), dtype=np.int64)
+    at_once = max(DISTANCES // chunk_size(assumptions), 1)
     for start in range(0, len(states), at_once):
         some = states[start : start + at_once]
         for x, y, valid, counts in _chunks(assumptions, records):
@@ -169,9 +173,9 @@ def product_sums(assumptions, records, state, clip, coordinates, directions=Fals
     size = assumptions.manifold.dim if directions else len(state)
     total = np.zeros((size, size), dtype=object)
     for each in _subject_gradients(assumptions, records, state, clip, coordinates, longest):
-        # Towards zero, so that norms do not grow; sums of 2^12 subjects are below 2^36.
-        coarse = np.sign(each) * (np.abs(each) // (LATTICE // PRODUCT_LATTICE))
-        total += np.einsum(kind, coarse, coarse)
+        # Towards zero, so that norms do not grow; sums of 2^12 subjects are below 2^36, and exact.
+        coarse = np.trunc(each * (PRODUCT_LATTICE / LATTICE))
+        total += np.einsum(kind, coarse, coarse).astype(np.int64)
     return total[np.triu_indices(size)].tolist()
 
 
@@ -244,14 +248,9 @@ def lattice_vectors(manifold, covariates, points, valid, state, clip, coordinate
 
     Each is of that record alone, and no longer than `MATRIX_LATTICE` times its weight.
     """
-    blocks = block_names(len(state) - 1)
     with np.errstate(all="ignore"):
-        found = PerRecordGeodesicResiduals.of(
-            manifold, dict(zip(blocks, state, strict=True)), covariates, points
-        )
         # In flat space, and about a centre anywhere, those are the residuals.
-        away = found.contributions(blocks[0])
-        residuals = manifold.coordinates(state[0], away, manifold.frame(state[0]))
+        (residuals, *_), _ = _adjoints(manifold, covariates, points, state)
         lengths = np.sqrt(np.sum(residuals**2, axis=-1))
         factors = np.where(valid, _taper(manifold, lengths), 0.0) / np.maximum(lengths, clip)
         z = coordinates(covariates, residuals * factors[:, None])
@@ -267,10 +266,13 @@ def _mean_towards_zero(sums, counts):
     return np.sign(sums) * (np.abs(sums) // divisor)
 
 
-def chunk_size(subjects):
-    """Records that are computed at once, from the public number of subjects."""
-    if subjects >= MANY:
-        return LARGE_CHUNK
+def chunk_size(assumptions):
+    """Records that are computed at once, from the public number of subjects and the space."""
+    subjects, manifold = assumptions.subjects, assumptions.manifold
+    numbers = len(manifold.curvature_signs) * int(np.prod(manifold.point_shape))
+    for size in LARGE_CHUNKS:
+        if -subjects % size <= PADDING * subjects and size * numbers <= NUMBERS:
+            return size
     return min(max(1 << (subjects - 1).bit_length(), LEAST_CHUNK), CHUNK)
 
 
@@ -279,7 +281,7 @@ def _chunks(assumptions, records):
 
     No subject at all takes as long as one.
     """
-    size = chunk_size(assumptions.subjects)
+    size = chunk_size(assumptions)
     parts = records.covariates, records.points, records.valid, records.counts
     blank = [np.zeros((size, *part.shape[1:]), dtype=part.dtype) for part in parts]
     blank[1][:] = assumptions.centre
@@ -317,27 +319,27 @@ def gradients(manifold, covariates, points, state, coordinates):
 
     Covariates are (n, k), points (n, *point_shape), a state (1 + k, *point_shape).
     """
-    p, blocks = state[0], block_names(len(state) - 1)
-    if isinstance(manifold, Sphere) and len(blocks) <= 2:
-        with np.errstate(all="ignore"):
-            return _gradients_along(manifold, covariates, points, state, coordinates)
     with np.errstate(all="ignore"):
-        found = PerRecordGeodesicResiduals.of(
-            manifold, dict(zip(blocks, state, strict=True)), covariates, points
-        )
-        each = np.stack([found.contributions(block) for block in blocks], axis=1)
-        parts = manifold.coordinates(p, coordinates.of(each), manifold.frame(p))
-        return parts, coordinates.norm(parts), np.sqrt(found.squared_distances)
+        each, distances = _adjoints(manifold, covariates, points, state)
+        parts = coordinates.of(np.stack(each, axis=1))
+        return parts, coordinates.norm(parts), distances
 
 
-def _gradients_along(manifold, covariates, points, state, coordinates):
-    """What `gradients` are of predictions on one geodesic, where no residual has to be formed."""
-    velocity, times = state[0] * 0.0, np.zeros(len(points))
-    if len(state) > 1:
-        velocity, times = state[1], covariates[:, 0]
-    each, distances = manifold.adjoints_along(state[0], velocity, times, points)
-    parts = coordinates.of(np.stack(each[: len(state)], axis=1))
-    return parts, coordinates.norm(parts), distances
+def _adjoints(manifold, covariates, points, state):
+    """Adjoints of residuals by block, each coordinates (n, dim) in the frame, and their lengths."""
+    blocks = block_names(len(state) - 1)
+    if manifold.has_adjoints_along and len(blocks) <= 2:
+        velocity, times = state[0] * 0.0, np.zeros(len(points))
+        if len(state) > 1:
+            velocity, times = state[1], covariates[:, 0]
+        each, distances = manifold.adjoints_along(state[0], velocity, times, points)
+        return each[: len(state)], distances
+    found = PerRecordGeodesicResiduals.of(
+        manifold, dict(zip(blocks, state, strict=True)), covariates, points
+    )
+    frame = manifold.frame(state[0])
+    each = [manifold.coordinates(state[0], found.contributions(each), frame) for each in blocks]
+    return each, np.sqrt(found.squared_distances)
 
 
 def _taper(manifold, distances):

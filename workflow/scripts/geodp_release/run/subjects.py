@@ -193,7 +193,7 @@ def label_key(label):
 
 def mapped_records(assumptions, covariates, points):
     """Scaled covariates, points of the manifold, which records have both, and given covariates."""
-    manifold, size = assumptions.manifold, chunk_size(assumptions.subjects)
+    manifold, size = assumptions.manifold, chunk_size(assumptions)
     y = record_array(points, manifold.point_shape, manifold.dtype)
     columns, given = assumptions.number_of_covariates, np.empty((len(y), 0))
     if covariates is not None:
