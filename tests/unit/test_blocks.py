@@ -131,7 +131,9 @@ def test_labels_with_code_of_their_own_change_no_others():
         assert owners[1] not in (owners[0], owners[3])
 
 
-@pytest.mark.parametrize("space", [("sphere", 3), ("spd", 1), ("spd", 2), ("spd", 3)], ids=str)
+@pytest.mark.parametrize(
+    "space", [("sphere", 3), ("kendall", 5), ("spd", 1), ("spd", 2), ("spd", 3)], ids=str
+)
 def test_gradients_along_a_geodesic_are_those_of_residuals(space):
     rng, space = np.random.default_rng(3), make_manifold(*space)
     start = space.random_point(rng)

@@ -10,7 +10,9 @@ from geodp.manifolds.symmetric_matrices import (
     SINGULAR,
     are_even,
     are_regular,
+    each_times,
     eigenvalues_3x3,
+    exponential,
     finite_eigh,
     forward,
     half_gaps_2x2,
@@ -27,11 +29,6 @@ from geodp.manifolds.symmetric_matrices import (
 GREATEST = 1e150
 
 
-def each_times(matrices, columns):
-    """Products (..., i, n) of matrices with columns, none of which is rounded by its place."""
-    return np.einsum("...ij,...jn->...in", matrices, columns)
-
-
 class SPD(SymmetricSpace):
     """m x m symmetric positive definite matrices, ``<u, w>_p = tr(p^-1 u p^-1 w)``.
 
@@ -45,6 +42,7 @@ class SPD(SymmetricSpace):
     def __init__(self, size: int):
         self.name = f"SPD({size})"
         self.size = size
+        self.has_adjoints_along = size <= 3
         self.dim = size * (size + 1) // 2
         self.point_shape = (size, size)
         self.curvature_bounds = (-0.5, 0.0) if size > 1 else (0.0, 0.0)
@@ -89,8 +87,7 @@ class SPD(SymmetricSpace):
     def exp(self, point, vector):
         self.refuse_other_shapes(point, vector)
         white, factor = self._whiten(point, vector)
-        values, vectors = np.linalg.eigh(white)
-        return symmetrised(factor @ spectral(np.exp(values), vectors) @ transposed(factor))
+        return symmetrised(factor @ exponential(white) @ transposed(factor))
 
     def _compared(self, point, other):
         """Whitened matrices of which `_logarithms` takes logarithms, which are far, and L."""
@@ -129,8 +126,7 @@ class SPD(SymmetricSpace):
     def _carried(self, point, direction, vector, power):
         """A vector times the so manieth power of the relative end, from both sides."""
         white, factor = self._whiten(point, direction)
-        values, vectors = np.linalg.eigh(white)
-        root = spectral(np.exp(power * values), vectors)
+        root = exponential(power * white)
         carried = root @ self._whiten(point, vector)[0] @ root
         return symmetrised(factor @ carried @ transposed(factor))
 
@@ -332,12 +328,8 @@ class SPD(SymmetricSpace):
         """See `SymmetricSpace.distances_along`."""
         return np.sqrt(self._squares(start, velocity, times, points))
 
-    @property
-    def has_adjoints_along(self):
-        return self.size <= 3
-
     def adjoints_along(self, start, velocity, times, points):
-        """See `SymmetricSpace.adjoints_along`; of matrices of three rows at most."""
+        """See `SymmetricSpace`; of matrices of three rows at most."""
         white, factor = self._whiten(start, velocity)
         values, turns = np.linalg.eigh(white)
         moved = self._moved_entries(np.linalg.inv(factor @ turns), points, times, values)
@@ -346,12 +338,10 @@ class SPD(SymmetricSpace):
         entries = np.sum(logarithms * vectors[self._rows] * vectors[self._columns], axis=1)
         # From entries in the eigenframe to coordinates in the frame.
         turned = self.roots[:, None] * self._change(turns)
-        frequencies = 0.5 * np.abs(values[self._rows] - values[self._columns])
-        factors = jacobi_factors(self, frequencies, times)
-        adjoints = [
-            each_times(turned, np.array([*map(np.multiply, factors[moves], entries)])).T
-            for moves in ("point", "vector")
-        ]
+        gaps = values[self._rows] - values[self._columns]
+        factors = jacobi_factors(self, 0.5 * np.abs(gaps), times).values()
+        adjoints = [np.array([*map(np.multiply, each, entries)]) for each in factors]
+        adjoints = [each_times(turned, each).T for each in adjoints]
         return adjoints, np.sqrt(np.sum(logarithms**2, axis=0))
 
     def _aligned(self, start, velocity, times, points):
@@ -406,6 +396,7 @@ class SPD(SymmetricSpace):
         if self.size == 1:
             return np.log(moved)
         entries, far = log_3x3(*np.moveaxis(moved, -2, 0))
+        entries = np.moveaxis(entries, 0, -2)
         if np.any(far):
             some = self.symmetric(np.moveaxis(moved, -2, -1)[far])
             np.moveaxis(entries, -2, -1)[far] = self.entries(spectral(*log_eigen(some)))

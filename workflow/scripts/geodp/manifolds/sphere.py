@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from geodp.manifolds.symmetric import SMALLEST
-from geodp.manifolds.unit_norm import UnitNormSpace, hermitian, squared_length
+from geodp.manifolds.unit_norm import UnitNormSpace
 
 
 class Sphere(UnitNormSpace):
@@ -23,25 +22,3 @@ class Sphere(UnitNormSpace):
 
     def random_point(self, rng, shape=()):
         return self.project(rng.standard_normal((*shape, self.dim + 1)))
-
-    has_adjoints_along = True
-
-    def adjoints_along(self, start, velocity, times, points):
-        """See `SymmetricSpace.has_adjoints_along`."""
-        frame, speed = self.frame(start), np.sqrt(squared_length(velocity))
-        unit = self.coordinates(start, velocity / np.where(speed > 0, speed, 1.0), frame)
-        # Of points: along the start, along the velocity, and across both.
-        before, seen = hermitian(start, points), self.coordinates(start, points, frame)
-        ahead = hermitian(unit, seen)
-        across = seen - ahead[:, None] * unit
-        # A geodesic at rest moves a little, so that sines over its speed are times.
-        speed = np.maximum(speed, SMALLEST)
-        cosine, sine = np.cos(speed * times), np.sin(speed * times)
-        turned = cosine * ahead - sine * before
-        height = np.sqrt(turned**2 + squared_length(across))
-        distances = np.arctan2(height, cosine * before + sine * ahead)
-        factor = np.where(height > 0, distances / np.where(height > 0, height, 1.0), 1.0)
-        along = (factor * turned)[:, None] * unit
-        point = along + (factor * cosine)[:, None] * across
-        vector = times[:, None] * along + (factor * sine / speed)[:, None] * across
-        return (point, vector), distances

@@ -165,23 +165,17 @@ class SymmetricSpace(Manifold):
         Real dimension of each eigenspace; they add up to ``dim``.
     two_point_homogeneous : bool
         Whether all unit tangent vectors are alike, so that frequencies depend on lengths alone.
+    has_adjoints_along : bool
+        Whether there is a method ``adjoints_along(start, velocity, times, points)``, each (n, ...)
+        or of one point: adjoints of residuals about predictions on one geodesic, each record's by
+        itself.  These are coordinates (n, dim) in the frame at the start, by the argument of Exp
+        that moves, the vector's times the record's own time; and lengths (n,) of residuals.
     """
 
     curvature_signs: tuple[int, ...]
     multiplicities: tuple[int, ...]
     two_point_homogeneous = False
-
-    @property
-    def has_adjoints_along(self):
-        """Whether there is a method `adjoints_along`.
-
-        ``adjoints_along(start, velocity, times, points)`` has adjoints of residuals about
-        predictions on one geodesic, each record's by itself: coordinates (n, dim) in the frame at
-        the start, by the argument of Exp that moves, the vector's times the record's own time; and
-        lengths (n,) of residuals.  Start and velocity have the shape of a point; there are n times
-        and points.
-        """
-        return False
+    has_adjoints_along = False
 
     @property
     def sums_hessians(self):

@@ -38,6 +38,11 @@ def forward(factor, matrix):
     return np.stack(rows, axis=-2)
 
 
+def each_times(matrices, columns):
+    """Products (..., i, n) of matrices with columns, none of which is rounded by its place."""
+    return np.einsum("...ij,...jn->...in", matrices, columns)
+
+
 def _finite(matrix):
     """Matrices, with the identity in place of those that are not finite; and NaN for these, else 0.
 
@@ -102,28 +107,55 @@ def half_gaps_2x2(upper, off, lower, half):
 CLOSED_FORM = 0.01
 
 
-def log_3x3(a, b, c, d, e, f):
+def log_3x3(*entries):
     """Entries of logarithms of 3 x 3 matrices, from those of the matrices, row by row.
 
-    With ``M = mean I + N`` and eigenvalues ``mean + n_j`` in falling order, the logarithm is the
-    polynomial in N that agrees with it at the three.  Near each other eigenvalues are known to half
-    of the digits only, which changes the polynomial by its square alone.
+    And which have lost digits.  Near each other eigenvalues are known to half of the digits only,
+    which changes the polynomial of `_of_3x3` by its square alone.
     """
-    (a, b, c, d, e, f), squares, mean, (first, second, third) = _deviations_3x3(a, b, c, d, e, f)
-    values = mean + first, mean + second, mean + third
-    # Divided differences of the logarithm, which for equal eigenvalues are derivatives.
-    gaps = first - second, second - third
-    slopes = []
-    for gap, value in zip(gaps, values[1:], strict=True):
+
+    def slope(gap, value):
         ratio = np.maximum(gap / value, 1e-100)
-        slopes.append(np.log1p(ratio) / ratio / value)
+        return np.log1p(ratio) / ratio / value
+
+    found, values = _of_3x3(entries, np.log, slope)
+    return found, values[2] < CLOSED_FORM * values[0]
+
+
+def exponential(matrices):
+    """Exponentials of symmetric matrices (..., m, m)."""
+    size = matrices.shape[-1]
+    if size != 3:
+        values, vectors = np.linalg.eigh(matrices)
+        return spectral(np.exp(values), vectors)
+
+    def slope(gap, value):
+        gap = np.maximum(gap, 1e-100)
+        return np.exp(value) * (np.expm1(gap) / gap)
+
+    row, column = np.triu_indices(size)
+    entries, _ = _of_3x3(np.moveaxis(matrices[..., row, column], -1, 0), np.exp, slope)
+    found = np.empty_like(matrices)
+    found[..., row, column] = found[..., column, row] = np.moveaxis(entries, 0, -1)
+    return found
+
+
+def _of_3x3(entries, function, slope):
+    """Entries of a function of 3 x 3 matrices, and eigenvalues of the matrices in falling order.
+
+    With ``M = mean I + N`` and eigenvalues ``mean + n_j`` it is the polynomial in N that agrees
+    with the function at the three.  ``slope`` is the divided difference of the function between an
+    eigenvalue and one that is larger by a gap, which for equal ones is the derivative.
+    """
+    parts, squares, mean, (first, second, third) = _deviations_3x3(*entries)
+    values = mean + first, mean + second, mean + third
+    slopes = slope(first - second, values[1]), slope(second - third, values[2])
     bend = (slopes[0] - slopes[1]) / np.maximum(first - third, np.finfo(float).tiny)
     linear = slopes[0] - bend * (first + second)
-    scale = np.log(values[0]) - slopes[0] * first + bend * first * second
-    parts = zip((a, b, c, d, e, f), squares, strict=True)
-    entries = np.stack([linear * part + bend * square for part, square in parts], axis=-2)
-    entries[..., [0, 3, 5], :] += scale[..., None, :]
-    return entries, values[2] < CLOSED_FORM * values[0]
+    pairs = zip(parts, squares, strict=True)
+    found = np.array([linear * part + bend * square for part, square in pairs])
+    found[[0, 3, 5]] += function(values[0]) - slopes[0] * first + bend * first * second
+    return found, values
 
 
 def eigenvalues_3x3(a, b, c, d, e, f):

@@ -272,6 +272,39 @@ class UnitNormSpace(RankOneSpace):
         overlap = overlap + np.sin(angle) * hermitian(unit[:, None], points)
         return np.arccos(_below_one(self.align_overlap(overlap)[0]))
 
+    has_adjoints_along = True
+
+    def adjoints_along(self, start, velocity, times, points):
+        """See `SymmetricSpace`."""
+        frame, speed = self.frame(start), np.sqrt(squared_length(velocity))
+        # Of points: along the start, along the velocity, and across both.
+        both = velocity / np.where(speed > 0, speed, 1.0), points
+        unit, seen = (self.coordinates(start, each, frame) for each in both)
+        if np.iscomplexobj(points):
+            half = self.dim // 2
+            unit, seen = (each[..., :half] + 1j * each[..., half:] for each in (unit, seen))
+        before, ahead = hermitian(start, points), hermitian(unit, seen)
+        across = seen - ahead[:, None] * unit
+        # A geodesic at rest moves a little, so that sines over its speed are times.
+        speed = np.maximum(speed, SMALLEST)
+        cosine, sine = np.cos(speed * times), np.sin(speed * times)
+        turned = cosine * ahead - sine * before
+        overlap, phase = self.align_overlap(cosine * before + sine * ahead)
+        height = np.sqrt(np.abs(turned) ** 2 + squared_length(across))
+        distances = np.arctan2(height, overlap)
+        factor = phase * np.where(height > 0, distances / np.where(height > 0, height, 1.0), 1.0)
+        turned = factor * turned
+        along, moved = turned.real, times * turned.real
+        if np.iscomplexobj(turned):
+            # Where a shape turns the angle is double.
+            along = along + 1j * (1.0 - 2.0 * sine**2) * turned.imag
+            moved = moved + 1j * (sine * cosine / speed) * turned.imag
+        point = along[:, None] * unit + (factor * cosine)[:, None] * across
+        vector = moved[:, None] * unit + (factor * sine / speed)[:, None] * across
+        if np.iscomplexobj(turned):
+            point, vector = (np.hstack([each.real, each.imag]) for each in (point, vector))
+        return (point, vector), distances
+
 
 @dataclass(frozen=True)
 class RankOneLogs(LogsAlong):
