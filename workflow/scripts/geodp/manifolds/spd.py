@@ -338,11 +338,12 @@ class SPD(SymmetricSpace):
         entries = np.sum(logarithms * vectors[self._rows] * vectors[self._columns], axis=1)
         # From entries in the eigenframe to coordinates in the frame.
         turned = self.roots[:, None] * self._change(turns)
-        gaps = values[self._rows] - values[self._columns]
-        factors = jacobi_factors(self, 0.5 * np.abs(gaps), times).values()
-        adjoints = [np.array([*map(np.multiply, each, entries)]) for each in factors]
-        adjoints = [each_times(turned, each).T for each in adjoints]
-        return adjoints, np.sqrt(np.sum(logarithms**2, axis=0))
+        frequencies = 0.5 * np.abs(values[self._rows] - values[self._columns])
+        factors = jacobi_factors(self, frequencies, times).values()
+        moved = [np.array([*map(np.multiply, each, entries)]) for each in factors]
+        return [each_times(turned, each).T for each in moved], np.sqrt(
+            np.sum(logarithms**2, axis=0)
+        )
 
     def _aligned(self, start, velocity, times, points):
         axes = times.ndim - 1, start.ndim - 2
