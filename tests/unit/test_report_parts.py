@@ -1,6 +1,7 @@
 """The report of results that lack something, its tables, and the list of what papers state."""
 
 import csv
+from importlib import import_module
 from types import SimpleNamespace
 
 import numpy as np
@@ -117,6 +118,53 @@ def test_marks_of_refused_releases_are_hollow_and_said(cell):
     assert hollow == {True: [1.0, 2.0], False: [3.0, 4.0]}
     words = [text.get_text() for legend in figure.legends for text in legend.get_texts()]
     assert "refused by geodp plan as noise" in words
+
+
+def predictions(kind):
+    """A table of predictions without privacy and of two releases, the second one refused."""
+    numbers = []
+    for shown, cell, refused in (("without privacy", "", ""), *RELEASES):
+        row = {"kind": shown, "cell": cell, "refused": refused, "sampler": "release", "n": 5}
+        row |= {"mechanism": "release", "budget": float(cell or "nan"), "draw": 1, "group": "g"}
+        row |= {"noise_variance": 0.1, "band_level": 0.9, "band": 0.2, "radius": 1.2}
+        for value in (60.0, 65.0, 70.0, 75.0):
+            row = row | {"covariate": value}
+            if kind == "ellipses":
+                row |= {f"coordinate_{k}": each for k, each in enumerate((2.0, 0.5, 0.5, 1.0), 1)}
+                numbers.append(row)
+            elif kind == "curves":
+                at = np.array([value / 100.0, 0.3, 1.0])
+                at /= np.linalg.norm(at)
+                numbers.append(row | {f"coordinate_{k}": each for k, each in enumerate(at, 1)})
+            else:
+                places = enumerate([(0, 0), (1, 0), (1, 1), (0, 1)], 1)
+                places = [{"landmark": k, "x": x, "y": y, "radius": 0.1} for k, (x, y) in places]
+                numbers += [row | each for each in places]
+    records = [each | {"kind": "observed"} for each in numbers[:4]] if kind == "curves" else []
+    return pd.DataFrame(records + numbers)
+
+
+RELEASES = (("private", "4.0", False), ("private", "0.4", True))
+
+
+@pytest.mark.parametrize("kind", ["curves", "ellipses", "shapes"])
+def test_what_is_refused_is_hatched_or_dashed_and_said(kind):
+    module = import_module(f"reproduction.figures.{kind}")
+    params = SimpleNamespace(covariate_label="age", budgets=("footpoint",), figure={})
+    figure, _ = module.draw(predictions(kind), params)
+    panels = [panel for panel in figure.axes if panel.has_data()]
+    if kind == "curves":
+        marks = [line.get_linestyle() for panel in panels for line in panel.lines]
+        shares = [marks.count("--"), 2]
+    else:
+        areas = [area for panel in panels for area in (*panel.patches, *panel.collections)]
+        shares = [sum(area.get_hatch() is not None for area in areas), 0.5 * len(areas)]
+    assert shares[0] == shares[1] > 0
+    words = [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+    assert any("refused by geodp plan as noise" in each for each in words)
+    figure.canvas.draw()
+    boxes = [legend.get_window_extent() for legend in figure.legends]
+    assert max(box.width for box in boxes) <= figure.bbox.width
 
 
 def test_readings_of_a_claim_do_not_stand_beside_its_figure():

@@ -32,11 +32,12 @@ def draw(table, params):
                 _draw_curve(panel, part, f"budget_{split}" if split else "budget", curve)
                 panel.axhline(level, color=curve.colour, linestyle=":", linewidth=1.2)
                 if sampler == "release":
-                    panel.axhline(row["without_data_median"], **WITHOUT_DATA)
+                    own = {"color": curve.colour}
+                    panel.axhline(row["without_data_median"], **WITHOUT_DATA | own)
                 levels.append((level, curve.colour, _own_words(row, settings["curves"])))
             panel.xaxis.set_major_locator(MultipleLocator(0.5))
             if sampler == samplers[-1]:
-                panel.set_xlabel(_budget_label(numbers, params, grid, split))
+                panel.set_xlabel(_budget_label(drawn, params, grid, split))
         if len(levels) > 1:
             style.label_levels(panels[-1], *zip(*levels, strict=True))
         what = style.mechanism_label(drawn["mechanism"].iloc[0])
@@ -106,6 +107,9 @@ def _draw_curve(panel, part, column, curve):
 def _budget_label(numbers, params, grid, split):
     """Label of the axis of a grid's budgets."""
     names = params.budgets
+    if not split and numbers["mechanism"].iloc[0] == "release":
+        # Whose one budget is of footpoint and shooting vector together.
+        return r"total budget $\epsilon$"
     if not split and len(names) < 2:
         return r"budget $\epsilon$"
     if not split:

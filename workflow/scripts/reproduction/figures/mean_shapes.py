@@ -22,9 +22,9 @@ def draw(errors, params):
 
     numbers = errors[errors["draw"] < SHOWN]
     spaces = list(numbers.groupby("space", sort=False))
-    figure, axes = style.new_figure(
-        len(spaces), len(NAMES), width=1.8 * len(NAMES), height=1.0 + 1.2 * len(spaces)
-    )
+    size = {"width": 1.8 * len(NAMES), "height": 1.0 + 1.2 * len(spaces)}
+    # Panels of a row have one scale and one height, and so have titles above them.
+    figure, axes = style.new_figure(len(spaces), len(NAMES), **size, sharex="row", sharey="row")
     for row, (space, shapes) in zip(axes, spaces, strict=True):
         [mean] = _outlines(shapes, "mean")
         for panel, name in zip(row, NAMES, strict=True):

@@ -122,7 +122,11 @@ def patch(**look):
 
 
 def legend_above(figure, *rows):
-    """Legend over the panels of a figure, from rows of handles."""
+    """Legend over the panels of a figure and no wider, from rows of handles."""
+    # Inches of the widest label: a mark, and letters of 8 points.
+    widest = 0.5 + 0.055 * max(len(handle.get_label()) for row in rows for handle in row)
+    most = max(1, int(figure.get_figwidth() / widest))
+    rows = [row[start : start + most] for row in rows for start in range(0, len(row), most)]
     columns = max(map(len, rows))
     filled = [[*row, *[line(linestyle="", label=" ")] * (columns - len(row))] for row in rows]
     # Matplotlib fills a legend column by column.
