@@ -8,8 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from scipy.stats import linregress, t
 
-from geodp import DataError
+import geodp
+from geodp import DataError, Euclidean
 from geodp.manifolds.sphere import Sphere
 from geodp.randomness import random_stream
 from reproduction.claims.conditions import Conditions
@@ -20,6 +22,7 @@ from reproduction.configuration.study import FIGURES, TABLES
 from reproduction.figures import lines
 from reproduction.places import CHECKOUT
 from reproduction.tables.geodesics import signed_angles
+from reproduction.tables.regression import uncertainties
 
 CONFIGURED = yaml.safe_load((CHECKOUT / "config" / "config.yaml").read_text("utf-8"))["studies"]
 CELLS = [(20, 0.001, 1.0), (20, 0.001, 0.5), (20, 0.0001, 1.0), (50, 0.001, 1.0)]
@@ -222,3 +225,16 @@ def test_share_of_data_sets_that_meet_a_condition():
     found = MEASURES["share_meeting"](claim, table, rng, 500)
     assert (found.replicates[0], found.says[:6]) == (0.75, "3 of 4")
     assert abs(np.mean(found.replicates[1:]) - 0.75) < 0.1
+
+
+def test_standard_errors_and_limits_of_coefficients_are_those_of_scipy():
+    rng = np.random.default_rng(9)
+    x, noise = rng.uniform(size=30), rng.normal(size=(30, 2))
+    found = uncertainties(geodp.fit(x, np.outer(x, [1.0, -2.0]) + 0.1 * noise, Euclidean(2)))
+    for column, slope in enumerate((1.0, -2.0)):
+        expected = linregress(x, slope * x + 0.1 * noise[:, column])
+        errors = expected.intercept_stderr, expected.stderr
+        np.testing.assert_allclose(found["standard error"][:, column], errors, rtol=1e-8)
+        half = t.ppf(0.975, 28) * expected.stderr
+        limits = [found[f"{end} 95 % limit"][1, column] for end in ("lower", "upper")]
+        np.testing.assert_allclose(limits, expected.slope + np.array([-half, half]), rtol=1e-8)

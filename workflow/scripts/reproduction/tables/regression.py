@@ -21,6 +21,8 @@ def tabulate(job):
     """A row for each parameter, record and place; curves have other covariates at their means."""
     import pandas as pd
 
+    from geodp.manifolds.euclidean import Euclidean
+    from geodp.models.losses import SquaredDistance
     from geodp.models.regression import FittedModel
     from reproduction.jobs import load_arrays
     from reproduction.models import load_fit, study_model
@@ -59,7 +61,34 @@ def tabulate(job):
         add(f"curve of {name}", places, found.predict(places))
         vector = found.shooting_vectors[index : index + 1]
         add(f"shooting vector of {name}", np.full((1, k), np.nan), vector, are_points=False)
+    if isinstance(model.manifold, Euclidean) and isinstance(model.loss, SquaredDistance):
+        kinds = ["footpoint", *(f"shooting vector of {name}" for name in names)]
+        for what, rows in uncertainties(found).items():
+            for kind, row in zip(kinds, rows, strict=True):
+                add(f"{what} of {kind}", np.full((1, k), np.nan), row[None], are_points=False)
     return pd.concat(tables)
+
+
+def uncertainties(found, level=0.95):
+    """Standard errors and limits (1 + k, dim) of least-squares coefficients in flat space.
+
+    Of records that are independent, with residuals of one variance in each coordinate; limits are
+    Student's.
+    """
+    from scipy.stats import t
+
+    design = np.insert(found.covariates, 0, 1.0, axis=1)
+    freedom = len(design) - design.shape[1]
+    variances = np.sum(found.residuals**2, axis=0) / freedom
+    errors = np.sqrt(np.outer(np.diagonal(np.linalg.inv(design.T @ design)), variances))
+    values = np.stack([found.footpoint, *found.shooting_vectors])
+    half = t.ppf(0.5 + 0.5 * level, freedom) * errors
+    within = f"{100 * level:g} % limit"
+    return {
+        "standard error": errors,
+        f"lower {within}": values - half,
+        f"upper {within}": values + half,
+    }
 
 
 def _coordinates(data, manifold, points, footpoint, are_points):
