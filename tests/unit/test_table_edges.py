@@ -1,0 +1,96 @@
+"""Edges of tables: long cells, blank rows and labels, characters, and types of MATLAB."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import openpyxl
+import pytest
+import scipy.io
+from hypothesis import given
+from hypothesis import strategies as st
+from test_release_reading import (
+    NAMES,
+    TABLE,
+    as_csv,
+    as_excel,
+    assert_same,
+    frame,
+    read,
+    without,
+    written,
+)
+
+from geodp.data.array_files import MatTable, _characters
+from geodp.data.formats import open_table
+from geodp.data.records import read_table
+from geodp.manifolds.registry import make_manifold
+
+
+def test_a_long_cell_is_one_and_leaves_the_limit_of_others(folder):
+    expected, before = read(written()), csv.field_size_limit()
+    found = read(written([[*TABLE[0][:4], 'x"' * before], *TABLE[1:]]))
+    assert_same(found, expected)
+    assert csv.field_size_limit() == before
+
+
+def test_blank_rows_are_none(folder):
+    header, *lines = Path(written()).read_text().splitlines()
+    Path("table.csv").write_text("\n".join([header, "  ", *lines[:4], "", *lines[4:], " "]))
+    assert read()[2] == [row[0] for row in TABLE]
+    # Cells of blanks alone make a record of a release, which does not count, and none of a study.
+    Path("table.csv").write_text("\n".join([header, " , , ,,", *lines]))
+    assert without(read()) == [[0], [0]]
+    records = read_table("table.csv", make_manifold("euclidean", 2), "age", NAMES)
+    assert records.rows == list(range(3, 11))
+
+
+def test_a_row_of_a_sheet_with_a_value_beyond_the_header_is_none(folder):
+    path = as_excel(frame())
+    book = openpyxl.load_workbook(path)
+    book.active.insert_rows(5)
+    book.active.cell(5, 9).value = "a remark"
+    book.save(path)
+    assert read(path)[2] == [row[0] for row in TABLE]
+
+
+def test_blank_labels_join_nothing(folder):
+    table = frame(who=[" ", *"bcdefgh"])
+    table[["who", "age"]].to_csv("ages.csv", index=False)
+    path = as_csv(table.drop(columns="age"))
+    assert without(read(path, join={"path": "ages.csv", "subject": "who"}))[0] == [0]
+
+
+@given(st.lists(st.text(st.sampled_from("a\0é\udc80\U0001f600"), max_size=3), min_size=1))
+def test_characters_of_an_array_are_those_of_its_texts(texts):
+    texts = [text.rstrip("\0") for text in texts]
+    for order in "<>":
+        array = np.zeros(len(texts), f"{order}U3")
+        array[:] = texts
+        assert _characters(array) == texts
+    assert _characters(np.ndarray(2, "U0")) == ["", ""]
+
+
+@pytest.mark.parametrize(
+    ("kind", "stored", "shape", "expected"),
+    [
+        ("double", "u1", (8, 1), (float, (8,))),
+        ("single", "i2", (1, 8), (np.float32, (8,))),
+        ("int8", "i1", (8, 2), (np.int8, (8, 2))),
+        ("double", "f8", (0, 1), (float, (0,))),
+    ],
+)
+def test_an_array_has_the_type_that_its_file_states(kind, stored, shape, expected):
+    """MATLAB stores whole numbers as such: what lost digits before must not look whole."""
+    table = object.__new__(MatTable)
+    table._kinds = {"who": kind}
+    found = table._as_stated("who", np.zeros(shape, stored))
+    assert (found.dtype, found.shape) == expected
+
+
+def test_records_of_a_release_are_along_the_first_axis(folder):
+    scalars = {f"s{index}": 1.0 for index in range(3)}
+    arrays = {"who": np.arange(8.0), "age": np.arange(8.0), "points": np.zeros((2, 8))}
+    scipy.io.savemat("table.mat", arrays | scalars)
+    assert len(open_table("table.mat").numbered(["points"])) == 8
+    assert len(open_table("table.mat", is_checked=True).numbered(["points"])) == 2
