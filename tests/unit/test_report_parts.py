@@ -120,31 +120,23 @@ def test_marks_of_refused_releases_are_hollow_and_said(cell):
     assert "refused by geodp plan as noise" in words
 
 
+POINTS = {
+    "curves": {"coordinate_2": [0.3], "coordinate_3": [1.0]},
+    "ellipses": {f"coordinate_{k}": [each] for k, each in enumerate((2.0, 0.5, 0.5, 1.0), 1)},
+    "shapes": {"landmark": [1, 2, 3, 4], "x": [0, 1, 1, 0], "y": [0, 0, 1, 1]},
+}
+
+
 def predictions(kind):
-    """A table of predictions without privacy and of two releases, the second one refused."""
-    numbers = []
-    for shown, cell, refused in (("without privacy", "", ""), *RELEASES):
-        row = {"kind": shown, "cell": cell, "refused": refused, "sampler": "release", "n": 5}
-        row |= {"mechanism": "release", "budget": float(cell or "nan"), "draw": 1, "group": "g"}
-        row |= {"noise_variance": 0.1, "band_level": 0.9, "band": 0.2, "radius": 1.2}
-        for value in (60.0, 65.0, 70.0, 75.0):
-            row = row | {"covariate": value}
-            if kind == "ellipses":
-                row |= {f"coordinate_{k}": each for k, each in enumerate((2.0, 0.5, 0.5, 1.0), 1)}
-                numbers.append(row)
-            elif kind == "curves":
-                at = np.array([value / 100.0, 0.3, 1.0])
-                at /= np.linalg.norm(at)
-                numbers.append(row | {f"coordinate_{k}": each for k, each in enumerate(at, 1)})
-            else:
-                places = enumerate([(0, 0), (1, 0), (1, 1), (0, 1)], 1)
-                places = [{"landmark": k, "x": x, "y": y, "radius": 0.1} for k, (x, y) in places]
-                numbers += [row | each for each in places]
-    records = [each | {"kind": "observed"} for each in numbers[:4]] if kind == "curves" else []
-    return pd.DataFrame(records + numbers)
-
-
-RELEASES = (("private", "4.0", False), ("private", "0.4", True))
+    """A table of records, of predictions without privacy, and of two releases, one refused."""
+    same = {"sampler": "release", "mechanism": "release", "n": 5, "draw": 1, "group": "g"}
+    same |= {"noise_variance": 0.1, "band_level": 0.9, "band": 0.2, "radius": 1.2}
+    kinds = ["observed", "without privacy", "private", "private"]
+    rows = {"kind": kinds, "refused": [None, None, False, True], "budget": [None, None, 4.0, 0.4]}
+    table = pd.DataFrame(rows).assign(cell=["", "", "4.0", "0.4"], **same)
+    for some in ({"covariate": [60.0, 65.0, 70.0, 75.0]}, POINTS[kind]):
+        table = table.merge(pd.DataFrame(some), how="cross")
+    return table.assign(coordinate_1=table["covariate"] / 100.0) if kind == "curves" else table
 
 
 @pytest.mark.parametrize("kind", ["curves", "ellipses", "shapes"])

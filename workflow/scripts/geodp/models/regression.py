@@ -180,17 +180,11 @@ def _counted(model, weights):
 
 def _weights_of(given, number):
     """Weights (n,), checked."""
-    try:
-        weights = np.asarray(given, dtype=float)
-    except (TypeError, ValueError):
-        weights = np.empty(0)
+    weights = np.asarray(given, dtype=float)
     if weights.shape != (number,):
-        raise DataError(f"weights are not {number} numbers: give one for each record")
-    wrong = ~(np.isfinite(weights) & (weights >= 0.0))
-    if np.any(wrong) or not np.any(weights):
-        fault = "all are zero" if not np.any(wrong) else f"that of record {np.argmax(wrong) + 1} is"
-        rest = "" if not np.any(wrong) else f" {weights[np.argmax(wrong)]:g}"
-        raise DataError(f"weights: {fault}{rest}: give finite numbers of zero or more")
+        raise DataError(f"weights have shape {weights.shape}: give one for each of {number} points")
+    if not (np.all(np.isfinite(weights) & (weights >= 0.0)) and np.any(weights)):
+        raise DataError("weights: give finite numbers of zero or more, not all of them zero")
     return weights
 
 
