@@ -11,7 +11,7 @@ import pandas as pd
 
 import script
 from geodp import GeodesicModel, PrivacyBudget, plan_release
-from geodp.data.columns import unit_vectors
+from geodp.data.coordinates import unit_vectors
 from geodp.randomness import random_stream
 from simulated import assumed, places_of, population, simulate
 

@@ -16,7 +16,7 @@ from hypothesis import settings
 
 from geodp.manifolds.base import Manifold
 from geodp.manifolds.landmark_maps import fourier_harmonics
-from geodp.manifolds.registry import make_manifold
+from geodp.manifolds.registry import MANIFOLDS, make_manifold
 from geodp.samplers import integer_choice
 
 # The same examples in every run, and no deadline: a busy machine is no mistake of the code.
@@ -40,14 +40,41 @@ SPACES = {
     "Reduced4of50": ("kendall", 50, fourier_harmonics(50, 4)),
 }
 
+# Others by their settings.
+CIRCLE = {"name": "sphere", "size": 1, "coordinates": "degrees"}
+SETTINGS_OF = {
+    "SPD3log": {"name": "spd", "size": 3, "metric": "log_euclidean"},
+    "RP2": {"name": "projective", "size": 2},
+    "SO3": {"name": "rotations", "coordinates": "quaternion"},
+    "Torus": {"name": "product", "factors": [CIRCLE, CIRCLE]},
+    "SizeAndShape": {
+        "name": "product",
+        "factors": [
+            {"name": "euclidean", "size": 1, "weight": 0.5},
+            {"name": "kendall", "size": 4},
+        ],
+    },
+}
+# And whatever else is registered.
+SETTINGS_OF |= {
+    name: {"name": name, **kind.example}
+    for name, kind in MANIFOLDS.items()
+    if name not in {each[0] for each in SPACES.values()} | {"projective"}
+}
+
 # One of each kind, of at most 4 dimensions: the quick tests. Others are tested by the slow ones.
-QUICK_SPACES = ("R3", "S2", "H2", "SPD2", "Kendall4")
+QUICK_SPACES = ("R3", "S2", "H2", "SPD2", "Kendall4", "RP2", "rotations", "product")
 
 
-@pytest.fixture(scope="session", params=SPACES.values(), ids=SPACES.keys())
+def space_of(name):
+    """A space by its name here."""
+    return make_manifold(*SPACES[name]) if name in SPACES else make_manifold(**SETTINGS_OF[name])
+
+
+@pytest.fixture(scope="session", params=[*SPACES, *SETTINGS_OF])
 def manifold(request):
     """Every space in turn."""
-    return make_manifold(*request.param)
+    return space_of(request.param)
 
 
 @pytest.fixture(scope="session")
@@ -208,12 +235,11 @@ def pytest_make_parametrize_id(val):
 
 def pytest_collection_modifyitems(items):
     """Mark slow what is about a space that the quick tests leave out."""
-    left_out = set(SPACES) - set(QUICK_SPACES)
-    specifications = [SPACES[name] for name in left_out]
+    left_out = {*SPACES, *SETTINGS_OF} - set(QUICK_SPACES)
     for item in items:
         values = item.callspec.params.values() if hasattr(item, "callspec") else ()
         for value in values:
             large = isinstance(value, Manifold) and value.dim > 4
             named = isinstance(value, str) and value in left_out
-            if large or named or (isinstance(value, tuple) and value in specifications):
+            if large or named:
                 item.add_marker(pytest.mark.slow)

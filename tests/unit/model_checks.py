@@ -42,7 +42,7 @@ def study(model, rng, reach):
         predictions=predictions,
         gradient=model.energy_gradient(parameters, *data).gradient,
         rounding=testing.ROUNDING
-        * np.max(testing._magnification(manifold, predictions), axis=1) ** 2,
+        * np.max(manifold.magnification(predictions), axis=1) ** 2,
     )
 
 

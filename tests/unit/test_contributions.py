@@ -5,12 +5,12 @@ from math import isqrt
 
 import numpy as np
 import pytest
-from conftest import SPACES
+from conftest import SETTINGS_OF, SPACES, space_of
 from scipy.stats import beta
 
 from geodp import SPD, Euclidean, GeodesicModel, Sphere
 from geodp.manifolds.kendall import KendallPlanarShapes
-from geodp.manifolds.registry import make_manifold
+from geodp.manifolds.registry import MANIFOLDS
 from geodp_release.ask.timing import extreme_points
 from geodp_release.promise.assumptions import Assumptions
 from geodp_release.run import contributions
@@ -26,7 +26,6 @@ from geodp_release.run.contributions import (
 )
 from geodp_release.run.coordinates import ClippingCoordinates
 from geodp_release.run.subjects import ONE_EACH, SubjectRecords, subject_records
-from geodp_release.show import hypotheses
 from geodp_release.stages import MatrixStage
 from geodp_release.stages.covariates import Covariates
 
@@ -128,8 +127,23 @@ def states_of(assumptions, number, seed=2):
 
 def test_every_space_of_the_theorem_is_tested_here():
     """A guarantee takes R3 from these tests: of all spaces in the registry."""
-    tested = {type(make_manifold(*specification)) for specification in SPACES.values()}
-    assert tested >= set(hypotheses.SPACES)
+    tested = {type(space_of(name)) for name in (*SPACES, *SETTINGS_OF)}
+    assert tested >= {each for kind in MANIFOLDS.values() for each in (kind, *kind.variants)}
+
+
+def test_a_record_is_rounded_alike_wherever_it_stands(manifold, monkeypatch):
+    """In a block of any records, at any place of it: sums are those of subjects alone."""
+    monkeypatch.setattr(contributions, "CHUNK", 1 << 5)
+    assumptions = assumed(manifold, 23)
+    records, (state,) = grouped(assumptions, 6, 0.5), states_of(assumptions, 1)
+    each = each_gradient(assumptions, records, state)
+    order = np.random.default_rng(1).permutation(23)
+    for chosen in (np.arange(23), order, order[:9]):
+        found = gradient_sums(assumptions, take(records, chosen), state, CLIP, WINDOW)
+        assert np.array_equal(np.array(found, dtype=object), np.sum(each[chosen], axis=0))
+        one_by_one = [matrix_of(assumptions, take(records, [k]), state) for k in chosen]
+        whole = matrix_of(assumptions, take(records, chosen), state)
+        assert np.array_equal(whole, np.sum(one_by_one, axis=0))
 
 
 @pytest.mark.parametrize("limit", [1, LIMIT])

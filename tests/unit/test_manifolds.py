@@ -75,8 +75,8 @@ def _logs_along(at):
         points = manifold.exp(middle, 0.4 * manifold.random_direction(rng, middle))
         given = (start, velocity, times, points)
         fast, generic = manifold.logs_along(*given), SymmetricSpace.logs_along(manifold, *given)
-        allowed = at.rounding * np.max(testing._magnification(manifold, start), axis=(1, 2))
-        allowed = allowed * np.max(testing._magnification(manifold, points), axis=1)
+        allowed = at.rounding * np.max(manifold.magnification(start), axis=(1, 2))
+        allowed = allowed * np.max(manifold.magnification(points), axis=1)
         for key in ("squared_distances", "frequencies"):
             found, expected = getattr(fast, key), getattr(generic, key)
             testing._require_shape(at, f"{key} of logs_along", found, expected.shape)

@@ -6,7 +6,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from conftest import SPACES
+from conftest import space_of
 from model_checks import DATA_SETS, check_model, directions, moved, study
 from scipy.optimize import least_squares
 
@@ -53,7 +53,7 @@ CHECKED = [
 
 @pytest.mark.parametrize(("space", "kind"), CHECKED)
 def test_energy_derivatives_and_fit_agree(space, kind):
-    check_model(GeodesicModel(make_manifold(*SPACES[space]), *MODELS[kind]))
+    check_model(GeodesicModel(space_of(space), *MODELS[kind]))
 
 
 def _chunks(at):
@@ -108,7 +108,7 @@ def _gauss_newton(at):
 
 @pytest.mark.parametrize(("space", "kind"), CHECKED)
 def test_chunks_change_nothing_and_steps_are_newtons(space, kind):
-    model = GeodesicModel(make_manifold(*SPACES[space]), *MODELS[kind])
+    model = GeodesicModel(space_of(space), *MODELS[kind])
     at = study(model, np.random.default_rng(0), 0.6)
     testing._run([_chunks, _gauss_newton], at)
 
@@ -159,7 +159,7 @@ def test_fit_converges_far_from_the_origin_of_hyperbolic_space(make_records, awa
 
 @pytest.mark.parametrize("space", ["S2", "H2", "SPD2", "Kendall4", "Kendall8"])
 def test_fit_is_the_best_minimum_and_found_from_far_away(space, make_records):
-    manifold = make_manifold(*SPACES[space])
+    manifold = space_of(space)
     data = make_records(manifold, seed=12, noise=0.3)
     best = fit(manifold, data.covariates, data.points)
     rng = np.random.default_rng(12)

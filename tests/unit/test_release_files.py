@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from cohort import REFUSALS
-from conftest import SPACES
+from conftest import space_of
 
 from geodp import (
     Assumptions,
@@ -111,7 +111,7 @@ KINDS = [
 
 @pytest.mark.parametrize(("name", "budget", "neighbours"), KINDS)
 def test_what_is_loaded_is_what_was_saved(name, budget, neighbours, tmp_path):
-    release = released(make_manifold(*SPACES[name]), budget=budget, neighbours=neighbours)
+    release = released(space_of(name), budget=budget, neighbours=neighbours)
     path = tmp_path / "release.json"
     release.save(path)
     assert os.listdir(tmp_path) == ["release.json"]

@@ -74,7 +74,7 @@ def _scene(manifold, rng, reach, rounding):
     lengths = np.linspace(0.0, reach, PLACES)
     velocity = manifold.expand(lengths) * manifold.random_direction(rng, point)
     end = manifold.exp(point, velocity)
-    spread = [_magnification(manifold, each) for each in (point, end)]
+    spread = [manifold.magnification(each) for each in (point, end)]
     return SimpleNamespace(
         manifold=manifold,
         name=manifold.name,
@@ -98,20 +98,6 @@ def _words(lengths):
     return np.array(
         [f"point {k}, with a step of length {length:.3g}" for k, length in enumerate(lengths, 1)]
     )
-
-
-def _magnification(manifold, point):
-    """Factor, at least one, by which rounding of coordinates grows in lengths; shape of the batch.
-
-    It is large where unit vectors have long or short coordinates, as far from the origin of
-    hyperbolic space, or at ill-conditioned matrices.
-    """
-    frame = manifold.frame(point)
-    flat = frame.reshape((*frame.shape[: frame.ndim - manifold.point_ndim], -1))
-    if np.iscomplexobj(flat):
-        flat = np.concatenate([flat.real, flat.imag], axis=-1)
-    sizes = np.linalg.svd(flat, compute_uv=False)
-    return np.maximum(1.0, sizes[..., 0]) * np.maximum(1.0, 1.0 / sizes[..., -1])
 
 
 def _equal(at, what, found, expected, allowed, place=None):
@@ -203,7 +189,7 @@ def _geodesics(at):
     yield "dist to the point itself is zero", none, 0.0, at.here
     # Pairs of random points, with logarithms of any length.
     there, back = manifold.dist(at.point, at.other), manifold.dist(at.other, at.point)
-    allowed = at.there * _magnification(manifold, at.other) * np.maximum(1.0, there)
+    allowed = at.there * manifold.magnification(at.other) * np.maximum(1.0, there)
     end = manifold.exp(at.point, manifold.log(at.point, at.other))
     yield "dist is symmetric", there, back, allowed
     yield "exp undoes log", manifold.dist(end, at.other), 0.0, allowed
@@ -230,7 +216,7 @@ def _transport(at):
     yield "transport_to is transport along log", carried, first, at.there, at.end
     carried = manifold.transport_to(at.point, at.other, at.first)
     what = "transport_to leads into the tangent space of the other point"
-    apart = at.there * _magnification(manifold, at.other)
+    apart = at.there * manifold.magnification(at.other)
     yield what, tangent(at.other, carried), carried, apart, at.other
     half = 0.4 * at.velocity
     velocity = manifold.transport(at.point, half, at.velocity)
@@ -320,7 +306,7 @@ def _derivatives(at):
 
     # Rounding is divided by the step, truncation is about as large, and logarithms of points near
     # the end magnify both once more.
-    allowed = 50.0 * at.there * _magnification(manifold, at.end)
+    allowed = 50.0 * at.there * manifold.magnification(at.end)
     residual = manifold.random_direction(at.rng, at.end)
     weights = manifold.coordinates(at.end, residual, frame_there[:, 0])
     for moved, (argument, move) in enumerate((("point", move_point), ("vector", move_vector))):
@@ -388,5 +374,5 @@ def _symmetry(at):
     mirrored = manifold.exp(middle, -manifold.log(middle, tip))
     carried = manifold.transport(at.point, 2.0 * half, vector)
     rung = -manifold.log(end, mirrored)
-    allowed = 10.0 * at.there * _magnification(manifold, middle)
+    allowed = 10.0 * at.there * manifold.magnification(middle)
     yield "transport is a rung of the pole ladder", carried, rung, allowed, end

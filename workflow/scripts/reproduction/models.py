@@ -10,12 +10,12 @@ from reproduction.jobs import load_json
 
 def study_manifold(settings):
     """The manifold of a study's section; refuses a matrix of a landmark map that cannot be used."""
-    name, size, chosen = (settings[key] for key in ("name", "size", "landmark_map"))
-    if chosen is None:
-        return make_manifold(name, size)
-    if chosen["harmonics"] is not None:
-        return make_manifold(name, size, fourier_harmonics(size, chosen["harmonics"]))
-    return make_manifold(name, size, read_landmark_map(chosen["matrix"], size))
+    chosen, size = settings["landmark_map"], settings["size"]
+    if chosen is not None and chosen["harmonics"] is not None:
+        chosen = fourier_harmonics(size, chosen["harmonics"])
+    elif chosen is not None:
+        chosen = read_landmark_map(chosen["matrix"], size)
+    return make_manifold(**settings | {"landmark_map": chosen})
 
 
 def study_model(params):

@@ -10,12 +10,12 @@ import math
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from geodp.manifolds.registry import MANIFOLDS
 from geodp.mechanisms.registry import MECHANISMS, budget_names
 from geodp.models.blocks import ALL
 from reproduction.configuration.figures import PaperFigure
 from reproduction.configuration.sections import BallSettings
 from reproduction.configuration.study import FIGURES, TABLES
+from reproduction.models import study_manifold
 from reproduction.places import digest_of
 
 # Tables of a whole study of records and draws; others are made for one figure.
@@ -219,7 +219,7 @@ class Study:
         given = self.settings["length_unit"]
         if given is not None:
             return given
-        return MANIFOLDS[self.settings["manifold"]["name"]].length_unit
+        return study_manifold(self.settings["manifold"] | {"landmark_map": None}).length_unit
 
     def sampler_settings(self, sampler):
         """Settings that a job's draws and traces depend on, for one of the samplers."""

@@ -4,20 +4,14 @@ import re
 from difflib import get_close_matches
 from typing import NamedTuple
 
-import numpy as np
-
 from geodp.data.angles import ANGLES
 from geodp.data.cells import finite_number
+from geodp.data.coordinates import in_layout, limits_of
 from geodp.data.messages import few
-from geodp.data.shares import refuse_no_shares, roots_of, whole_of
-from geodp.data.triangles import DIAGONAL_FIRST, TRIANGLES, upper_triangle
+from geodp.data.shares import refuse_no_shares
+from geodp.data.triangles import DIAGONAL_FIRST, TRIANGLES
 from geodp.errors import DataError
 from geodp.manifolds.registry import layout_advice
-from geodp.manifolds.spd import SPD
-from geodp.manifolds.sphere import Sphere
-
-# Latitudes and longitudes, in degrees.
-LIMITS = (-90.0, 90.0), (-180.0, 360.0)
 
 LATITUDE = re.compile("lat|breite", re.IGNORECASE)
 LONGITUDE = re.compile("lon|lng|l[äa]e?nge", re.IGNORECASE)
@@ -178,32 +172,30 @@ def check_columns(columns, source, manifold, covariates, subject, coordinates):
                 argument="columns",
             )
     number, fault, refused = len(columns), None, None
-    if coordinates == "latitude_longitude":
-        if not (isinstance(manifold, Sphere) and manifold.dim == 2):
-            refused = f"latitude and longitude are of the sphere S^2, not of {manifold.name}"
-        elif number != 2:
-            fault = "are no latitude and longitude: name two, the latitude first"
-    elif coordinates in ANGLES:
-        if not (isinstance(manifold, Sphere) and manifold.dim == 1):
-            refused = f"one angle is of the circle, sphere S^1, not of {manifold.name}"
-        elif number != 1:
-            fault = "are no angle: name one"
-    elif coordinates == "shares":
-        if not isinstance(manifold, Sphere):
-            refused = f"shares of a whole are of a sphere, not of {manifold.name}"
-        elif number != manifold.dim + 1:
-            fault = f"are no shares on {manifold.name}: name {manifold.dim + 1}"
+    if coordinates != "ambient" and coordinates not in manifold.coordinate_kinds:
+        if coordinates == "latitude_longitude":
+            what = "latitude and longitude are of the sphere S^2"
+        elif coordinates in ANGLES:
+            what = "one angle is of the circle, sphere S^1"
+        elif coordinates == "shares":
+            what = "shares of a whole are of a sphere"
+        elif coordinates in DIAGONAL_FIRST and "lower_triangle" in manifold.coordinate_kinds:
+            what = f"{coordinates} is of 3 x 3 matrices"
+        else:
+            what = f"{coordinates} is of a symmetric matrix"
+        refused = f"{what}, not of {manifold.name}"
+    elif coordinates == "latitude_longitude" and number != 2:
+        fault = "are no latitude and longitude: name two, the latitude first"
+    elif coordinates in ANGLES and number != 1:
+        fault = "are no angle: name one"
+    elif coordinates == "shares" and number != manifold.dim + 1:
+        fault = f"are no shares on {manifold.name}: name {manifold.dim + 1}"
     elif has_landmarks(manifold):
         if number % 2:
             fault = "are no landmarks: name x and y of each in turn"
-    elif coordinates in TRIANGLES:
-        if not isinstance(manifold, SPD):
-            refused = f"{coordinates} is of a symmetric matrix, and no point of {manifold.name}"
-        elif coordinates in DIAGONAL_FIRST and manifold.size != 3:
-            refused = f"{coordinates} is of 3 x 3 matrices, and no point of {manifold.name}"
-        elif number != manifold.dim:
-            fault = f"are no triangle of {manifold.name}: name {manifold.dim}"
-    elif number not in manifold.layouts():
+    elif coordinates in TRIANGLES and number != manifold.dim:
+        fault = f"are no triangle of {manifold.name}: name {manifold.dim}"
+    elif coordinates == "ambient" and number not in manifold.layouts():
         fault = f"make no point of {manifold.name}: {layout_advice(manifold)}"
     if refused:
         raise DataError(f"{source}: {refused}: set coordinates to ambient", argument="coordinates")
@@ -237,7 +229,7 @@ def named_columns(table, fields, columns, is_shown):
 
 def ambient(numbers, coordinates, source, rows, columns):
     """Coordinates (n, k) in a layout of the space from what columns hold; see `read_table`."""
-    for name, values, (low, high) in zip(columns, numbers.T, _limits(coordinates), strict=False):
+    for name, values, (low, high) in zip(columns, numbers.T, limits_of(coordinates), strict=False):
         unit = ANGLES[coordinates].unit if coordinates in ANGLES else "degrees"
         source.refuse_first(
             ~((low <= values) & (values <= high)),
@@ -250,43 +242,6 @@ def ambient(numbers, coordinates, source, rows, columns):
     if coordinates == "shares":
         refuse_no_shares(numbers, source, rows, columns)
     return in_layout(numbers, coordinates)
-
-
-def _limits(coordinates):
-    """Limits of the numbers in each column, where they have any."""
-    angle = ANGLES.get(coordinates)
-    if angle is None:
-        return LIMITS if coordinates == "latitude_longitude" else ()
-    return (angle.limits,)
-
-
-def are_read(numbers, coordinates):
-    """Which rows of numbers (n, k) can be read as coordinates of a kind, each by itself; (n,)."""
-    found = np.all(np.isfinite(numbers), axis=-1)
-    for values, (low, high) in zip(numbers.T, _limits(coordinates), strict=False):
-        found &= (low <= values) & (values <= high)
-    return found & ~np.isnan(whole_of(numbers)) if coordinates == "shares" else found
-
-
-def in_layout(numbers, coordinates):
-    """Coordinates (n, k) in a layout of the space of any numbers; see `are_read`."""
-    if coordinates in ANGLES:
-        return ANGLES[coordinates].points(numbers[:, 0])
-    if coordinates == "latitude_longitude":
-        return unit_vectors(numbers)
-    if coordinates == "shares":
-        return roots_of(numbers)
-    if coordinates in TRIANGLES:
-        places, factors = upper_triangle(coordinates, numbers.shape[1])
-        return numbers[:, places] * factors
-    return numbers
-
-
-def unit_vectors(degrees):
-    """Unit vectors (..., 3) from any latitudes and longitudes (..., 2)."""
-    latitude, longitude = np.moveaxis(np.radians(degrees), -1, 0)
-    flat = np.cos(latitude)
-    return np.stack([flat * np.cos(longitude), flat * np.sin(longitude), np.sin(latitude)], axis=-1)
 
 
 def _columns_of_landmarks(header, place, there, is_shown):

@@ -8,11 +8,34 @@ Tangent vectors are stored in the same ambient coordinates as points.
 import math
 from abc import ABC, abstractmethod
 from functools import cached_property
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from geodp.errors import DataError
 from geodp.randomness import random_directions
+
+
+class Drawn(NamedTuple):
+    """What a figure shows of points along a curve, between limits, and of a centre.
+
+    Attributes
+    ----------
+    values, low, high : ndarray, shape (n, c)
+    before : ndarray, shape (c,)
+        Of the centre.
+    what : str
+        What they are, as the beginning of a caption.
+    names : list of str, optional
+        Where they are not `Manifold.coordinate_names`.
+    """
+
+    values: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    before: np.ndarray
+    what: str
+    names: list | None = None
 
 
 class Manifold(ABC):
@@ -45,6 +68,23 @@ class Manifold(ABC):
         Whether the inner product is that of the ambient space.
     scale_free : bool
         Whether multiplying all points by a number changes no distance.
+    in_units : bool
+        Whether its numbers have units, in which a mistake multiplies all points.
+    keys : tuple of str
+        Keys of settings that it is made from.
+    example : dict
+        Such settings, for tests of every space.
+    smallest : int
+        Least size.
+    responses : str
+        What its points are, for who is asked which space there is.
+    other_orders : tuple
+        Orders of columns that a file may have by mistake: words, a function that gives the order
+        of so many, and whether only the public centre tells.
+    variants : tuple of type
+        Classes that settings of the same name make.
+    factors : tuple of Manifold
+        Of a product.
     """
 
     name: str
@@ -57,6 +97,43 @@ class Manifold(ABC):
     against_ambient_noise: str = ""
     ambient_inner: bool = False
     scale_free: bool = False
+    in_units: bool = False
+    keys: tuple[str, ...] = ("size",)
+    example: ClassVar[dict] = {"size": 2}
+    smallest: int = 1
+    responses: str = ""
+    other_orders: tuple = ()
+    variants: tuple = ()
+    factors: tuple = ()
+    size: int
+
+    @classmethod
+    def of(cls, **settings):
+        """The space that settings name; of a space with ``keys`` of its own by these."""
+        return cls(settings["size"])  # type: ignore[call-arg]
+
+    @property
+    def made_from(self) -> dict:
+        """The settings that it is `of`, as values that JSON has."""
+        return {"size": self.size, "landmark_map": None}
+
+    @property
+    def coordinate_kinds(self) -> tuple[str, ...]:
+        """What columns of a point may hold besides its own numbers: of `geodp.data.coordinates`."""
+        return ()
+
+    @classmethod
+    def asked(cls, columns, number, ask):
+        """Settings of the space of points in columns with so many numbers, and what these hold.
+
+        ``ask`` takes a question, a default and the choices, and returns an answer.
+        """
+        return {"size": cls.size_of(number)}, "ambient"
+
+    @classmethod
+    def size_of(cls, number):
+        """Size of the space whose points have so many numbers."""
+        return number
 
     def __repr__(self):
         return f"<{self.name}>"
@@ -135,6 +212,83 @@ class Manifold(ABC):
     def from_layout(self, numbers):
         """Points (n, *point_shape) from numbers (n, k) in a layout, unchecked, not projected."""
         return numbers.reshape((-1, *self.point_shape))
+
+    def magnification(self, point):
+        """Factor, at least one, by which rounding of a point's numbers grows in lengths; (...).
+
+        It is large where unit vectors have long or short coordinates, as far from the origin of
+        hyperbolic space, or at ill-conditioned matrices.
+        """
+        frame = self.frame(point)
+        flat = frame.reshape((*frame.shape[: frame.ndim - self.point_ndim], -1))
+        if np.iscomplexobj(flat):
+            flat = np.concatenate([flat.real, flat.imag], axis=-1)
+        sizes = np.linalg.svd(flat, compute_uv=False)
+        return np.maximum(1.0, sizes[..., 0]) * np.maximum(1.0, 1.0 / sizes[..., -1])
+
+    def layout_fault(self, numbers):
+        """Why numbers (k,) in a layout are no point, in a few words; ``None`` for the usual one."""
+        return None
+
+    @property
+    def centres(self):
+        """Points that have a name, among them the one of "anywhere"."""
+        return {"anywhere": self.random_point(np.random.default_rng(0))}
+
+    # How tables and figures show points: by these numbers.
+
+    @property
+    def is_curved(self):
+        """Whether some sectional curvature is not zero."""
+        return self.curvature_bounds != (0.0, 0.0)
+
+    @property
+    def coordinate_names(self):
+        """Names of the numbers of `shown`; none where a picture takes their place."""
+        return [f"coordinate {index + 1}" for index in range(math.prod(self.point_shape))]
+
+    def named_by(self, columns, coordinates):
+        """Names of columns of a point in the order of `coordinate_names`, or as they are."""
+        return columns
+
+    def shown(self, points):
+        """Numbers (n, c) of points along a curve."""
+        return points.reshape((len(points), -1))
+
+    def shown_limits(self, points, radii):
+        """Least and greatest of these numbers (2, n, c) within balls of radii (n,) about points.
+
+        Unless overridden for numbers that change no faster than points move.
+        """
+        values = self.shown(points)
+        return np.stack([values - radii[:, None], values + radii[:, None]])
+
+    def drawn(self, centre, points, radii):
+        """What a figure shows of points (n, *point_shape) along a curve: a `Drawn`.
+
+        Limits are those of all points within balls of ``radii`` (n,) about them.
+        """
+        what = "Coordinates of the prediction"
+        if self.curvature_bounds[0] < 0.0:
+            # Where curvature is negative, logarithms are no longer than distances.
+            values = self.coordinates(centre, self.log(centre, points))
+            away, names = radii[:, None], [f"direction {k + 1}" for k in range(self.dim)]
+            what = f"{what}'s logarithm at the public centre"
+            return Drawn(values, values - away, values + away, np.zeros(self.dim), what, names)
+        both = self.shown(np.concatenate([centre[None], points]))
+        low, high = self.shown_limits(points, radii) - self.shown(points)
+        values, before = in_one_piece(both[1:], both[0], self.periods)
+        return Drawn(values, values + low, values + high, before, what)
+
+    @property
+    def periods(self):
+        """After how much each of these numbers comes round; infinite where it does not."""
+        return [np.inf] * len(self.coordinate_names)
+
+    @property
+    def units(self):
+        """Unit of each of these numbers; empty where it has none."""
+        return [""] * len(self.coordinate_names)
 
     @property
     def point_ndim(self):
@@ -235,6 +389,21 @@ class Manifold(ABC):
     def random_tangent(self, rng, point):
         """Standard normal tangent vector at each point."""
         return self.tangent(point, rng.standard_normal((*self.batch_shape(point), self.dim)))
+
+
+def in_one_piece(values, before, periods):
+    """Numbers (n, c) along a curve without jumps by periods (c,), and those (c,) of a point near.
+
+    The middle of the curve stays as it is.
+    """
+    values, before = np.array(values), np.array(before)
+    middle = len(values) // 2
+    for k, period in enumerate(periods):
+        if np.isfinite(period):
+            along = np.unwrap(values[:, k], period=period)
+            values[:, k] = along + (values[middle, k] - along[middle])
+            before[k] += period * np.round((values[middle, k] - before[k]) / period)
+    return values, before
 
 
 def rows_times(rows, matrices):

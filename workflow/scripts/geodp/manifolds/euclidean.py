@@ -12,12 +12,19 @@ class Euclidean(SymmetricSpace):
     curvature_signs = (0,)
     two_point_homogeneous = True
     ambient_inner = True
+    in_units = True
+    responses = "numbers, such as a blood pressure, one or several"
 
     def __init__(self, dimension: int):
         self.name = f"Euclidean R^{dimension}"
         self.size = self.dim = dimension
         self.point_shape = (dimension,)
         self.multiplicities = (dimension,)
+
+    @property
+    def centres(self):
+        """See `Manifold.centres`."""
+        return dict.fromkeys(("origin", "anywhere"), np.zeros(self.dim))
 
     def exp(self, point, vector):
         self.refuse_other_shapes(point, vector)

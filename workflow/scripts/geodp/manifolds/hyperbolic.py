@@ -36,6 +36,8 @@ class Hyperbolic(RankOneSpace):
 
     against_ambient_noise = "would depend on the choice of the origin"
     curvature_signs = (0, -1)
+    responses = "points of a hyperboloid"
+    other_orders = (("as if the first came last", lambda count: np.roll(range(count), 1), False),)
     point_square = -1.0
     cosine, sine = staticmethod(np.cosh), staticmethod(np.sinh)
 
@@ -54,6 +56,16 @@ class Hyperbolic(RankOneSpace):
             "(1 + |b|^2, 2 b) / (1 - |b|^2))"
         )
         return {self.dim + 1: words}
+
+    @classmethod
+    def size_of(cls, number):
+        """See `Manifold.size_of`."""
+        return number - 1
+
+    @property
+    def centres(self):
+        """See `Manifold.centres`; the lowest point of the hyperboloid."""
+        return dict.fromkeys(("origin", "anywhere"), np.eye(self.dim + 1)[0])
 
     def _axis(self, point):
         """Place's length and direction from the origin (zero there), and the time; (..., 1)."""

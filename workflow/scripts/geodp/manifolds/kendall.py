@@ -4,16 +4,20 @@ All are complex projective spaces.  `KendallPlanarShapes` keeps every landmark;
 `ReducedPlanarShapes` keeps what a public linear map retains of them.
 """
 
+from abc import abstractmethod
+from typing import ClassVar
+
 import numpy as np
 
 from geodp.errors import DataError
 from geodp.manifolds.unit_norm import (
-    UnitNormSpace,
+    ProjectiveSpace,
     hermitian,
     in_complement,
     orthonormal_complement,
     squared_length,
 )
+from geodp.plain import plain
 
 # Largest mean of the landmarks of a preshape.
 OFF_CENTRE = 1e-6
@@ -35,15 +39,13 @@ class NoReducedShapeError(DataError):
         super().__init__(f"record {self.record + 1}: {self.reason}")
 
 
-class ComplexProjectiveSpace(UnitNormSpace):
+class ComplexProjectiveSpace(ProjectiveSpace):
     """CP^(D-1): unit vectors of C^D up to a phase, with sectional curvatures from 1 to 4.
 
-    A point is any of its representatives: a complex vector of shape (D,), of unit norm.  Tangent
-    vectors are horizontal lifts at that representative.  Distances are radians, at most pi/2.
+    A point is any of its representatives: a complex vector of shape (D,), of unit norm.
     """
 
     dtype = complex
-    injectivity_radius = np.pi / 2
     # Along the velocity v, along i v, and across both.
     curvature_signs = (0, 1, 1)
     rates = (0.0, 2.0, 1.0)
@@ -63,20 +65,6 @@ class ComplexProjectiveSpace(UnitNormSpace):
 
     def from_layout(self, numbers):
         return numbers[:, 0::2] + 1j * numbers[:, 1::2]
-
-    def align(self, point, other):
-        _, phase = self.align_overlap(hermitian(point, other))
-        return phase[..., None] * other
-
-    def align_overlap(self, overlap):
-        size = np.abs(overlap)
-        return size, np.where(size > 0, np.conj(overlap), 1.0) / np.where(size > 0, size, 1.0)
-
-    def transport_to(self, point, other, vector):
-        carried = self.transport(point, self.log(point, other), vector)
-        # It now stands at the representative of ``other`` aligned to ``point``: turn it back.
-        _, phase = self.align_overlap(hermitian(point, other))
-        return np.conj(phase)[..., None] * carried
 
     def frame(self, point):
         basis = self._complex_basis(point)
@@ -102,7 +90,34 @@ class ComplexProjectiveSpace(UnitNormSpace):
         return np.stack(np.broadcast_arrays(along, turning, other - along - turning), axis=-2)
 
 
-class KendallPlanarShapes(ComplexProjectiveSpace):
+class PlanarShapes(ComplexProjectiveSpace):
+    """Spaces whose points are made `from_landmarks`, and have configurations `to_landmarks`."""
+
+    landmarks: int
+    # A picture of landmarks takes their place.
+    coordinate_names: ClassVar[list] = []
+
+    @abstractmethod
+    def from_landmarks(self, landmarks):
+        """Shapes of complex configurations (..., k), as points."""
+
+    @abstractmethod
+    def to_landmarks(self, points):
+        """Centred configurations (..., k) of unit size that have the given shapes."""
+
+    @property
+    def centres(self):
+        """See `Manifold.centres`; landmarks evenly round a circle."""
+        turns = np.arange(self.landmarks) / self.landmarks
+        return {"anywhere": self.from_landmarks(np.exp(2j * np.pi * turns))}
+
+    def shown(self, points):
+        """See `Manifold.shown`; landmarks turned as those of the first."""
+        landmarks = self.to_landmarks(self.align(points[:1], points))
+        return np.stack([landmarks.real, landmarks.imag], axis=-1).reshape(len(points), -1)
+
+
+class KendallPlanarShapes(PlanarShapes):
     """Shapes of k planar landmarks, the complex projective space CP^(k-2).
 
     A point is any of its preshapes: a complex vector of shape (k,), centred, of unit norm.
@@ -110,6 +125,10 @@ class KendallPlanarShapes(ComplexProjectiveSpace):
 
     not_finite = "a landmark is not a pair of finite numbers, or all landmarks coincide"
     norm_word = "size"
+    keys = ("size", "landmark_map")
+    example: ClassVar[dict] = {"size": 4}
+    smallest = 3
+    responses = "planar shapes, by landmarks x1, y1, x2, y2, ..."
 
     def __init__(self, landmarks: int):
         # Centred configurations have one complex dimension less.
@@ -122,6 +141,17 @@ class KendallPlanarShapes(ComplexProjectiveSpace):
         counts = np.arange(1.0, landmarks)[:, None]
         contrasts = np.tri(landmarks - 1, landmarks) - np.eye(landmarks - 1, landmarks, 1) * counts
         self._helmert = contrasts / np.sqrt(counts * (counts + 1.0))
+
+    @classmethod
+    def of(cls, **settings):
+        """See `Manifold.of`."""
+        chosen = settings.get("landmark_map")
+        return cls(settings["size"]) if chosen is None else ReducedPlanarShapes(chosen)
+
+    @classmethod
+    def size_of(cls, number):
+        """See `Manifold.size_of`."""
+        return number // 2
 
     def from_landmarks(self, landmarks):
         """Shapes of complex configurations (..., k), as points (..., k).
@@ -155,7 +185,7 @@ class KendallPlanarShapes(ComplexProjectiveSpace):
         return super().are_points(arrays) & (np.abs(np.mean(arrays, axis=-1)) <= OFF_CENTRE)
 
 
-class ReducedPlanarShapes(ComplexProjectiveSpace):
+class ReducedPlanarShapes(PlanarShapes):
     """Shapes of k planar landmarks after a public complex-linear map: CP^(m-1).
 
     A configuration is centred, multiplied by the map's m x k matrix and scaled to unit norm; a
@@ -177,6 +207,13 @@ class ReducedPlanarShapes(ComplexProjectiveSpace):
         self._matrix = _centred(landmark_map.matrix)
         self._inverse = np.linalg.pinv(self._matrix)
         self._largest_stretch = np.linalg.norm(self._matrix, 2)
+
+    @property
+    def made_from(self):
+        """See `Manifold.made_from`."""
+        chosen = self.landmark_map
+        described = {"matrix": plain(chosen.matrix), "description": chosen.description}
+        return {"size": self.landmarks, "landmark_map": described}
 
     def from_landmarks(self, landmarks):
         """Reduced shapes of complex configurations (..., k), as points (..., m).
@@ -208,3 +245,6 @@ def coincide(landmarks, rounding=1e-13):
 
 def _centred(array):
     return array - np.mean(array, axis=-1, keepdims=True)
+
+
+KendallPlanarShapes.variants = (ReducedPlanarShapes,)

@@ -1,42 +1,57 @@
 """Registry of manifolds by name, and points from lists of numbers."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 from geodp.errors import DataError
 from geodp.manifolds.base import Manifold
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.hyperbolic import Hyperbolic
-from geodp.manifolds.kendall import KendallPlanarShapes, ReducedPlanarShapes
+from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.landmark_maps import LandmarkMap
+from geodp.manifolds.product import Product
+from geodp.manifolds.projective import RealProjective
+from geodp.manifolds.rotations import Rotations
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
-from geodp.plain import from_plain, plain
+from geodp.plain import from_plain
 
 # Largest size that a file may name, beyond which a mistake would fill the memory.
 LARGEST_SIZE = 2000
 
-MANIFOLDS: dict[str, Callable[[int], Manifold]] = {
+MANIFOLDS: dict[str, type[Manifold]] = {
     "euclidean": Euclidean,
     "sphere": Sphere,
     "hyperbolic": Hyperbolic,
     "spd": SPD,
     "kendall": KendallPlanarShapes,
+    "projective": RealProjective,
+    "rotations": Rotations,
+    "product": Product,
 }
 
 
-def make_manifold(name, size, landmark_map=None):
-    """Make a manifold from its name and size.
+def name_of(manifold):
+    """Name of a registered space, ``None`` of another; of a product all factors are registered."""
+    for name, kind in MANIFOLDS.items():
+        if type(manifold) in (kind, *kind.variants) and all(map(name_of, manifold.factors)):
+            return name
+    return None
+
+
+def make_manifold(name, size=None, landmark_map=None, **settings):
+    """Make a manifold from its name and its other settings, None for those that are left out.
 
     Parameters
     ----------
-    name : {"euclidean", "sphere", "hyperbolic", "spd", "kendall"}
-    size : int
-        Dimension (Euclidean, sphere, hyperbolic), matrix size (SPD) or number of landmarks
-        (Kendall).
+    name : str
+        Of `MANIFOLDS`.
+    size : int, optional
+        Dimension (Euclidean, sphere, hyperbolic, projective), matrix size (SPD) or number of
+        landmarks (Kendall).
     landmark_map : geodp.manifolds.landmark_maps.LandmarkMap, optional
         Linear map of the landmarks (Kendall only); none unless given.
+    **settings
+        Others of the ``keys`` of the space.
 
     Returns
     -------
@@ -47,30 +62,27 @@ def make_manifold(name, size, landmark_map=None):
     DataError
         The map does not go with the manifold.
     """
-    if landmark_map is None:
-        return MANIFOLDS[name](size)
-    if name != "kendall":
-        raise DataError(
-            f"manifold {name}: a landmark map ({landmark_map.description}) goes with planar shapes "
-            "only: leave it out, or set the manifold to kendall"
-        )
-    if landmark_map.landmarks != size:
-        raise DataError(
-            f"manifold {name} of size {size}: the landmark map ({landmark_map.description}) is one "
-            f"of {landmark_map.landmarks} landmarks: make the two numbers equal"
-        )
-    return ReducedPlanarShapes(landmark_map)
+    if landmark_map is not None:
+        if name != "kendall":
+            raise DataError(
+                f"manifold {name}: a landmark map ({landmark_map.description}) goes with planar "
+                "shapes only: leave it out, or set the manifold to kendall"
+            )
+        if landmark_map.landmarks != size:
+            raise DataError(
+                f"manifold {name} of size {size}: the landmark map ({landmark_map.description}) is "
+                f"one of {landmark_map.landmarks} landmarks: make the two numbers equal"
+            )
+    settings |= {"size": size, "landmark_map": landmark_map}
+    return MANIFOLDS[name].of(**{key: each for key, each in settings.items() if each is not None})
 
 
 def manifold_settings(manifold):
-    """Name, size and landmark map of a manifold of `make_manifold`, as values that JSON has."""
-    if type(manifold) is ReducedPlanarShapes:
-        chosen = manifold.landmark_map
-        described = {"matrix": plain(chosen.matrix), "description": chosen.description}
-        return {"name": "kendall", "size": manifold.landmarks, "landmark_map": described}
-    for name, kind in MANIFOLDS.items():
-        if type(manifold) is kind and manifold.size <= LARGEST_SIZE:
-            return {"name": name, "size": manifold.size, "landmark_map": None}
+    """Name and settings of a manifold of `make_manifold`, as values that JSON has."""
+    name = name_of(manifold)
+    made_from = manifold.made_from if name else {}
+    if name and made_from.get("size", 1) <= LARGEST_SIZE:
+        return {"name": name, **made_from}
     raise DataError(
         f"{manifold.name} cannot be written to a file, since only {', '.join(MANIFOLDS)} up to "
         f"size {LARGEST_SIZE} have a name there: keep its numbers yourself"
@@ -81,21 +93,27 @@ def manifold_from_settings(settings):
     """The manifold that `manifold_settings` described."""
     name, size, chosen = (settings.get(key) for key in ("name", "size", "landmark_map"))
     known = isinstance(name, str) and name in MANIFOLDS
-    if not (known and type(size) is int and 1 <= size <= LARGEST_SIZE):
+    is_size = type(size) is int and 1 <= size <= LARGEST_SIZE
+    if not known or is_size != ("size" in MANIFOLDS[name].keys):
         raise DataError(
             f"there is no manifold {name!r} of size {size!r}: give one of {', '.join(MANIFOLDS)} "
             f"and a size up to {LARGEST_SIZE}"
         )
-    if chosen is None:
-        return make_manifold(name, size)
     try:
-        matrix, described = from_plain(chosen["matrix"]), str(chosen["description"])
-        landmark_map = LandmarkMap(np.asarray(matrix, dtype=complex), described)
+        if chosen is not None:
+            matrix, described = from_plain(chosen["matrix"]), str(chosen["description"])
+            settings = settings | {
+                "landmark_map": LandmarkMap(np.asarray(matrix, dtype=complex), described)
+            }
+        return make_manifold(**settings)
     except (LookupError, TypeError, ValueError) as problem:
         if isinstance(problem, DataError):
             raise
-        raise DataError("landmark map: it is not a matrix with a description: correct it") from None
-    return make_manifold(name, size, landmark_map)
+        if chosen is not None:
+            words = "landmark map: it is not a matrix with a description: correct it"
+        else:
+            words = f"manifold {name}: these settings make none: correct them"
+        raise DataError(words) from None
 
 
 def parse_point(manifold, numbers, place):
@@ -111,7 +129,7 @@ def parse_point(manifold, numbers, place):
         )
     with np.errstate(invalid="ignore"):
         [point] = manifold.project(manifold.from_layout(values.reshape((1, -1))))
-    reason = manifold.invalid_reason(point)
+    reason = manifold.layout_fault(values) or manifold.invalid_reason(point)
     if reason is not None:
         raise DataError(f"{place}: not a point of {manifold.name}, since {reason}: correct it")
     return point

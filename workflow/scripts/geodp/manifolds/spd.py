@@ -2,13 +2,12 @@
 
 import numpy as np
 
-from geodp.manifolds.base import align_data_axes
+from geodp.manifolds.base import Drawn, align_data_axes
+from geodp.manifolds.log_euclidean import LogEuclideanSPD
+from geodp.manifolds.positive_definite import METRICS, PositiveDefinite
 from geodp.manifolds.spd_logs import SPDLogs
-from geodp.manifolds.symmetric import SymmetricSpace, jacobi_factors
+from geodp.manifolds.symmetric import jacobi_factors
 from geodp.manifolds.symmetric_matrices import (
-    ASYMMETRY,
-    SINGULAR,
-    are_even,
     are_regular,
     each_times,
     eigenvalues_3x3,
@@ -25,58 +24,61 @@ from geodp.manifolds.symmetric_matrices import (
     transposed,
 )
 
-# Eigenvalues of larger entries overflow.
-GREATEST = 1e150
 
-
-class SPD(SymmetricSpace):
+class SPD(PositiveDefinite):
     """m x m symmetric positive definite matrices, ``<u, w>_p = tr(p^-1 u p^-1 w)``.
 
     Any factor ``L L^T = p`` is an isometry that takes the identity to ``p``; the Cholesky
     factor is used throughout.
     """
 
-    against_ambient_noise = "can leave the positive definite matrices"
-    scale_free = True
+    variants = (LogEuclideanSPD,)
+
+    @classmethod
+    def of(cls, **settings):
+        """See `Manifold.of`."""
+        is_log = settings.get("metric") == METRICS[1]
+        return (LogEuclideanSPD if is_log else cls)(settings["size"])
 
     def __init__(self, size: int):
+        super().__init__(size)
         self.name = f"SPD({size})"
-        self.size = size
         self.has_adjoints_along = size <= 3
-        self.dim = size * (size + 1) // 2
-        self.point_shape = (size, size)
         self.curvature_bounds = (-0.5, 0.0) if size > 1 else (0.0, 0.0)
         # Half the sum of the positive roots, in the norm of the metric (Hajri et al. 2016).
         self.volume_growth = np.sqrt(size * (size**2 - 1) / 12.0)
-        self._rows, self._columns = np.triu_indices(size)
-        diagonal = self._rows == self._columns
-        self.curvature_signs = tuple(0 if flat else -1 for flat in diagonal)
+        self.curvature_signs = tuple(0 if flat else -1 for flat in self._diagonal)
         self.multiplicities = (1,) * self.dim
-        # An entry off the diagonal stands twice in its matrix.
-        self._counts = np.where(diagonal, 1.0, 2.0)
-        self.roots = np.sqrt(self._counts)
-        basis = np.zeros((self.dim, size, size))
-        index = np.arange(self.dim)
-        value = np.where(diagonal, 1.0, np.sqrt(0.5))
-        basis[index, self._rows, self._columns] = value
-        basis[index, self._columns, self._rows] = value
-        self._basis = basis
+
+    def shown_limits(self, points, radii):
+        """See `Manifold.shown_limits`; exactly.
+
+        In units of the diagonal an entry of correlation r is half of ``(1 + r) Q(u) - (1 - r)
+        Q(w)``, u and w orthonormal, Q positive; the greatest one is where these are eigenvectors of
+        Q.
+        """
+        roots = np.sqrt(np.diagonal(points, axis1=-2, axis2=-1))
+        units = self.entries(roots[..., :, None] * roots[..., None, :])
+        correlations = self.entries(points) / units
+        angles = np.linspace(0.0, 0.5 * np.pi, 242)
+        gains = np.exp(np.multiply.outer(radii, [np.cos(angles), -np.sin(angles)]))[:, None]
+
+        def greatest(r):
+            wide, narrow = (0.5 * (1.0 + sign * r)[..., None] for sign in (1.0, -1.0))
+            return units * np.max(wide * gains[..., 0, :] - narrow * gains[..., 1, :], axis=-1)
+
+        return np.stack([-greatest(-correlations), greatest(correlations)])
+
+    def drawn(self, centre, points, radii):
+        """See `Manifold.drawn`."""
+        low, high = self.shown_limits(points, radii)
+        what = "Entries, between their exact limits in the balls,"
+        return Drawn(self.shown(points), low, high, self.entries(centre), what)
 
     @property
     def curvature_norm(self):
         """The tensor is a quarter of two commutators, each of norm at most sqrt(2) times both."""
         return 0.5 if self.size > 1 else 0.0
-
-    def entries(self, matrices):
-        """Upper triangles (..., K) of matrices, row by row."""
-        return matrices[..., self._rows, self._columns]
-
-    def symmetric(self, entries):
-        """Symmetric matrices with the given upper triangles (..., K)."""
-        matrices = np.empty((*entries.shape[:-1], *self.point_shape))
-        matrices[..., self._rows, self._columns] = entries
-        matrices[..., self._columns, self._rows] = entries
-        return matrices
 
     def _whiten(self, point, matrix):
         """``L^-1 matrix L^-T`` and ``L``, for the Cholesky factor ``L`` of ``point``."""
@@ -150,12 +152,6 @@ class SPD(SymmetricSpace):
         factor = np.linalg.cholesky(point)[..., None, :, :]
         return factor @ self._basis @ transposed(factor)
 
-    def project(self, array):
-        return symmetrised(np.asarray(array, dtype=float))
-
-    def project_tangent(self, point, array):
-        return symmetrised(array)
-
     def centre(self, points):
         """Midpoint of the arithmetic and the harmonic mean, between which the Frechet mean is."""
         arithmetic = np.mean(points, axis=-3)
@@ -165,50 +161,6 @@ class SPD(SymmetricSpace):
     def random_point(self, rng, shape=(), radius=1.0):
         identity = np.broadcast_to(np.eye(self.size), (*shape, self.size, self.size))
         return self.exp(identity, self.random_tangent_in_ball(rng, identity, radius))
-
-    def layouts(self):
-        return super().layouts() | {self.dim: "the upper triangle row by row"}
-
-    def from_layout(self, numbers):
-        if numbers.shape[-1] != self.dim or self.size == 1:
-            return super().from_layout(numbers)
-        return self.symmetric(numbers)
-
-    def invalid_reason(self, array):
-        if not np.all(np.abs(array) < GREATEST):
-            return f"an entry is not a number of size below {GREATEST:g}"
-        if not are_even(array):
-            away = np.abs(array - array.T)
-            i, j = sorted(np.unravel_index(np.argmax(away), away.shape))
-            pair = f"{array[i, j]:.6g} in row {i + 1} and {array[j, i]:.6g} in column {i + 1}"
-            return f"the matrix is not symmetric, with {pair}"
-        values = symmetric_eigenvalues(symmetrised(array))
-        if not are_regular(values):
-            least = f"smallest eigenvalue {values[0]:.4g}"
-            if values[0] < -ASYMMETRY * values[-1]:
-                return f"the matrix is not positive definite ({least})"
-            return (
-                f"the matrix is not positive definite up to rounding ({least}, less than "
-                f"{SINGULAR:g} of the largest, {values[-1]:.4g}; an average reference or fewer "
-                "samples than channels leave such, which a basis of its range or shrinkage mends)"
-            )
-        return None
-
-    def are_points(self, arrays):
-        numbers = np.all(np.abs(arrays) < GREATEST, axis=(-2, -1))
-        safe = np.where(self.expand(numbers), arrays, np.eye(self.size))
-        return numbers & are_even(safe) & are_regular(symmetric_eigenvalues(symmetrised(safe)))
-
-    def are_all_points(self, arrays):
-        if not (np.all(np.abs(arrays) < GREATEST) and np.all(are_even(arrays))):
-            return False
-        # Faster: what is left is positive if eigenvalues are larger than this part of their sum.
-        least = SINGULAR * np.trace(arrays, axis1=-2, axis2=-1)
-        try:
-            np.linalg.cholesky(symmetrised(arrays) - self.expand(least) * np.eye(self.size))
-        except np.linalg.LinAlgError:
-            return super().are_all_points(arrays)
-        return True
 
     def are_told(self, point, others):
         return are_regular(symmetric_eigenvalues(self._whiten(point, others)[0]))

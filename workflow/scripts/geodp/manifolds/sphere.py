@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from geodp.data.angles import ANGLES, told_angle
 from geodp.manifolds.unit_norm import UnitNormSpace
 
 
@@ -11,6 +12,7 @@ class Sphere(UnitNormSpace):
     injectivity_radius = np.pi
     curvature_bounds = (1.0, 1.0)
     curvature_signs = (0, 1)
+    responses = "directions or places, by latitude and longitude, or as unit vectors"
 
     def __init__(self, dimension: int):
         self.name = f"sphere S^{dimension}"
@@ -19,6 +21,33 @@ class Sphere(UnitNormSpace):
         self.multiplicities = (1, dimension - 1)
         if dimension == 1:
             self.curvature_bounds = (0.0, 0.0)
+
+    @classmethod
+    def size_of(cls, number):
+        """See `Manifold.size_of`."""
+        return number - 1
+
+    @classmethod
+    def asked(cls, columns, number, ask):
+        """See `Manifold.asked`."""
+        if number == 2:
+            return {"size": 2}, "latitude_longitude"
+        if number == 1:
+            unit = told_angle(columns[0]) or "degrees"
+            return {"size": 1}, ask("What the angle is in", unit, tuple(ANGLES))
+        question = "Are they shares of a whole, such as of a budget"
+        is_shares = ask(question, "no", ("yes", "no")) == "yes"
+        return {"size": number - 1}, "shares" if is_shares else "ambient"
+
+    @property
+    def coordinate_kinds(self):
+        """See `Manifold`."""
+        return (*{1: tuple(ANGLES), 2: ("latitude_longitude",)}.get(self.dim, ()), "shares")
+
+    @property
+    def centres(self):
+        """See `Manifold.centres`."""
+        return {"anywhere": np.eye(self.dim + 1)[-1]}
 
     def random_point(self, rng, shape=()):
         return self.project(rng.standard_normal((*shape, self.dim + 1)))

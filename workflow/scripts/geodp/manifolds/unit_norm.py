@@ -99,12 +99,15 @@ class RankOneSpace(SymmetricSpace):
         Product of a point with itself.
     cosine, sine : callable
         Coordinates of a geodesic, circular or hyperbolic.
+    is_quotient : bool
+        Whether a point is all vectors that differ by a phase, which `align_overlap` finds.
     """
 
     # Along the velocity, and across it.
     rates: tuple[float, ...] = (0.0, 1.0)
     point_square = 1.0
     two_point_homogeneous = True
+    is_quotient = False
     cosine, sine = staticmethod(np.cos), staticmethod(np.sin)
 
     @abstractmethod
@@ -121,7 +124,7 @@ class RankOneSpace(SymmetricSpace):
 
     @property
     def sums_hessians(self):
-        return self.dim <= FEW and not np.issubdtype(self.dtype, np.complexfloating)
+        return self.dim <= FEW and not self.is_quotient
 
     def frequencies(self, point, vector):
         return self.norm(point, vector)[..., None] * np.array(self.rates)
@@ -158,7 +161,7 @@ class RankOneSpace(SymmetricSpace):
             overlap = cosine * along_start + (self.point_square * sine) * along_unit
             turned = cosine * along_unit - sine * along_start
         phase = None
-        if np.iscomplexobj(points):
+        if self.is_quotient:
             overlap, phase = self.align_overlap(overlap)
             turned = None if turned is None else phase * turned
         distance, factor = self.measure_overlap(overlap)
@@ -218,10 +221,6 @@ class UnitNormSpace(RankOneSpace):
             sine = np.where(opposite, 1.0, sine)
         factor = phase * np.where(sine > 0, angle / np.where(sine > 0, sine, 1.0), 1.0)
         return factor[..., None] * tangent
-
-    def align(self, point, other):
-        """Representative of ``other`` nearest to ``point``."""
-        return other
 
     def transport(self, point, direction, vector):
         length = np.sqrt(squared_length(direction))[..., None]
@@ -306,15 +305,41 @@ class UnitNormSpace(RankOneSpace):
         return (point, vector), distances
 
 
+class ProjectiveSpace(UnitNormSpace):
+    """Unit vectors up to a phase: a sign if they are real.  Tangent vectors are horizontal lifts.
+
+    A point is any of its representatives, and a tangent vector is at the one that is given.
+    Distances are radians, at most pi/2, which is the injectivity radius.
+    """
+
+    injectivity_radius = np.pi / 2
+    is_quotient = True
+
+    def align(self, point, other):
+        """Representative of ``other`` nearest to ``point``."""
+        _, phase = self.align_overlap(hermitian(point, other))
+        return phase[..., None] * other
+
+    def align_overlap(self, overlap):
+        size = np.abs(overlap)
+        return size, np.where(size > 0, np.conj(overlap), 1.0) / np.where(size > 0, size, 1.0)
+
+    def transport_to(self, point, other, vector):
+        carried = self.transport(point, self.log(point, other), vector)
+        # It now stands at the representative of ``other`` aligned to ``point``: turn it back.
+        _, phase = self.align_overlap(hermitian(point, other))
+        return np.conj(phase)[..., None] * carried
+
+
 @dataclass(frozen=True)
 class RankOneLogs(LogsAlong):
     """`LogsAlong` on a `RankOneSpace`, without forming the logarithm of any record.
 
     ``turns`` are the cosine and sine of the angles of the predictions, and the speed.  ``factor``,
-    ``along``, the coordinates of logarithms along the velocity, and ``phase``, which is None for
-    real points, have shape (*data_sets, *chains, n), as have the coordinates of points that are
-    ``seen`` along the ``axes``, the footpoint and the unit velocity.  If no geodesic moves there
-    are no ``turns``, and nothing is ``along``.
+    ``along``, the coordinates of logarithms along the velocity, and ``phase``, which is None where
+    the space is no quotient, have shape (*data_sets, *chains, n), as have the coordinates of points
+    that are ``seen`` along the ``axes``, the footpoint and the unit velocity.  If no geodesic moves
+    there are no ``turns``, and nothing is ``along``.
     """
 
     turns: tuple | None
@@ -363,7 +388,7 @@ class RankOneLogs(LogsAlong):
         if self.along is None:
             return total
         along = np.sum(weights[0] * self.along.real, axis=-1)
-        if self.phase is not None:
+        if np.iscomplexobj(self.points):
             along = along + 1j * np.sum(weights[1] * self.along.imag, axis=-1)
         return total + along[..., None] * self.axes[-1]
 

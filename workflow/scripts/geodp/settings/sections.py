@@ -14,17 +14,26 @@ from geodp.data.matrices import read_landmark_map
 from geodp.data.messages import text_of
 from geodp.data.triangles import TRIANGLES
 from geodp.errors import DataError
-from geodp.manifolds.euclidean import Euclidean
-from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.manifolds.landmark_maps import fourier_harmonics
+from geodp.manifolds.positive_definite import METRICS
 from geodp.manifolds.registry import LARGEST_SIZE, MANIFOLDS, make_manifold, parse_point
-from geodp.manifolds.spd import SPD
-from geodp.manifolds.sphere import Sphere
-from geodp.settings.section import Count, Number, Section, Text, integer, refused, surplus
+from geodp.manifolds.rotations import FORMS
+from geodp.settings.section import (
+    Count,
+    Number,
+    Section,
+    Text,
+    integer,
+    missing,
+    number,
+    refused,
+    surplus,
+    unknown,
+)
 
 # Spaces that have a centre of a name.
 CENTRES = {
-    "identity": ("spd",),
+    "identity": ("spd", "rotations"),
     "origin": ("euclidean", "hyperbolic"),
     "corpus callosum": ("kendall",),
     "anywhere": tuple(MANIFOLDS),
@@ -53,6 +62,53 @@ class LandmarkMapSettings(Section):
         return read_landmark_map(self.matrix, size)
 
 
+# What columns of a point may hold.
+COORDINATES = ("ambient", "latitude_longitude", *ANGLES, "shares", *TRIANGLES)
+
+Size = integer(ge=1, le=LARGEST_SIZE)
+
+
+def _fits_the_space(section):
+    """Refuse keys of a section of a space that this has not, or that are missing."""
+    keys, name = MANIFOLDS[section.name].keys, section.name
+    for key in ("size", "landmark_map", "metric", "factors"):
+        given = getattr(section, key, None) is not None
+        if given and key not in keys:
+            why = "only planar landmarks can be mapped" if key == "landmark_map" else ""
+            raise surplus(key, why or f"{name} has none")
+        if not given and key in keys and key in ("size", "factors"):
+            raise missing(key, f"{name} needs it")
+    if section.size is not None and section.size < (least := MANIFOLDS[name].smallest):
+        what = "planar shapes need 3 landmarks" if name == "kendall" else f"{name} needs {least}"
+        raise refused(f": {section.size} is too small: {what} or more", "size")
+    return section
+
+
+class FactorSettings(Section):
+    """A factor of a product, as a space."""
+
+    name: Literal[tuple(name for name in MANIFOLDS if name != "product")]  # type: ignore[valid-type]
+    """As of a space."""
+    size: Size | None = None  # type: ignore[valid-type]
+    """As of a space."""
+    metric: Literal[METRICS] | None = None  # type: ignore[valid-type]
+    """As of a space."""
+    coordinates: Literal[(*COORDINATES, *FORMS)] | None = None  # type: ignore[valid-type]
+    """What columns of this factor hold, as of a table or of rotations; null for its own numbers."""
+    weight: number(gt=0) = 1.0  # type: ignore[valid-type]
+    """By which its squared distances are multiplied."""
+
+    _fits = model_validator(mode="after")(_fits_the_space)
+
+    @model_validator(mode="after")
+    def _reads_its_columns(self):
+        made = make_manifold(self.name, self.size, metric=self.metric)
+        known = {"ambient", *(FORMS if self.name == "rotations" else made.coordinate_kinds)}
+        if self.coordinates is not None and self.coordinates not in known:
+            raise refused(unknown(self.coordinates, sorted(known)), "coordinates")
+        return self
+
+
 class ManifoldSettings(Section):
     """The space of the records."""
 
@@ -63,20 +119,23 @@ class ManifoldSettings(Section):
         )
         + "."
     )
-    size: integer(ge=1, le=LARGEST_SIZE)  # type: ignore[valid-type]
-    """Dimension; of spd the number of rows; of kendall the number of landmarks."""
+    size: Size | None = None  # type: ignore[valid-type]
+    """Dimension; of matrices the number of rows; of kendall the number of landmarks."""
     landmark_map: LandmarkMapSettings | None = None
+    metric: Literal[METRICS] | None = None  # type: ignore[valid-type]
+    """Of spd; null for affine_invariant."""
+    coordinates: Literal[FORMS] | None = None  # type: ignore[valid-type]
+    """Of rotations: a matrix row by row, or a quaternion, w first; null for the matrix."""
+    factors: Annotated[list[FactorSettings], Field(min_length=2)] | None = None
+    """Of a product."""
 
     @model_validator(mode="after")
-    def _fits_the_space(self):
-        if self.name == "kendall" and self.size < 3:
-            raise refused(
-                f": {self.size} is too small: planar shapes need 3 landmarks or more", "size"
-            )
-        if self.landmark_map is None:
+    def _fits(self):
+        _fits_the_space(self)
+        if self.coordinates is not None and self.name != "rotations":
+            raise surplus("coordinates", f"{self.name} has none: set those of the table")
+        if self.landmark_map is None or self.size is None:
             return self
-        if self.name != "kendall":
-            raise surplus("landmark_map", "only planar landmarks can be mapped")
         harmonics, most = self.landmark_map.harmonics, (self.size - 1) // 2
         if harmonics is not None and harmonics > most:
             raise refused(
@@ -87,8 +146,10 @@ class ManifoldSettings(Section):
 
     def make(self):
         """The `Manifold`."""
+        given = {key: each for key, each in self if key != "landmark_map"}
+        given["factors"] = self.factors and [each.model_dump() for each in self.factors]
         chosen = self.landmark_map
-        return make_manifold(self.name, self.size, chosen and chosen.make(self.size))
+        return make_manifold(**given, landmark_map=chosen and chosen.make(self.size))
 
 
 def date_text(value):
@@ -117,10 +178,6 @@ class DateSettings(Section):
     """A public date, from which they count, such as 2000-01-01."""
     unit: Literal[tuple(UNITS)] = "years"  # type: ignore[valid-type]
     """Of these numbers; a year has 365.25 days, a month a twelfth of them."""
-
-
-# What columns of a point may hold.
-COORDINATES = ("ambient", "latitude_longitude", *ANGLES, "shares", *TRIANGLES)
 
 
 class TableSection(Section):
@@ -174,19 +231,8 @@ def public_centre(manifold, given, place="public.centre"):
 
     Messages call the key ``place``.
     """
-    somewhere = given == "anywhere"
-    if isinstance(manifold, SPD) and (somewhere or given == "identity"):
-        return np.eye(manifold.size)
-    if somewhere and has_landmarks(manifold):
-        turns = np.arange(manifold.landmarks) / manifold.landmarks
-        return manifold.from_landmarks(np.exp(2j * np.pi * turns))
-    if somewhere and isinstance(manifold, Sphere):
-        return np.eye(manifold.dim + 1)[-1]
-    if isinstance(manifold, Euclidean | Hyperbolic) and (somewhere or given == "origin"):
-        origin = np.zeros(manifold.point_shape)
-        # Of the hyperboloid the lowest point; its first coordinate is time.
-        origin[0] = isinstance(manifold, Hyperbolic)
-        return origin
+    if isinstance(given, str) and given in manifold.centres:
+        return manifold.centres[given]
     if given == "corpus callosum" and has_landmarks(manifold):
         from geodp.data.stand_in import MEAN, outline
 

@@ -183,7 +183,7 @@ def _check(given):
     from geodp_release.ask.settings import read_settings
 
     settings = read_settings(given.settings)
-    passed, noted = _checked(settings, plan_of(settings))
+    passed, noted = _checked(settings, plan_of(settings, is_drawn=False))
     _say(*noted, "Nothing was spent.")
     return 0 if passed else 1
 

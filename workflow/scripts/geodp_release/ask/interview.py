@@ -11,21 +11,22 @@ from typing import Annotated, Literal
 import yaml
 from pydantic import Field, TypeAdapter, ValidationError
 
-from geodp.data.angles import ANGLES, told_angle
+from geodp.data.angles import told_angle
 from geodp.data.cells import TableReading, finite_number
 from geodp.data.columns import PAIRS, PointColumns, told_columns, told_pair, told_shares
 from geodp.data.dates import UNITS
 from geodp.data.formats import open_table, table_kind
 from geodp.data.landmark_files import LandmarkFile
-from geodp.data.triangles import DIAGONAL_FIRST, FACTORS
 from geodp.errors import DataError
+from geodp.manifolds.euclidean import Euclidean
+from geodp.manifolds.registry import MANIFOLDS, make_manifold
 from geodp.mechanisms.budgets import parse_budget
 from geodp.settings.sections import Day
 from geodp_release.ask.settings import read_settings
 from geodp_release.run.subjects import ONE_EACH
 from geodp_release.show.templates import render
 
-SPACES = yaml.safe_load(Path(__file__).with_name("spaces.yaml").read_text(encoding="utf-8"))
+SPACES = {name: kind.responses for name, kind in MANIFOLDS.items() if kind.responses}
 
 COVARIATE = re.compile(
     "age|year|time|day|dose|alter|jahr|tage|centroid|.*dat(e|um)$|dob$", re.IGNORECASE
@@ -107,6 +108,7 @@ def _answers(path, interview):
     space = interview("Which are they", guess, _of(*SPACES))
     if told and told.space == space:
         _, size, columns, data["coordinates"] = told
+        given = {"size": size}
     else:
         several = [name for name in names if len(table.numbered([name])) > 1]
         columns = interview(
@@ -115,9 +117,15 @@ def _answers(path, interview):
             _of(*names, many=True),
         )
         number = len(table.numbered(columns))
-        if space == "sphere" and number == len(columns) == 2:
-            columns = _latitude_first(columns, interview)
-        size, data["coordinates"] = _size_of(space, number, columns, interview)
+        if space in ("sphere", "projective") and number == len(columns) == 2:
+            columns = _latitude_first(columns, interview, space == "projective")
+        given, data["coordinates"] = MANIFOLDS[space].asked(
+            columns,
+            number,
+            lambda question, default, choices=None: interview(
+                question, default, _of(*choices) if choices else str
+            ),
+        )
     rest = [name for name in names if name not in columns]
     data["columns"] = None if landmarks else columns
     data["covariates"] = interview(
@@ -132,7 +140,8 @@ def _answers(path, interview):
     )
     lacking = [name for name in data["covariates"] if name not in names]
     data["join"] = _joined(lacking, interview) if lacking else None
-    found = {"data": data, "space": space, "size": size, "units": {}, "sources": {}}
+    manifold = {"name": space, **given}
+    found = {"data": data, "manifold": manifold, "units": {}, "sources": {}}
     found["covariates"] = [_covariate(name, found, interview) for name in data["covariates"]]
     return found | _public_inputs(found, interview)
 
@@ -147,18 +156,20 @@ def _told(names):
     return told_columns(names) or told_shares(names)
 
 
-def _latitude_first(columns, interview):
+def _latitude_first(columns, interview, are_axes):
     """The columns of two angles of a direction, that of a latitude first."""
     word, _ = told_pair(columns) or ("latitude_longitude", columns)
     word = interview(f"What they are, in degrees: {', '.join(PAIRS)}", word, _of(*PAIRS))
     question = "Is the opposite of each another direction, as it is not of lines and planes"
     is_axis = word == "strike_dip" or (
-        word == "trend_plunge" and interview(question, "no", _of("yes", "no")) == "no"
+        word == "trend_plunge"
+        and not are_axes
+        and interview(question, "no", _of("yes", "no")) == "no"
     )
     if is_axis:
         raise DataError(
             "lines and planes without a direction are axes, of which each is the same as its "
-            "opposite, and no point of a sphere is: give directed lines"
+            "opposite, and no point of a sphere is: answer projective, and give the poles of planes"
         )
     return columns if word == "latitude_longitude" else columns[::-1]
 
@@ -246,13 +257,14 @@ def _ask_source(key, sources, interview, question="Where is that known from"):
 def _public_inputs(found, interview):
     data, sources = found["data"], found["sources"]
     names = ", ".join(data["columns"] or [])
-    unit = ", in rad," if found["space"] in ("sphere", "kendall") else ""
+    space = make_manifold(**found["manifold"])
+    unit = f", in {space.length_unit}," if space.length_unit else ""
     given = {"records": 1, "radius": None, "length": None}
     if data["subject"] != ONE_EACH:
         given["records"] = interview("Records of a subject that count", "1", _as(Whole))
     given["subjects"] = interview("Number of subjects that is publicly known", check=_as(Whole))
     _ask_source("subjects", sources, interview)
-    is_named = found["space"] == "euclidean" and len(data["columns"]) == found["size"]
+    is_named = type(space) is Euclidean and len(data["columns"]) == space.dim
     for name in data["columns"] if is_named else ():
         _ask_unit(name, found, interview)
     given["centre"] = interview(
@@ -290,31 +302,6 @@ def _public_inputs(found, interview):
         "Privacy budget epsilon of this release", "1", lambda text: str(parse_budget(text, "it"))
     )
     return given
-
-
-def _size_of(space, number, columns, interview):
-    """Size of a space from the number of numbers in columns of a point, and what these hold."""
-    if space == "sphere" and number == 2:
-        return 2, "latitude_longitude"
-    sizes = {"euclidean": number, "kendall": number // 2, "spd": int((2 * number) ** 0.5)}
-    size = sizes.get(space, number - 1)
-    if space == "sphere" and number == 1:
-        unit = told_angle(columns[0]) or "degrees"
-        return 1, interview("What the angle is in", unit, _of(*ANGLES))
-    if space == "sphere":
-        question = "Are they shares of a whole, such as of a budget"
-        are_shares = interview(question, "no", _of("yes", "no")) == "yes"
-        return size, "shares" if are_shares else "ambient"
-    if space != "spd" or size * (size + 1) != 2 * number:
-        return round(number**0.5) if space == "spd" else size, "ambient"
-    others = [*FACTORS, *(DIAGONAL_FIRST if size == 3 else ())]
-    triangle = interview(
-        "Which triangle are they, upper or lower row by row, or whose "
-        f"({', '.join(others[:-1])} or {others[-1]})",
-        "upper",
-        _of("upper", "lower", *others),
-    )
-    return size, {"upper": "ambient", "lower": "lower_triangle"}.get(triangle, triangle)
 
 
 def _list(text):

@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 
 from geodp.data.angles import ANGLES
-from geodp.data.columns import are_read, has_landmarks, in_layout, told_columns
+from geodp.data.columns import has_landmarks, told_columns
+from geodp.data.coordinates import are_read, in_layout
 from geodp.data.messages import SHOWN
-from geodp.data.triangles import DIAGONAL_FIRST, TRIANGLES, upper_triangle
-from geodp.manifolds.euclidean import Euclidean
-from geodp.manifolds.hyperbolic import Hyperbolic
-from geodp.manifolds.spd import SPD
-from geodp.manifolds.sphere import Sphere
+from geodp.data.triangles import TRIANGLES, upper_triangle
+from geodp.manifolds.unit_norm import UnitNormSpace
 
 # A reading fits if it makes this share of the records valid, or puts as many covariates in range.
 MOST = 0.9
@@ -189,7 +187,7 @@ def _of_points(settings, numbers, names):
         least = max(better)[0] / ALIKE
         fitting = [words for nearer, words in sorted(better, reverse=True) if nearer >= least]
         return [f"most points {'look' if len(fitting) == 1 else 'may be'} {'; or '.join(fitting)}"]
-    is_scaled = isinstance(assumptions.manifold, SPD | Euclidean) and assumptions.has_radii
+    is_scaled = assumptions.manifold.in_units and assumptions.has_radii
     for power in POWERS if is_scaled and away[1] > NEARER * assumptions.reach else ():
         *_, near = _fit(assumptions, 10.0**power * numbers, data.coordinates)
         if near <= assumptions.reach:
@@ -200,9 +198,14 @@ def _of_points(settings, numbers, names):
     return []
 
 
+def _is_triangle(manifold, count):
+    """Whether so many numbers are a triangle of a matrix."""
+    return "lower_triangle" in manifold.coordinate_kinds and 1 < count == manifold.dim
+
+
 def _are_correlations(manifold, numbers):
     """Whether numbers are lower triangles whose diagonals are one, divided by sqrt(2)."""
-    if not isinstance(manifold, SPD) or not 1 < numbers.shape[1] == manifold.dim:
+    if not _is_triangle(manifold, numbers.shape[1]):
         return False
     places, _ = upper_triangle("lower_triangle", manifold.dim)
     diagonal = places[np.equal(*np.triu_indices(manifold.size))]
@@ -248,9 +251,9 @@ def _readings(data, manifold, count, names):
     if data.coordinates == "latitude_longitude":
         words = f"as if latitude and longitude were swapped: {columns([1, 0])}"
         yield words, [1, 0], 1.0, data.coordinates, False
-    elif isinstance(manifold, SPD) and 1 < count == manifold.dim:
+    elif _is_triangle(manifold, count):
         for each in ("ambient", *TRIANGLES):
-            if each != data.coordinates and (each not in DIAGONAL_FIRST or manifold.size == 3):
+            if each != data.coordinates and each in ("ambient", *manifold.coordinate_kinds):
                 yield f"{AS[each]}: set coordinates to {each}", same, 1.0, each, False
         if manifold.size != 3:
             upper = list(zip(*np.triu_indices(manifold.size), strict=True))
@@ -258,11 +261,14 @@ def _readings(data, manifold, count, names):
             order = [entries.index(pair) for pair in upper]
             words = f"as if the diagonal came first: {columns(order)} and coordinates to ambient"
             yield words, order, 1.0, "ambient", False
-    elif isinstance(manifold, Hyperbolic):
-        order = np.roll(same, 1)
-        yield f"as if the first came last: {columns(order)}", order, 1.0, "ambient", False
-    elif isinstance(manifold, Sphere) and data.coordinates not in ANGLES:
-        if data.coordinates != "shares":
+    elif manifold.other_orders:
+        for words, order_of, of_centre in manifold.other_orders:
+            order = order_of(count)
+            yield f"{words}: {columns(order)}", order, 1.0, "ambient", of_centre
+    elif isinstance(manifold, UnitNormSpace) and not has_landmarks(manifold):
+        if data.coordinates in ANGLES:
+            return
+        if data.coordinates != "shares" and "shares" in manifold.coordinate_kinds:
             yield "like shares of a whole: set coordinates to shares", same, 1.0, "shares", False
         words = "like vectors of another length than 1: divide each by its length"
         yield words, same, 1.0, "unit", False

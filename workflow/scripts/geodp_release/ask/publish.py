@@ -29,6 +29,7 @@ from geodp_release.promise.ledger_file import CANCELLED
 from geodp_release.run.subjects import QUIET, subject_records
 from geodp_release.show.document import write_release
 from geodp_release.show.folder import refuse_taken, write_folder
+from geodp_release.show.rehearsal import rehearse
 from geodp_release.show.release import Release, release_records
 from geodp_release.show.templates import render
 
@@ -46,12 +47,18 @@ ARRAYS = 2
 _ALONE = Lock()
 
 
-def plan_of(settings):
-    """The `ReleasePlan` of `ReleaseSettings`, without a look at its data."""
+def plan_of(settings, is_drawn=True):
+    """The `ReleasePlan` of `ReleaseSettings`, without a look at its data.
+
+    A page of it ``is_drawn``, so that what can fail there fails before anything is spent.
+    """
     budget, assumptions = settings.privacy_budget, settings.assumptions
     check_data_settings(settings)
     _refuse_large(assumptions)
-    return planned(assumptions, budget)
+    plan = planned(assumptions, budget)
+    if is_drawn:
+        rehearse(plan, settings)
+    return plan
 
 
 def _refuse_large(assumptions):

@@ -13,14 +13,13 @@ import numpy as np
 from geodp.data.checks import FEWEST_OUTLINE_LANDMARKS
 from geodp.data.columns import (
     ambient,
-    are_read,
     check_columns,
     has_landmarks,
-    in_layout,
     named_columns,
     number_of_coordinates,
     point_columns,
 )
+from geodp.data.coordinates import are_read, in_layout
 from geodp.data.formats import open_table
 from geodp.data.landmarks import crossing_edges, orient, resample
 from geodp.data.sheets import FrameTable

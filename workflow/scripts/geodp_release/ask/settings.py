@@ -10,9 +10,7 @@ import numpy as np
 from pydantic import AfterValidator, Field, PrivateAttr, WithJsonSchema, model_validator
 
 from geodp.data.angles import ANGLES
-from geodp.data.columns import unit_vectors
-from geodp.data.shares import roots_of, whole_of
-from geodp.data.triangles import FACTORS, TRIANGLES, upper_triangle
+from geodp.data.coordinates import PLACES, View, are_read, in_layout, limits_of
 from geodp.errors import DataError
 from geodp.mechanisms.budgets import parse_budget
 from geodp.settings.reading import LONGEST_NUMBER, PlainLoader, check, load_keys
@@ -350,59 +348,29 @@ class ReleaseSettings(ReleaseSection):
             return [self.covariate]
         return self.data.covariates if isinstance(self.data, TableSettings) else ["age"][:number]
 
+    @cached_property
+    def view(self):
+        """The numbers that points are shown as."""
+        return View(self.assumptions.manifold, getattr(self.data, "coordinates", "ambient"))
+
     @property
     def responses(self):
         """Names of coordinates, those of their columns if they are known; shapes have none."""
-        space, size = self.public.manifold.name, self.public.manifold.size
-        columns = getattr(self.data, "columns", None) or []
-        found = [f"coordinate {index + 1}" for index in range(size + (space != "euclidean"))]
-        if space == "kendall":
-            return []
-        if space == "spd":
-            upper = np.triu_indices(size)
-            found = [f"entry {row + 1},{column + 1}" for row, column in zip(*upper, strict=True)]
-            if len(columns) == size**2:
-                columns = np.reshape(columns, (size, size))[upper].tolist()
-            coordinates = getattr(self.data, "coordinates", None)
-            if coordinates in FACTORS:
-                # Columns hold other numbers than entries.
-                columns = []
-            elif coordinates in TRIANGLES and len(columns) == len(found):
-                places, _ = upper_triangle(coordinates, len(columns))
-                columns = [columns[index] for index in places]
-        if self.is_geographic:
-            found = ["latitude", "longitude"]
-        if self.angle:
-            found = ["angle"]
+        columns, view = getattr(self.data, "columns", None) or [], self.view
+        found = list(view.names)
+        columns = view.manifold.named_by(columns, view.coordinates)
         return columns if len(columns) == len(found) and "".join(columns).isprintable() else found
-
-    @property
-    def angle(self):
-        """The `Angle` that points are, or ``None``."""
-        return ANGLES.get(getattr(self.data, "coordinates", ""))
 
     @property
     def turn(self):
         """Factor from lengths to those that tables and figures have, and their unit."""
-        if self.angle:
-            return self.angle.turn, self.angle.unit
-        return (180.0 / np.pi, "degrees") if self.is_geographic else (1.0, self.length_unit)
-
-    @property
-    def is_shares(self):
-        """Whether points are shares of a whole, which are shown in percent."""
-        return getattr(self.data, "coordinates", None) == "shares"
-
-    @property
-    def is_geographic(self):
-        """Whether points are latitudes and longitudes in degrees."""
-        return getattr(self.data, "coordinates", None) == "latitude_longitude"
+        return self.view.turn or (1.0, self.length_unit)
 
     @property
     def about(self):
         """What the release is of, in words for its readers."""
-        own = "%" if self.is_shares else self.turn[1] if self.turn[0] != 1.0 else ""
-        units = dict.fromkeys(self.responses if own else (), own) | self.units
+        own = zip(self.responses, self.view.units, strict=True)
+        units = {name: unit for name, unit in own if unit} | self.units
         if isinstance(self.data, TableSettings):
             dates = self.data.reading.dates
             both = zip(self.names, self.data.covariates, strict=True)
@@ -463,16 +431,9 @@ class ReleaseSettings(ReleaseSection):
         """The `Assumptions` of the public inputs."""
         public = self.public
         manifold, centre = public.manifold.make(), public.centre
-        if self.is_geographic and isinstance(centre, list) and len(centre) == 2:
-            if not -90.0 <= centre[0] <= 90.0:
-                raise DataError(f"public.centre: {centre[0]:g} is no latitude: correct it")
-            centre = unit_vectors(centre).tolist()
-        if self.angle and isinstance(centre, list) and len(centre) == 1:
-            centre = self.angle.points(centre[0]).tolist()
-        if self.is_shares and isinstance(centre, list):
-            if np.any(np.isnan(whole_of(centre))):
-                raise DataError("public.centre: it is no list of shares of a whole: correct it")
-            centre = roots_of(centre).tolist()
+        coordinates = getattr(self.data, "coordinates", "ambient")
+        if coordinates != "ambient" and isinstance(centre, list):
+            centre = _centre_of_columns(centre, coordinates)
         given = {name: getattr(public, name) for name in type(public).model_fields}
         return Assumptions(
             **given
@@ -513,6 +474,23 @@ class ReleaseSettings(ReleaseSection):
         return _digest(
             {"name": self.name, "data": self._resolved_data, "plan": plan_document(plan)}
         )
+
+
+def _centre_of_columns(centre, coordinates):
+    """A centre in the numbers of its space, from what columns of a point hold; or as it is."""
+    numbers = np.array([centre], dtype=float)
+    width = {1: coordinates in ANGLES, 2: coordinates == PLACES}
+    if not (width.get(len(centre)) or coordinates == "shares"):
+        return centre
+    for value, (low, high) in zip(centre, limits_of(coordinates), strict=False):
+        if not low <= value <= high:
+            raise DataError(
+                f"public.centre: {value:g} is not between {low:g} and {high:g}, as columns of "
+                f"{coordinates} are: correct it"
+            )
+    if not are_read(numbers, coordinates)[0]:
+        raise DataError("public.centre: it is no list of shares of a whole: correct it")
+    return in_layout(numbers, coordinates)[0].tolist()
 
 
 def _digest(values):

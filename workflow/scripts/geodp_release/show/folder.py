@@ -23,18 +23,14 @@ from markupsafe import Markup
 
 import geodp
 from geodp.data.columns import has_landmarks, landmark_columns
-from geodp.data.shares import percent_limits, percent_of
+from geodp.data.shares import percent_limits
 from geodp.errors import DataError
-from geodp.manifolds.spd import SPD
 from geodp_release.plan.bands import LEVELS
 from geodp_release.promise.new_files import umask
 from geodp_release.show.document import schema
 from geodp_release.show.doubts import WITHHELD
 from geodp_release.show.picture_style import NOBODY
-from geodp_release.show.pictures import (
-    degrees_of,
-    picture,
-)
+from geodp_release.show.pictures import picture
 from geodp_release.show.shape_pictures import landmarks_of
 from geodp_release.show.templates import render
 from geodp_release.stages import LastStep
@@ -111,7 +107,7 @@ def predictions(release, settings, covariates):
     if factor != 1.0:
         bands |= {f"{name}_{unit}": factor * radii for name, radii in bands.items()}
     known, names = columns(settings, values.shape[-1])
-    if settings.is_shares:
+    if settings.view.is_shares:
         # The last band's limits, of each share.
         limits = percent_limits(points, bands[_band(LEVELS[-1])])
         values = np.concatenate([values, *np.where(there[:, None], limits, np.nan)], axis=1)
@@ -132,14 +128,7 @@ def _values(settings, manifold, points):
     if has_landmarks(manifold):
         landmarks = landmarks_of(manifold, settings.assumptions.centre, points)
         return np.stack([landmarks.real, landmarks.imag], axis=-1).reshape(len(points), -1)
-    if settings.is_geographic:
-        return degrees_of(points)
-    if settings.angle:
-        return settings.angle.values(points)[:, None]
-    if settings.is_shares:
-        return percent_of(points)
-    matrices = isinstance(manifold, SPD)
-    return manifold.entries(points) if matrices else points.reshape(len(points), -1)
+    return settings.view.values(points)
 
 
 def columns(settings, number):

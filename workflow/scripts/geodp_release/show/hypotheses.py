@@ -9,8 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from geodp.manifolds.kendall import ReducedPlanarShapes
-from geodp.manifolds.registry import MANIFOLDS
+from geodp.manifolds.registry import name_of
 from geodp.samplers.integer_choice import system_bits
 from geodp_release.plan.release_plan import (
     ReleasePlan,
@@ -54,9 +53,6 @@ HYPOTHESES = tuple(
         Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")
     ).items()
 )
-
-# Spaces whose formulas take each record by itself.
-SPACES = (*MANIFOLDS.values(), ReducedPlanarShapes)
 
 
 @dataclass(frozen=True)
@@ -121,8 +117,8 @@ def check_hypotheses(plan, records, bits):
 
 
 def _of_space(hypothesis, manifold):
-    """A hypothesis that holds; R3 of a space that is none of the library's is assumed in part."""
-    if hypothesis.name != "R3" or type(manifold) in SPACES:
+    """A hypothesis that holds; R3 of a space that is not registered is assumed in part."""
+    if hypothesis.name != "R3" or name_of(manifold):
         return hypothesis
     words = f"the formulas of {manifold.name}, a space of one's own, take each record by itself"
     return replace(hypothesis, by_holder=words, state=ASSUMED)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from geodp.data.columns import has_landmarks, unit_vectors
-from geodp.data.shares import percent_limits, percent_of
+from geodp.data.columns import has_landmarks
+from geodp.data.coordinates import degrees_of, unit_vectors
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.spd import SPD
 from geodp_release.promise.public_inputs import TWO_GROUPS
@@ -66,13 +66,13 @@ def picture(release, settings, covariates, level):
             figure, caption, promise = picture_of_shapes(release, covariates, level, titles)
         elif isinstance(manifold, SPD) and manifold.size == 2:
             figure, caption, promise = _ellipses(release, covariates, level, titles)
-        elif settings.is_geographic:
+        elif settings.view.is_geographic and not settings.view.is_axis:
             figure, caption, promise = _map(release, settings, level)
             # One that was not chosen may be anywhere.
             centre = CENTRE | POINT if settings.public.centre != "anywhere" else None
         else:
             figure, caption, promise = _coordinates(release, settings, level)
-            if settings.is_shares:
+            if settings.view.is_shares:
                 promise = "true shares lie within their bands"
             centre = CENTRE if assumptions.has_radii or not assumptions.is_flat else None
         chosen = settings.public.centre != "anywhere"
@@ -131,12 +131,6 @@ def ellipse_factors(radii):
 def ellipse_radii(matrix, directions):
     """Distances (m,) of an ellipse from its centre; its half axes are roots of the eigenvalues."""
     return 1.0 / np.sqrt(np.sum(directions * np.linalg.solve(matrix, directions), axis=0))
-
-
-def degrees_of(points):
-    """Latitudes and longitudes (..., 2) of unit vectors (..., 3)."""
-    x, y, z = np.moveaxis(points, -1, 0)
-    return np.degrees(np.stack([np.arctan2(z, np.hypot(x, y)), np.arctan2(y, x)], axis=-1))
 
 
 def _map(release, settings, level):
@@ -206,11 +200,9 @@ def _coordinates(release, settings, level):
     names = settings.labels(settings.names) or [""]
     several = len(names) > 1
     found = [_along(release, level, index, settings) for index in range(len(names))]
-    *_, what = found[0]
+    *_, what, names_of = found[0]
     number = found[0][1].shape[-1]
-    responses = settings.labels(settings.responses)
-    if len(responses) != number:
-        responses = [f"coordinate {index + 1}" for index in range(number)]
+    responses = names_of or settings.labels(settings.responses)
     shown = min(number, 3 if several else COORDINATES)
     is_row = several and shown > 1
     columns = shown if is_row else min(shown * len(names), 3)
@@ -219,7 +211,7 @@ def _coordinates(release, settings, level):
     share = {"sharex": "row" if is_row else not several, "sharey": "col" if is_row else several}
     panels = figure.subplots(rows, columns, squeeze=False, **share)
     for row, (name, along) in enumerate(zip(names, found, strict=True)):
-        covariates, values, low, high, before, _ = along
+        covariates, values, low, high, before, *_ = along
         some = panels[row] if is_row else panels.ravel()[row * several :]
         for index, panel in enumerate(some):
             panel.set_visible(index < shown)
@@ -241,8 +233,8 @@ def _coordinates(release, settings, level):
                 panel.set_xlim(covariates[0], covariates[-1])
             if row == 0:
                 panel.set_title(responses[index])
-            if settings.angle:
-                panel.yaxis.set_major_formatter(lambda value, _: settings.angle.words(value))
+            if settings.view.angle:
+                panel.yaxis.set_major_formatter(lambda value, _: settings.view.angle.words(value))
             if several or index + columns >= shown:
                 panel.set_xlabel(name)
                 # Also where the last row has no panel below.
@@ -272,61 +264,17 @@ def _rows_along(release, index):
 
 
 def _along(release, level, index, settings):
-    """Covariates along a range, coordinates there and their limits, the centre's, what they are."""
+    """Covariates along a range, and what is drawn there: the fields of a `Drawn`."""
     assumptions = release.plan.assumptions
     manifold, centre = assumptions.manifold, assumptions.centre
     rows = _rows_along(release, index)
     points, radii = release.predict(rows), release.band(rows, level)
-    if isinstance(manifold, SPD):
-        before, what = manifold.entries(centre), "Entries, between their exact limits in the balls,"
-        values, (low, high) = manifold.entries(points), entry_limits(manifold, points, radii)
-    else:
-        # Neither chords, nor logarithms where curvature is negative, are longer than distances.
-        values, before = points.reshape(len(points), -1), centre.ravel()
-        what = "Coordinates of the prediction"
-        low, high = values - radii[:, None], values + radii[:, None]
-        if settings.angle:
-            values, before = _angles_along(settings.angle, points, centre)
-            away, what = settings.angle.turn * radii[:, None], "Predicted angle"
-            low, high = values - away, values + away
-        elif settings.is_shares:
-            values, before, what = percent_of(values), percent_of(before), "Predicted shares"
-            low, high = percent_limits(points, radii)
-        elif manifold.curvature_bounds[0] < 0.0:
-            values = manifold.coordinates(centre, manifold.log(centre, points))
-            before, what = np.zeros(values.shape[-1]), f"{what}'s logarithm at the public centre"
-            low, high = values - radii[:, None], values + radii[:, None]
-        elif isinstance(manifold, Euclidean):
-            # A centre that is no guess, such as zero, is not worth the room.
-            before = before if assumptions.has_radii else np.full(len(before), np.nan)
-            what = "The prediction" if manifold.dim == 1 else "Predictions"
+    found = settings.view.drawn(centre, points, radii)
+    values, low, high, before, what, names = found
+    if isinstance(manifold, Euclidean):
+        # A centre that is no guess, such as zero, is not worth the room.
+        before = before if assumptions.has_radii else np.full(len(before), np.nan)
+        what = "The prediction" if manifold.dim == 1 else "Predictions"
     values = np.where(release.has_subjects(rows)[:, None], values, np.nan)
     along = rows[:, index] if rows.size else np.zeros(1)
-    return along, values, low, high, before, what
-
-
-def _angles_along(angle, points, centre):
-    """Angles (n, 1) of predictions along a curve, in one piece, and of a centre near to them."""
-    values = angle.unwrapped(points)
-    before, middle = angle.values(centre), values[len(values) // 2]
-    before += angle.period * np.round((middle - before) / angle.period)
-    return values[:, None], np.array([before])
-
-
-def entry_limits(manifold, matrices, radii):
-    """Least and greatest entries (2, m, K) of SPD matrices within balls (m,) about some.
-
-    Exactly: in units of the diagonal an entry of correlation r is half of ``(1 + r) Q(u) - (1 - r)
-    Q(w)``, u and w orthonormal, Q positive; the greatest one is where these are eigenvectors of Q.
-    """
-    roots = np.sqrt(np.diagonal(matrices, axis1=-2, axis2=-1))
-    units = manifold.entries(roots[..., :, None] * roots[..., None, :])
-    correlations = manifold.entries(matrices) / units
-    angles = np.linspace(0.0, 0.5 * np.pi, 2 * POINTS)
-    gains = np.exp(np.multiply.outer(radii, [np.cos(angles), -np.sin(angles)]))[:, None]
-
-    def greatest(r):
-        forms = (1.0 + r)[..., None] * gains[..., 0, :] - (1.0 - r)[..., None] * gains[..., 1, :]
-        return 0.5 * units * np.max(forms, axis=-1)
-
-    return np.stack([-greatest(-correlations), greatest(correlations)])
+    return along, values, low, high, before, what, names

@@ -4,7 +4,6 @@ from typing import Annotated, Union, get_args
 
 from pydantic import Field, model_validator
 
-from geodp.manifolds.registry import MANIFOLDS
 from geodp.mechanisms.registry import MECHANISMS, budget_names
 from geodp.models.sensitivity import convexity
 from geodp.settings.section import (
@@ -143,7 +142,7 @@ class StudySettings(Section):
 
     @property
     def _space(self):
-        return MANIFOLDS[self.manifold.name](self.manifold.size)
+        return self.manifold.model_copy(update={"landmark_map": None}).make()
 
     def _check_budgets(self):
         if not self.budgets and (self.cells or self._is_simulated):

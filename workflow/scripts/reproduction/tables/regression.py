@@ -94,9 +94,9 @@ def uncertainties(found, level=0.95):
 def _coordinates(data, manifold, points, footpoint, are_points):
     """Columns of points (n, *point_shape), as the file has them, or of vectors at the footpoint."""
     from geodp.data.columns import has_landmarks, landmark_columns
+    from geodp.data.coordinates import degrees_of
     from geodp.data.shares import percent_of
     from geodp.data.triangles import upper_triangle
-    from geodp_release.show.pictures import degrees_of
     from geodp_release.show.shape_pictures import landmarks_of
 
     names, form = data.get("columns") or [], data.get("coordinates")

@@ -1,0 +1,159 @@
+"""What spaces of symmetric positive definite matrices share, whatever their metric."""
+
+import numpy as np
+
+from geodp.data.triangles import DIAGONAL_FIRST, FACTORS, TRIANGLES, upper_triangle
+from geodp.manifolds.symmetric import SymmetricSpace
+from geodp.manifolds.symmetric_matrices import (
+    ASYMMETRY,
+    SINGULAR,
+    are_even,
+    are_regular,
+    symmetric_eigenvalues,
+    symmetrised,
+)
+
+# Eigenvalues of larger entries overflow.
+GREATEST = 1e150
+
+METRICS = ("affine_invariant", "log_euclidean")
+
+
+class PositiveDefinite(SymmetricSpace):
+    """m x m symmetric positive definite matrices, as points of files."""
+
+    against_ambient_noise = "can leave the positive definite matrices"
+    scale_free = True
+    in_units = True
+    keys = ("size", "metric")
+    responses = "symmetric positive definite matrices, such as covariances or tensors"
+
+    def __init__(self, size: int):
+        self.size = size
+        self.dim = size * (size + 1) // 2
+        self.point_shape = (size, size)
+        self._rows, self._columns = np.triu_indices(size)
+        self._diagonal = self._rows == self._columns
+        # An entry off the diagonal stands twice in its matrix.
+        self._counts = np.where(self._diagonal, 1.0, 2.0)
+        self.roots = np.sqrt(self._counts)
+        basis = np.zeros((self.dim, size, size))
+        index = np.arange(self.dim)
+        value = np.where(self._diagonal, 1.0, np.sqrt(0.5))
+        basis[index, self._rows, self._columns] = value
+        basis[index, self._columns, self._rows] = value
+        self._basis = basis
+
+    @classmethod
+    def size_of(cls, number):
+        """See `Manifold.size_of`; of a triangle or a whole matrix."""
+        size = int((2 * number) ** 0.5)
+        return size if size * (size + 1) == 2 * number else round(number**0.5)
+
+    @classmethod
+    def asked(cls, columns, number, ask):
+        """See `Manifold.asked`."""
+        size = cls.size_of(number)
+        if size * (size + 1) != 2 * number:
+            return {"size": size}, "ambient"
+        others = [*FACTORS, *(DIAGONAL_FIRST if size == 3 else ())]
+        triangle = ask(
+            "Which triangle are they, upper or lower row by row, or whose "
+            f"({', '.join(others[:-1])} or {others[-1]})",
+            "upper",
+            ("upper", "lower", *others),
+        )
+        kind = {"upper": "ambient", "lower": "lower_triangle"}.get(triangle, triangle)
+        return {"size": size}, kind
+
+    @property
+    def coordinate_kinds(self):
+        """See `Manifold`."""
+        return tuple(name for name in TRIANGLES if self.size == 3 or name not in DIAGONAL_FIRST)
+
+    @property
+    def centres(self):
+        """See `Manifold.centres`."""
+        return dict.fromkeys(("identity", "anywhere"), np.eye(self.size))
+
+    @property
+    def coordinate_names(self):
+        """See `Manifold.coordinate_names`; of the upper triangle."""
+        pairs = zip(self._rows, self._columns, strict=True)
+        return [f"entry {row + 1},{column + 1}" for row, column in pairs]
+
+    def named_by(self, columns, coordinates):
+        """See `Manifold.named_by`."""
+        if len(columns) == self.size**2:
+            return np.reshape(columns, self.point_shape)[self._rows, self._columns].tolist()
+        if coordinates in FACTORS:
+            # Columns hold other numbers than entries.
+            return []
+        if coordinates in TRIANGLES and len(columns) == self.dim:
+            return [columns[place] for place in upper_triangle(coordinates, self.dim)[0]]
+        return columns
+
+    def shown(self, points):
+        """See `Manifold.shown`."""
+        return self.entries(points)
+
+    def entries(self, matrices):
+        """Upper triangles (..., K) of matrices, row by row."""
+        return matrices[..., self._rows, self._columns]
+
+    def symmetric(self, entries):
+        """Symmetric matrices with the given upper triangles (..., K)."""
+        matrices = np.empty((*entries.shape[:-1], *self.point_shape))
+        matrices[..., self._rows, self._columns] = entries
+        matrices[..., self._columns, self._rows] = entries
+        return matrices
+
+    def project(self, array):
+        return symmetrised(np.asarray(array, dtype=float))
+
+    def project_tangent(self, point, array):
+        return symmetrised(array)
+
+    def layouts(self):
+        return super().layouts() | {self.dim: "the upper triangle row by row"}
+
+    def from_layout(self, numbers):
+        if numbers.shape[-1] != self.dim or self.size == 1:
+            return super().from_layout(numbers)
+        return self.symmetric(numbers)
+
+    def invalid_reason(self, array):
+        if not np.all(np.abs(array) < GREATEST):
+            return f"an entry is not a number of size below {GREATEST:g}"
+        if not are_even(array):
+            away = np.abs(array - array.T)
+            i, j = sorted(np.unravel_index(np.argmax(away), away.shape))
+            pair = f"{array[i, j]:.6g} in row {i + 1} and {array[j, i]:.6g} in column {i + 1}"
+            return f"the matrix is not symmetric, with {pair}"
+        values = symmetric_eigenvalues(symmetrised(array))
+        if not are_regular(values):
+            least = f"smallest eigenvalue {values[0]:.4g}"
+            if values[0] < -ASYMMETRY * values[-1]:
+                return f"the matrix is not positive definite ({least})"
+            return (
+                f"the matrix is not positive definite up to rounding ({least}, less than "
+                f"{SINGULAR:g} of the largest, {values[-1]:.4g}; an average reference or fewer "
+                "samples than channels leave such, which a basis of its range or shrinkage mends)"
+            )
+        return None
+
+    def are_points(self, arrays):
+        numbers = np.all(np.abs(arrays) < GREATEST, axis=(-2, -1))
+        safe = np.where(self.expand(numbers), arrays, np.eye(self.size))
+        return numbers & are_even(safe) & are_regular(symmetric_eigenvalues(symmetrised(safe)))
+
+    def are_all_points(self, arrays):
+        if not (np.all(np.abs(arrays) < GREATEST) and np.all(are_even(arrays))):
+            return False
+        # Faster: what is left is positive if eigenvalues are larger than this part of their sum.
+        least = SINGULAR * np.trace(arrays, axis1=-2, axis2=-1)
+        try:
+            np.linalg.cholesky(symmetrised(arrays) - self.expand(least) * np.eye(self.size))
+        except np.linalg.LinAlgError:
+            return super().are_all_points(arrays)
+        return True

@@ -1,0 +1,350 @@
+"""Products of spaces, whose metric weighs each factor by a public number."""
+
+import math
+from typing import ClassVar
+
+import numpy as np
+
+from geodp.data.coordinates import View, are_read, in_layout, limits_of
+from geodp.manifolds.base import Drawn
+from geodp.manifolds.symmetric import SymmetricSpace
+
+
+class Product(SymmetricSpace):
+    """A product of symmetric spaces: squared distances are sums of those of factors, weighed.
+
+    With weights w_i the inner product is ``sum_i w_i <u_i, v_i>``.  A point is the row of all
+    numbers of its parts, complex ones as real and imaginary part in turn.
+
+    The curvature tensor is the sum of those of the factors, which a weight does not change. So
+    ``u -> R(u, v) v`` acts on each factor by itself, as along its own part of v: eigenspaces and
+    frequencies are those of all factors, each for its v_i.  For orthonormal a and b the sectional
+    curvature is the sum of kappa_i / w_i times the squared area that a and b span in factor i, and
+    these areas add up to 1 at most: it is between 0, of planes with one direction in each of two
+    factors, and the extremes of kappa_i / w_i.  A geodesic is the shortest as long as its part in
+    each factor is: the injectivity radius is the least sqrt(w_i) times that of a factor.
+
+    Parameters
+    ----------
+    factors : sequence of SymmetricSpace
+    weights : sequence of float, optional
+        1 unless given.
+    coordinates : sequence of str, optional
+        What columns of each factor hold, "ambient" unless given; see `geodp.data.coordinates`.
+    """
+
+    keys = ("factors",)
+    example: ClassVar[dict] = {
+        "factors": (
+            {"name": "sphere", "size": 1, "coordinates": "degrees"},
+            {"name": "spd", "size": 2, "weight": 0.5},
+        )
+    }
+    responses = "several of these together, such as a position and a direction, or two angles"
+
+    def __init__(self, factors, weights=None, coordinates=None):
+        self.factors = tuple(factors)
+        number = len(self.factors)
+        self.weights = tuple(float(each) for each in weights or [1.0] * number)
+        self.coordinates_of = tuple(coordinates or ["ambient"] * number)
+        self.dim = sum(each.dim for each in self.factors)
+        self.numbers = [
+            math.prod(each.point_shape) * (1 + (each.dtype is complex)) for each in self.factors
+        ]
+        self._ends = np.cumsum(self.numbers)[:-1]
+        self._coordinate_ends = np.cumsum([each.dim for each in self.factors])[:-1]
+        self.point_shape = (sum(self.numbers),)
+        self.name = " x ".join(
+            f"{each.name}{'' if weight == 1.0 else f' (weight {weight:g})'}"
+            for each, weight in zip(self.factors, self.weights, strict=True)
+        )
+        bounds = [np.divide(f.curvature_bounds, w) for f, w in self._weighed()]
+        flat = [(0.0, 0.0)] * (number > 1)
+        self.curvature_bounds = (
+            float(min(low for low, _ in [*bounds, *flat])),
+            float(max(high for _, high in [*bounds, *flat])),
+        )
+        self.curvature_signs = sum((each.curvature_signs for each in self.factors), ())
+        self.multiplicities = sum((tuple(each.multiplicities) for each in self.factors), ())
+        self.two_point_homogeneous = number == 1 and self.factors[0].two_point_homogeneous
+        radii = [np.sqrt(w) * f.injectivity_radius for f, w in self._weighed()]
+        self.injectivity_radius = float(min(radii))
+        # Of lengths |v_i| in the weighed metric that are squared and add up to one.
+        self.volume_growth = float(np.sqrt(sum(f.volume_growth**2 / w for f, w in self._weighed())))
+        # Only what all factors have in common has a unit.
+        shared = {each.length_unit for each in self.factors}
+        self.length_unit = shared.pop() if len(shared) == 1 else ""
+        self.in_units = all(each.in_units for each in self.factors)
+        reasons = [each.against_ambient_noise for each in self.factors]
+        self.against_ambient_noise = next(filter(None, reasons), "")
+        self._views = [View(*each) for each in zip(self.factors, self.coordinates_of, strict=True)]
+
+    @classmethod
+    def of(cls, **settings):
+        """See `Manifold.of`; factors as settings, each with its ``weight`` and ``coordinates``."""
+        from geodp.manifolds.registry import make_manifold
+
+        factors = settings["factors"]
+        weights = [each.get("weight") or 1.0 for each in factors]
+        kinds = [each.get("coordinates") or "ambient" for each in factors]
+        own = {"weight", "coordinates"}
+        made = []
+        for each, kind in zip(factors, kinds, strict=True):
+            given = {key: value for key, value in each.items() if key not in own}
+            if each["name"] == "rotations":
+                given["coordinates"] = None if kind == "ambient" else kind
+            made.append(make_manifold(**given))
+        of_views = [
+            kind if kind in made[k].coordinate_kinds else "ambient" for k, kind in enumerate(kinds)
+        ]
+        return cls(made, weights, of_views)
+
+    @property
+    def made_from(self):
+        """See `Manifold.made_from`."""
+        from geodp.manifolds.registry import manifold_settings
+
+        parts = zip(self.factors, self.weights, self.coordinates_of, strict=True)
+        return {
+            "factors": [
+                manifold_settings(each)
+                | {"weight": weight}
+                | ({"coordinates": kind} if kind in each.coordinate_kinds else {})
+                for each, weight, kind in parts
+            ]
+        }
+
+    def _weighed(self):
+        return zip(self.factors, self.weights, strict=True)
+
+    def parts(self, array):
+        """Arrays (*batch, *factor.point_shape) of each factor."""
+        pieces = np.split(np.asarray(array), self._ends, axis=-1)
+        found = []
+        for factor, piece in zip(self.factors, pieces, strict=True):
+            if factor.dtype is complex:
+                piece = np.ascontiguousarray(piece).view(complex)
+            found.append(piece.reshape((*piece.shape[:-1], *factor.point_shape)))
+        return found
+
+    def joined(self, parts):
+        """The rows (*batch, *point_shape) of parts, whose batches broadcast."""
+        rows = []
+        for factor, part in zip(self.factors, parts, strict=True):
+            shape = factor.batch_shape(part)
+            part = np.ascontiguousarray(part, dtype=factor.dtype).reshape((*shape, -1))
+            rows.append(part.view(float) if factor.dtype is complex else part)
+        shape = np.broadcast_shapes(*(row.shape[:-1] for row in rows))
+        rows = [np.broadcast_to(row, (*shape, row.shape[-1])) for row in rows]
+        return np.concatenate(rows, axis=-1)
+
+    def _each(self, verb, *arrays, **options):
+        """A function of every factor of its parts of arrays."""
+        parts = zip(self.factors, *(self.parts(each) for each in arrays), strict=True)
+        return [getattr(factor, verb)(*given, **options) for factor, *given in parts]
+
+    def exp(self, point, vector):
+        return self.joined(self._each("exp", point, vector))
+
+    def log(self, point, other):
+        return self.joined(self._each("log", point, other))
+
+    def dist(self, point, other):
+        squares = [each**2 for each in self._each("dist", point, other)]
+        return np.sqrt(self._weighed_sum(squares))
+
+    def _weighed_sum(self, values):
+        return sum(weight * each for weight, each in zip(self.weights, values, strict=True))
+
+    def transport(self, point, direction, vector):
+        return self.joined(self._each("transport", point, direction, vector))
+
+    def transport_back(self, point, vector, other):
+        return self.joined(self._each("transport_back", point, vector, other))
+
+    def transport_to(self, point, other, vector):
+        return self.joined(self._each("transport_to", point, other, vector))
+
+    def inner(self, point, first, second):
+        return self._weighed_sum(self._each("inner", point, first, second))
+
+    def norm(self, point, vector):
+        return np.sqrt(self._weighed_sum([each**2 for each in self._each("norm", point, vector)]))
+
+    def frame(self, point):
+        found = np.zeros((*self.batch_shape(point), self.dim, *self.point_shape))
+        frames, row, column = self._each("frame", point), 0, 0
+        for factor, weight, number, frame in zip(
+            self.factors, self.weights, self.numbers, frames, strict=True
+        ):
+            flat = frame.reshape((*frame.shape[: frame.ndim - factor.point_ndim], -1))
+            flat = flat.view(float) if factor.dtype is complex else flat
+            found[..., row : row + factor.dim, column : column + number] = flat / np.sqrt(weight)
+            row, column = row + factor.dim, column + number
+        return found
+
+    def coordinates(self, point, vector, frame=None):
+        """See `Manifold.coordinates`; each factor's in its own frame."""
+        found = self._each("coordinates", point, vector)
+        found = [np.sqrt(weight) * each for weight, each in zip(self.weights, found, strict=True)]
+        shape = np.broadcast_shapes(*(each.shape[:-1] for each in found))
+        found = [np.broadcast_to(each, (*shape, each.shape[-1])) for each in found]
+        return np.concatenate(found, axis=-1)
+
+    def tangent(self, point, coordinates):
+        pieces = np.split(coordinates, self._coordinate_ends, axis=-1)
+        return self.joined(
+            factor.tangent(part, piece / np.sqrt(weight))
+            for factor, weight, part, piece in zip(
+                self.factors, self.weights, self.parts(point), pieces, strict=True
+            )
+        )
+
+    def project(self, array):
+        return self.joined(self._each("project", array))
+
+    def project_tangent(self, point, array):
+        return self.joined(self._each("project_tangent", point, array))
+
+    def random_point(self, rng, shape=()):
+        return self.joined([each.random_point(rng, shape) for each in self.factors])
+
+    def magnification(self, point):
+        """See `Manifold.magnification`; at most that of a factor times those of the weights."""
+        found = self._each("magnification", point)
+        spread = [max(weight, 1.0 / weight) ** 0.5 for weight in self.weights]
+        return np.max([a * each for a, each in zip(spread, found, strict=True)], axis=0)
+
+    def centre(self, points):
+        return self.joined(self._each("centre", points))
+
+    def align(self, point, other):
+        """Representatives of ``other`` nearest to ``point``."""
+        parts = zip(self.factors, self.parts(point), self.parts(other), strict=True)
+        return self.joined(
+            f.align(p, q) if getattr(f, "is_quotient", False) else q for f, p, q in parts
+        )
+
+    def invalid_reason(self, array):
+        for factor, part in zip(self.factors, self.parts(array), strict=True):
+            if (reason := factor.invalid_reason(part)) is not None:
+                return f"in {factor.name} {reason}"
+        return None
+
+    def are_points(self, arrays):
+        return np.all(self._each("are_points", arrays), axis=0)
+
+    def are_told(self, point, others):
+        return np.all(self._each("are_told", point, others), axis=0)
+
+    def frequencies(self, point, vector):
+        return np.concatenate(self._each("frequencies", point, vector), axis=-1)
+
+    def split(self, point, vector, other):
+        return self._spread(self._each("split", point, vector, other))
+
+    def _spread(self, components):
+        """Components (..., K, *point_shape) from those of factors, zero in all others."""
+        rows = []
+        for index, (factor, each) in enumerate(zip(self.factors, components, strict=True)):
+            each = each.reshape((*each.shape[: each.ndim - factor.point_ndim], -1))
+            each = np.ascontiguousarray(each, dtype=factor.dtype).view(float)
+            before, after = sum(self.numbers[:index]), sum(self.numbers[index + 1 :])
+            edges = [(0, 0)] * (each.ndim - 1) + [(before, after)]
+            rows.append(np.pad(each, edges))
+        shape = np.broadcast_shapes(*(each.shape[:-2] for each in rows))
+        rows = [np.broadcast_to(each, (*shape, *each.shape[-2:])) for each in rows]
+        return np.concatenate(rows, axis=-2)
+
+    def carried_residuals(self, start, vectors, points):
+        """See `SymmetricSpace.carried_residuals`; each factor's by its own formulas."""
+        found = self._each("carried_residuals", start, vectors, points)
+        frequencies, components, squares = zip(*found, strict=True)
+        shape = np.broadcast_shapes(*(each.shape for each in squares))
+        each = [np.broadcast_to(f, (*shape, f.shape[-1])) for f in frequencies]
+        return (
+            np.concatenate(each, axis=-1),
+            self._spread(components),
+            self._weighed_sum(squares),
+        )
+
+    def layout_fault(self, numbers):
+        """See `Manifold.layout_fault`."""
+        ends = np.cumsum([max(each) for each in self._columns_of])[:-1]
+        for view, piece in zip(self._views, np.split(np.asarray(numbers), ends), strict=True):
+            fault = view.manifold.layout_fault(piece)
+            if fault is None and not are_read(piece[None], view.coordinates)[0]:
+                limits = ", ".join(f"{a:g} to {b:g}" for a, b in limits_of(view.coordinates))
+                fault = f"numbers are not within {limits}" if limits else "they are no shares"
+            if fault:
+                return f"in {view.manifold.name} {fault}"
+        return None
+
+    # Points in files and figures: those of the factors, one after another.
+
+    @property
+    def _columns_of(self):
+        """Numbers of columns that each factor may have, the usual one first."""
+        return [view.layouts() for view in self._views]
+
+    def layouts(self):
+        numbers = [max(each) for each in self._columns_of]
+        words = "; ".join(
+            f"{factor.name}: {number}, {each[number]}"
+            for factor, number, each in zip(self.factors, numbers, self._columns_of, strict=True)
+        )
+        return {sum(numbers): f"those of each factor in turn ({words})"}
+
+    def from_layout(self, numbers):
+        ends = np.cumsum([max(each) for each in self._columns_of])[:-1]
+        found = []
+        for view, piece in zip(self._views, np.split(numbers, ends, axis=-1), strict=True):
+            points = view.manifold.from_layout(in_layout(piece, view.coordinates))
+            if view.manifold.dtype is complex:
+                points = view.manifold.from_landmarks(points)
+            is_read = are_read(piece, view.coordinates)
+            found.append(np.where(view.manifold.expand(is_read), points, np.nan))
+        return self.joined(found)
+
+    @property
+    def centres(self):
+        """See `Manifold.centres`."""
+        return {"anywhere": self.joined([each.centres["anywhere"] for each in self.factors])}
+
+    @property
+    def coordinate_names(self):
+        """See `Manifold.coordinate_names`."""
+        return self._named([view.names for view in self._views])
+
+    def _named(self, names):
+        """Names of numbers of all factors; shapes have none of their own."""
+        each = [
+            own or [f"coordinate {k + 1}" for k in range(number)]
+            for own, number in zip(names, self.numbers, strict=True)
+        ]
+        return [f"{name} of factor {k + 1}" for k, own in enumerate(each) for name in own]
+
+    def shown(self, points):
+        """See `Manifold.shown`."""
+        parts = zip(self._views, self.parts(points), strict=True)
+        return np.concatenate([view.values(part) for view, part in parts], axis=-1)
+
+    def drawn(self, centre, points, radii):
+        """See `Manifold.drawn`; of each factor as of a space of its own."""
+        parts = zip(self._views, self.weights, self.parts(centre), self.parts(points), strict=True)
+        found = [view.drawn(c, p, radii / np.sqrt(weight)) for view, weight, c, p in parts]
+        arrays = zip(*(each[:4] for each in found), strict=True)
+        values, low, high, before = (np.concatenate(each, axis=-1) for each in arrays)
+        names = [each.names or view.names for each, view in zip(found, self._views, strict=True)]
+        what = "Coordinates of the prediction"
+        return Drawn(values, low, high, before, what, self._named(names))
+
+    @property
+    def periods(self):
+        """See `Manifold.periods`."""
+        return [each for view in self._views for each in view.periods]
+
+    @property
+    def units(self):
+        """See `Manifold.units`."""
+        return [each for view in self._views for each in view.units]

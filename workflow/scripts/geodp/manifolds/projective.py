@@ -1,0 +1,71 @@
+"""Real projective space: axes, which are directions without a sense."""
+
+import numpy as np
+
+from geodp.data.angles import ANGLES
+from geodp.manifolds.unit_norm import ProjectiveSpace, hermitian
+
+
+class RealProjective(ProjectiveSpace):
+    """RP^d, the axes of R^(d+1): a unit vector x and -x are one point, distances radians.
+
+    The sphere covers it twice and locally isometrically, so that its curvature is 1.  Two axes are
+    at most pi/2 apart; shorter geodesics are the shortest between their ends, and the only ones.
+    """
+
+    curvature_bounds = (1.0, 1.0)
+    curvature_signs = (0, 1)
+    responses = "axes: directions without a sense, by latitude and longitude, or as unit vectors"
+
+    def __init__(self, dimension: int):
+        self.name = f"projective space RP^{dimension}"
+        self.size = self.dim = dimension
+        self.point_shape = (dimension + 1,)
+        self.multiplicities = (1, dimension - 1)
+        if dimension == 1:
+            self.curvature_bounds = (0.0, 0.0)
+
+    @classmethod
+    def size_of(cls, number):
+        """See `Manifold.size_of`."""
+        return number - 1
+
+    @classmethod
+    def asked(cls, columns, number, ask):
+        """See `Manifold.asked`."""
+        if number == 2:
+            return {"size": 2}, "latitude_longitude"
+        if number == 1:
+            return {"size": 1}, ask("What the angle is in", "degrees", ("degrees", "radians"))
+        return super().asked(columns, number, ask)
+
+    @property
+    def made_from(self):
+        """See `Manifold.made_from`."""
+        return {"size": self.size}
+
+    @property
+    def coordinate_kinds(self):
+        """See `Manifold`."""
+        kinds = {1: tuple(name for name in ANGLES if ANGLES[name].unit in ("degrees", "radians"))}
+        return kinds.get(self.dim, ("latitude_longitude",) if self.dim == 2 else ())
+
+    def random_point(self, rng, shape=()):
+        return self.project(rng.standard_normal((*shape, self.dim + 1)))
+
+    def _seen(self, point, other):
+        """See `UnitNormSpace`; the nearer representative, so that nearby points lose no digits."""
+        sign = np.where(hermitian(point, other) < 0.0, -1.0, 1.0)
+        tangent, sine, cosine, _ = super()._seen(point, sign[..., None] * other)
+        return tangent, sine, cosine, 1.0
+
+    def in_one_piece(self, points):
+        """Representatives (n, d + 1) each next to the one before, the first with its last above."""
+        points = np.array(points)
+        last = points[0][np.flatnonzero(np.abs(points[0]) > 1e-12)[-1]]
+        signs = np.where(np.sum(points[1:] * points[:-1], axis=-1) < 0.0, -1.0, 1.0)
+        return points * np.cumprod([np.sign(last), *signs])[:, None]
+
+    def shown(self, points):
+        """See `Manifold.shown`."""
+        return self.in_one_piece(points)

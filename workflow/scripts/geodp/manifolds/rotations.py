@@ -1,0 +1,147 @@
+"""Rotations of three-dimensional space."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from geodp.manifolds.product import Product
+from geodp.manifolds.projective import RealProjective
+
+# Largest difference of an entry of ``R^T R`` from that of the identity, of a matrix that is a
+# rotation but for rounding.
+ORTHOGONAL = 1e-4
+
+FORMS = MATRIX, QUATERNION = "matrix", "quaternion"
+
+
+class Rotations(Product):
+    """SO(3), the rotations of space; their distance is the angle between them, in radians.
+
+    That is 1/sqrt(2) times Frobenius' length of a path of matrices.  A point is a unit
+    quaternion (w, x, y, z), q and -q the same rotation. Two quaternions are half the angle of
+    their rotations apart: the space is RP^3 with the metric times 4, which makes curvature 1/4
+    (locally that of S^3 of radius 2) and the injectivity radius pi.
+
+    Parameters
+    ----------
+    coordinates : {"matrix", "quaternion"}
+        What columns of a point hold: a matrix row by row, or a quaternion, w first.  A matrix is
+        one whose ``R^T R`` is the identity within `ORTHOGONAL` in each entry, with a positive
+        determinant; the nearest rotation is taken.
+    """
+
+    keys = ("coordinates",)
+    example: ClassVar[dict] = {"coordinates": MATRIX}
+    responses = "rotations, as matrices row by row or as quaternions, w first"
+
+    def __init__(self, coordinates=MATRIX):
+        super().__init__([RealProjective(3)], [4.0])
+        self.name = "rotations SO(3)"
+        self.is_matrix = coordinates == MATRIX
+        if not self.is_matrix:
+            self.other_orders = (
+                ("as if w came last", lambda count: np.roll(range(count), 1), True),
+            )
+
+    @classmethod
+    def of(cls, **settings):
+        """See `Manifold.of`."""
+        return cls(**settings)
+
+    @classmethod
+    def asked(cls, columns, number, ask):
+        """See `Manifold.asked`."""
+        return {"coordinates": QUATERNION if number == 4 else MATRIX}, "ambient"
+
+    @property
+    def made_from(self):
+        """See `Manifold.made_from`."""
+        return {"coordinates": MATRIX if self.is_matrix else QUATERNION}
+
+    def from_matrices(self, matrices):
+        """Points (..., 4) from matrices (..., 3, 3); NaN where there is no rotation."""
+        a = matrices = np.asarray(matrices, dtype=float)
+        # Of a rotation this is 4 q q^T.
+        trace = a[..., 0, 0] + a[..., 1, 1] + a[..., 2, 2]
+        outer = np.empty((*a.shape[:-2], 4, 4))
+        outer[..., 0, 0] = 1.0 + trace
+        for i, (j, k) in enumerate(((1, 2), (2, 0), (0, 1))):
+            outer[..., i + 1, i + 1] = 1.0 - trace + 2.0 * a[..., i, i]
+            outer[..., 0, i + 1] = outer[..., i + 1, 0] = a[..., k, j] - a[..., j, k]
+            outer[..., j + 1, k + 1] = outer[..., k + 1, j + 1] = a[..., j, k] + a[..., k, j]
+        # Of a matrix near to a rotation the eigenvector of the largest eigenvalue is the nearest
+        # (Bar-Itzhack 2000).
+        usable = np.array(self._fault(matrices)) == 0
+        safe = np.where(usable[..., None, None], outer, np.eye(4))
+        quaternions = np.linalg.eigh(safe)[1][..., -1]
+        return np.where(usable[..., None], self.project(quaternions), np.nan)
+
+    def _fault(self, matrices):
+        """0 of rotations, 1 of what is not orthogonal, 2 of mirrors; (...)."""
+        products = np.sum(matrices[..., :, :, None] * matrices[..., :, None, :], axis=-3)
+        away = np.max(np.abs(products - np.eye(3)), axis=(-2, -1))
+        first, second, third = np.moveaxis(matrices, -2, 0)
+        sense = np.sum(np.cross(first, second) * third, axis=-1)
+        is_orthogonal = away <= ORTHOGONAL
+        return np.where(is_orthogonal, np.where(sense > 0.0, 0, 2), 1)
+
+    def to_matrices(self, points):
+        """Matrices (..., 3, 3) of points (..., 4)."""
+        w, x, y, z = np.moveaxis(np.asarray(points), -1, 0)
+        rows = (
+            (1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)),
+            (2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)),
+            (2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)),
+        )
+        return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+
+    def layouts(self):
+        if self.is_matrix:
+            return {9: "the rotation matrix row by row"}
+        return {4: "the unit quaternion, w first"}
+
+    def from_layout(self, numbers):
+        return self.from_matrices(numbers.reshape((-1, 3, 3))) if self.is_matrix else numbers
+
+    def layout_fault(self, numbers):
+        """See `Manifold.layout_fault`."""
+        if not self.is_matrix:
+            return None
+        words = None, "the matrix is not orthogonal", "the matrix is a mirror image of a rotation"
+        return words[int(self._fault(np.reshape(numbers, (3, 3))))]
+
+    @property
+    def centres(self):
+        """See `Manifold.centres`."""
+        return dict.fromkeys(("identity", "anywhere"), np.eye(4)[0])
+
+    @property
+    def coordinate_names(self):
+        """See `Manifold.coordinate_names`."""
+        if self.is_matrix:
+            return [f"entry {i},{j}" for i in (1, 2, 3) for j in (1, 2, 3)]
+        return ["w", "x", "y", "z"]
+
+    def shown(self, points):
+        """See `Manifold.shown`."""
+        if self.is_matrix:
+            return self.to_matrices(points).reshape((-1, 9))
+        return self.factors[0].shown(points)
+
+    def drawn(self, centre, points, radii):
+        """See `Manifold.drawn`.
+
+        An entry of a matrix moves by no more than the operator norm of the difference, which is
+        2 sin(angle / 2), and one of a quaternion by half the angle.
+        """
+        return super(Product, self).drawn(centre, points, radii)
+
+    @property
+    def periods(self):
+        """See `Manifold.periods`."""
+        return super(Product, self).periods
+
+    @property
+    def units(self):
+        """See `Manifold.units`."""
+        return super(Product, self).units

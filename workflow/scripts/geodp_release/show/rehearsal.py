@@ -1,0 +1,75 @@
+"""The page of a release that is drawn without data and without noise, before anything is spent.
+
+What can fail in drawing a page fails here, since it depends on public inputs alone.
+"""
+
+import numpy as np
+
+from geodp.errors import DataError
+from geodp_release.show.folder import page, predictions
+from geodp_release.show.hypotheses import HYPOTHESES, ReleaseGuarantee
+from geodp_release.show.release import Release
+from geodp_release.stages import BeyondStage, FarStage, ProductsStage, TailStage
+from geodp_release.stages.covariates import Covariates
+from geodp_release.stages.draw import Released
+from geodp_release.stages.residual_tables import length_grid
+from geodp_release.stages.tail import DOUBLINGS
+
+
+class Rehearsed(Release):
+    """A release without data, whose bands are shown."""
+
+    def doubts(self):
+        """None: bands are what has to be drawn."""
+        return []
+
+
+def without_data(plan):
+    """What a release might be: half as long as vectors may be, residuals as long as is usual."""
+    assumptions = plan.assumptions
+    manifold, centre = assumptions.manifold, assumptions.centre
+    directions = manifold.frame(centre)
+    lengths = 0.5 * np.ravel(assumptions.shooting_vector_length)
+    vectors = [
+        length * directions[k % len(directions)] for k, length in enumerate(lengths.tolist())
+    ]
+    typical, grid = np.median(assumptions.typical_length(32)), length_grid(assumptions)
+    found = float(grid[np.argmin(np.abs(np.log(grid / typical)))])
+    path = plan.path((found,) * sum(stage.is_look for stage in plan.stages))
+    products, rows = [], len(lengths) + 1
+    for stage in path.stages:
+        if isinstance(stage, ProductsStage):
+            size = stage.size(assumptions)
+            diagonal = np.equal(*np.triu_indices(size)) * (found**2 / size)
+            products.append(tuple(diagonal.tolist()))
+    counts = [DOUBLINGS] * sum(isinstance(stage, TailStage) for stage in path.stages)
+    counts += [1] * sum(isinstance(stage, BeyondStage) for stage in path.stages)
+    released = Released(
+        np.stack([centre, *vectors]),
+        float(assumptions.subjects),
+        Covariates.independent(assumptions.spreads).moments,
+        lengths=(found,) * sum(stage.is_look for stage in path.stages),
+        far=0.0 if any(isinstance(stage, FarStage) for stage in path.stages) else None,
+        tails=(0.0,) * sum(counts),
+        products=tuple(products),
+        reached=np.zeros(rows),
+    )
+    guarantee = ReleaseGuarantee(
+        plan.budget, assumptions.neighbours, assumptions.records_per_subject, HYPOTHESES
+    )
+    return Rehearsed.of(plan, released, guarantee)
+
+
+def rehearse(plan, settings):
+    """Draw the page and the table of such a release; a `DataError` says that they cannot be."""
+    try:
+        with np.errstate(all="ignore"):
+            release = without_data(plan)
+            page(release, settings, predictions(release, settings, settings.covariates(release)))
+    except DataError:
+        raise
+    except Exception as problem:
+        raise DataError(
+            f"the page of such a release cannot be drawn ({type(problem).__name__}: {problem}): "
+            "choose other public inputs, or mend the space if it is your own; nothing was spent"
+        ) from problem
