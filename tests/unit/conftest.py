@@ -46,7 +46,7 @@ SETTINGS_OF = {
     "SPD3log": {"name": "spd", "size": 3, "metric": "log_euclidean"},
     "RP2": {"name": "projective", "size": 2},
     "SO3": {"name": "rotations", "coordinates": "quaternion"},
-    "Torus": {"name": "product", "factors": [CIRCLE, CIRCLE]},
+    "Torus": {"name": "product", "factors": [CIRCLE, CIRCLE | {}]},
     "SizeAndShape": {
         "name": "product",
         "factors": [

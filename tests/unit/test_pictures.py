@@ -10,6 +10,7 @@ from test_release_covariates import assumed, cohort, quick
 import geodp
 from geodp import SPD, KendallPlanarShapes
 from geodp.data.angles import ANGLES
+from geodp.data.coordinates import PLACES, View
 from geodp.data.shares import percent_limits, percent_of
 from geodp.manifolds.landmark_maps import fourier_harmonics
 from geodp.manifolds.registry import make_manifold
@@ -19,7 +20,6 @@ from geodp_release.show import folder
 from geodp_release.show.pictures import (
     ellipse_factors,
     ellipse_radii,
-    entry_limits,
     picture,
 )
 from geodp_release.show.shape_pictures import landmark_radii
@@ -46,7 +46,7 @@ def test_entries_of_matrices_in_a_ball_are_within_their_limits():
     manifold = SPD(3)
     matrix = np.array([[2.0, 0.3, -0.9], [0.3, 0.5, 0.0], [-0.9, 0.0, 1.0]])
     ends = manifold.entries(ends_of_steps(manifold, matrix, 0.4, 100000))
-    [low], [high] = entry_limits(manifold, matrix[None], np.array([0.4]))
+    [low], [high] = manifold.shown_limits(matrix[None], np.array([0.4]))
     within = (low <= ends) & (ends <= high)
     assert np.all(within)
     # No wider than they have to be.
@@ -74,14 +74,14 @@ def test_limits_of_shares_are_those_in_a_ball():
         assert np.all((low <= found + 1e-9) & (found <= high + 1e-9))
 
 
-def called(made, names, responses=(), is_geographic=False, is_shares=False, angle=None):
+def called(made, names, responses=(), coordinates="ambient"):
     """What settings say of the names of a release."""
     assumptions, public = made.plan.assumptions, SimpleNamespace(centre=[0.0, 0.0])
-    about = {"assumptions": assumptions, "public": public, "is_geographic": is_geographic}
-    about |= {"is_shares": is_shares, "angle": angle}
-    factor = np.degrees(1.0) if is_geographic else 1.0
-    about["turn"] = (angle.turn, angle.unit) if angle else (factor, "degrees")
+    view = View(assumptions.manifold, coordinates)
+    about = {"assumptions": assumptions, "public": public, "view": view}
+    about["turn"] = view.turn or (1.0, "")
     about["value_words"] = lambda _, value: f"{value:g}"
+    responses = responses or view.names
     return SimpleNamespace(names=names, responses=responses, labels=list, **about)
 
 
@@ -94,7 +94,7 @@ def test_figures_have_a_title_a_covariate(manifold, names):
     is_map = manifold == "latitude_longitude"
     assumptions = assumed(geodp.Sphere(2) if is_map else manifold, len(names), 300)
     made = geodp.release_geodesic(quick(assumptions), *cohort(assumptions), ONE_EACH)
-    settings = called(made, names, is_geographic=is_map)
+    settings = called(made, names, coordinates=PLACES if is_map else "ambient")
     svg, caption = picture(made, settings, np.full((1, len(names)), 12.0), 0.95)
     assert ("longitude" in svg) == is_map
     assert all(name in svg for name in names)
@@ -112,7 +112,7 @@ def test_bands_and_figures_end_where_subjects_do(manifold):
     assert np.isfinite(made.band(x)).tolist() == [True, False]
     # Over where subjects are, and not in their midst alone.
     assert 0.0 < made.error < np.min(made.band([10.5, 11.5]))
-    settings = called(made, ["age"], [] if manifold.dtype is complex else ["a", "b", "c"])
+    settings = called(made, ["age"])
     svg, caption = picture(made, settings, x, 0.95)
     assert svg.count("too few subjects here") == 1 or "end where" in caption
     rows = folder.predictions(made, settings, x)
@@ -124,7 +124,7 @@ def test_bands_and_figures_end_where_subjects_do(manifold):
 def test_shares_are_shown_in_percent():
     assumptions = assumed(geodp.Sphere(2), 1)
     made = geodp.release_geodesic(quick(assumptions), *cohort(assumptions), ONE_EACH)
-    settings = called(made, ["age"], ["food", "rent", "rest"], is_shares=True)
+    settings = called(made, ["age"], ["food", "rent", "rest"], coordinates="shares")
     row = folder.predictions(made, settings, np.array([[12.0]]))[0]
     names = [f"{each}_{end}" for end in ("percent", "low", "high") for each in settings.responses]
     assert [*row][1:10] == names
@@ -146,7 +146,7 @@ def test_times_of_a_day_are_in_one_piece():
     ]
     assumptions = assumed(geodp.Sphere(1), 1)
     made = geodp.release_geodesic(quick(assumptions), *cohort(assumptions), ONE_EACH)
-    settings = called(made, ["age"], ["bedtime"], angle=hours)
+    settings = called(made, ["age"], ["bedtime"], coordinates="hours")
     row = folder.predictions(made, settings, np.array([[12.0]]))[0]
     assert 0.0 <= row["bedtime"] < 24.0
     assert row["band_95_hours"] == pytest.approx(row["band_95"] * 12.0 / np.pi)

@@ -270,8 +270,7 @@ class Product(SymmetricSpace):
 
     def layout_fault(self, numbers):
         """See `Manifold.layout_fault`."""
-        ends = np.cumsum([max(each) for each in self._columns_of])[:-1]
-        for view, piece in zip(self._views, np.split(np.asarray(numbers), ends), strict=True):
+        for view, piece in self._pieces(np.asarray(numbers)):
             fault = view.manifold.layout_fault(piece)
             if fault is None and not are_read(piece[None], view.coordinates)[0]:
                 limits = ", ".join(f"{a:g} to {b:g}" for a, b in limits_of(view.coordinates))
@@ -282,23 +281,29 @@ class Product(SymmetricSpace):
 
     # Points in files and figures: those of the factors, one after another.
 
-    @property
-    def _columns_of(self):
-        """Numbers of columns that each factor may have, the usual one first."""
-        return [view.layouts() for view in self._views]
+    def _widths(self, total=None):
+        """How many columns factors have: all the most that they may, or all the fewest."""
+        ways = [[way(view.layouts()) for view in self._views] for way in (max, min)]
+        return ways[1] if sum(ways[1]) == total else ways[0]
+
+    def _pieces(self, numbers):
+        """Views of the factors, each with its columns of numbers (..., k)."""
+        ends = np.cumsum(self._widths(numbers.shape[-1]))[:-1]
+        return zip(self._views, np.split(numbers, ends, axis=-1), strict=True)
 
     def layouts(self):
-        numbers = [max(each) for each in self._columns_of]
-        words = "; ".join(
-            f"{factor.name}: {number}, {each[number]}"
-            for factor, number, each in zip(self.factors, numbers, self._columns_of, strict=True)
-        )
-        return {sum(numbers): f"those of each factor in turn ({words})"}
+        found = {}
+        for widths in (self._widths(), self._widths(sum(min(v.layouts()) for v in self._views))):
+            words = "; ".join(
+                f"{view.manifold.name}: {width}, {view.layouts()[width]}"
+                for view, width in zip(self._views, widths, strict=True)
+            )
+            found[sum(widths)] = f"those of each factor in turn ({words})"
+        return found
 
     def from_layout(self, numbers):
-        ends = np.cumsum([max(each) for each in self._columns_of])[:-1]
         found = []
-        for view, piece in zip(self._views, np.split(numbers, ends, axis=-1), strict=True):
+        for view, piece in self._pieces(numbers):
             points = view.manifold.from_layout(in_layout(piece, view.coordinates))
             if view.manifold.dtype is complex:
                 points = view.manifold.from_landmarks(points)
@@ -342,9 +347,14 @@ class Product(SymmetricSpace):
     @property
     def periods(self):
         """See `Manifold.periods`."""
-        return [each for view in self._views for each in view.periods]
+        return self._of_views("periods", np.inf)
 
     @property
     def units(self):
         """See `Manifold.units`."""
-        return [each for view in self._views for each in view.units]
+        return self._of_views("units", "")
+
+    def _of_views(self, name, default):
+        """An attribute of the numbers of all factors; shapes have none of their own."""
+        both = zip(self._views, self.numbers, strict=True)
+        return [x for view, number in both for x in getattr(view, name) or [default] * number]

@@ -11,6 +11,7 @@ import numpy as np
 
 from geodp.data.cells import LONGEST_NUMBER, finite_number, simple_label
 from geodp.data.columns import has_landmarks
+from geodp.data.coordinates import in_layout
 from geodp.data.messages import SHOWN, few
 from geodp.data.records import number_of
 from geodp.data.table import JoinedTable
@@ -156,7 +157,8 @@ def _reason(settings, table, row, names, texts, point):
     if has_landmarks(manifold) and not np.all(np.isfinite(point)):
         fault = "all landmarks coincide, so there is no shape"
     else:
-        fault = manifold.invalid_reason(point)
+        given = in_layout(np.array([numbers[:end]], dtype=float), data.coordinates)[0]
+        fault = manifold.layout_fault(given) or manifold.invalid_reason(point)
         fault = fault and f"not a point of {manifold.name}, since {fault}"
     is_told = fault or np.all(manifold.are_told(settings.assumptions.centre, point[None]))
     away = "too far from public.centre" if is_told else "nearly singular as seen from public.centre"

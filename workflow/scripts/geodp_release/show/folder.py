@@ -103,6 +103,7 @@ def predictions(release, settings, covariates):
     there = release.has_subjects(covariates)
     values = np.where(there[:, None], values, np.nan)
     bands = {_band(level): release.band(covariates, level) for level in LEVELS}
+    notes = _jumps(settings, values)
     factor, unit = settings.turn
     if factor != 1.0:
         bands |= {f"{name}_{unit}": factor * radii for name, radii in bands.items()}
@@ -117,10 +118,21 @@ def predictions(release, settings, covariates):
             **dict(zip(known, row.tolist(), strict=True)),
             **dict(zip(names, map(float, values[index]), strict=True)),
             **{name: float(radii[index]) for name, radii in bands.items()},
-            NOTE: "" if there[index] else NOBODY,
+            NOTE: notes[index] if there[index] else NOBODY,
         }
         for index, row in enumerate(covariates)
     ]
+
+
+def _jumps(settings, values):
+    """A note for each row of numbers (m, c): which came round since the row before."""
+    notes = [""] * len(values)
+    turns = zip(values.T, settings.view.periods, settings.responses, strict=True)
+    for column, period, name in turns if settings.responses else ():
+        for row in np.flatnonzero(np.abs(np.diff(column)) > 0.5 * period) + 1:
+            more = f"{notes[row]}; " if notes[row] else ""
+            notes[row] = f"{more}{name} came round by {period:g} since the row before"
+    return notes
 
 
 def _values(settings, manifold, points):
@@ -175,6 +187,7 @@ def page(release, settings, rows):
         TABLE=TABLE,
         SCHEMA=SCHEMA,
         WITHHELD=WITHHELD,
+        NOBODY=NOBODY,
         LEVELS=LEVELS,
         settings=settings,
         release=release,

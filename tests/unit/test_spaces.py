@@ -1,0 +1,143 @@
+"""Every space from a table to its page, and what points are as numbers."""
+
+import copy
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from conftest import CIRCLE, SETTINGS_OF
+
+from geodp import Ledger
+from geodp.data.coordinates import View, are_read, in_layout
+from geodp.manifolds.registry import MANIFOLDS, make_manifold, manifold_settings
+from geodp_release.ask.cli import main
+from geodp_release.ask.settings import read_settings
+
+NUMBER = 60
+
+# By their settings, and what columns of a point hold.
+PLACE = {"name": "sphere", "size": 2, "coordinates": "latitude_longitude"}
+CASES = {
+    **{name: ({"name": name, **kind.example}, "ambient") for name, kind in MANIFOLDS.items()},
+    **{name: (given, "ambient") for name, given in SETTINGS_OF.items()},
+    "places": ({"name": "sphere", "size": 2}, "latitude_longitude"),
+    "hours": ({"name": "sphere", "size": 1}, "hours"),
+    "axes": ({"name": "projective", "size": 2}, "latitude_longitude"),
+    "orientations": ({"name": "projective", "size": 1}, "degrees"),
+    "poses": (
+        {"name": "product", "factors": [PLACE, CIRCLE | {}, {"name": "rotations"}]},
+        "ambient",
+    ),
+}
+
+# Others by the slow tests.
+QUICK = ("euclidean", "SPD3log", "axes", "product", "poses")
+BY_NAME = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in CASES]
+
+
+def table_of(manifold, coordinates, seed=0):
+    """Ages, and columns of points about a geodesic that leads through the centre of a name."""
+    rng, centre = np.random.default_rng(seed), manifold.centres["anywhere"]
+    ages = rng.uniform(50.0, 90.0, NUMBER)
+    steps = ((ages - 70.0) / 40.0)[:, None] * np.eye(manifold.dim)[0]
+    steps += 0.05 * rng.standard_normal(steps.shape)
+    starts = np.broadcast_to(centre, (NUMBER, *centre.shape))
+    points = manifold.exp(starts, manifold.vector(manifold.frame(centre), steps))
+    numbers = View(manifold, coordinates).values(points)
+    return ages, points, numbers
+
+
+def written(name, **changes):
+    """Settings of a release of a case, with its table beside them, in the working directory."""
+    given, coordinates = copy.deepcopy(CASES[name])
+    manifold = make_manifold(**given)
+    ages, _, numbers = table_of(manifold, coordinates)
+    columns = [f"c{k}" for k in range(numbers.shape[1])]
+    if manifold.dtype is complex:
+        columns = [f"{axis}{k + 1}" for k in range(manifold.landmarks) for axis in "xy"]
+    frame = pd.DataFrame(numbers, columns=columns).assign(age=ages)
+    frame.to_csv("mine.csv", index=False, float_format="%.12g")
+    settings = {
+        "name": "trial",
+        "covariate": "age",
+        "data": {
+            "source": "table",
+            "path": "mine.csv",
+            "covariate": "age",
+            "subject": "one record each",
+            "columns": columns,
+            "coordinates": coordinates,
+        },
+        "public": {
+            "manifold": given,
+            "centre": "anywhere",
+            "covariate_range": [50, 90],
+            "subjects": NUMBER,
+            **changes,
+        },
+        "budget": {"epsilon": "200"},
+        "ledger": "mine.ledger",
+        "folder": "out",
+        "allow_noise": True,
+    }
+    Path("mine.yaml").write_text(yaml.safe_dump(settings, sort_keys=False))
+    Ledger.create("mine.ledger", "200", "epsilon")
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_every_space_leads_from_a_table_to_its_page(name, folder, few_designs, capsys):
+    written(name)
+    for command in ("plan", "check", "release"):
+        assert main([command, "mine.yaml"]) == 0, capsys.readouterr()
+    page, table = Path("out/index.html").read_text(), pd.read_csv("out/predictions.csv")
+    settings = read_settings("mine.yaml")
+    names = settings.responses or ["x1", "y1"]
+    assert "<svg" in page
+    assert np.isfinite(table.drop(columns="note").to_numpy(float)).any()
+    assert set(names) <= {*table.columns}
+    # Who answers for what: of a space of the library code does for R3.
+    assert "a space of one's own" not in page
+    is_flat = not settings.assumptions.manifold.is_curved
+    assert not (is_flat and "curved space" in page)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_points_are_the_numbers_that_they_are_shown_as(name):
+    given, coordinates = CASES[name]
+    manifold = make_manifold(**given)
+    _, points, numbers = table_of(manifold, coordinates)
+    assert np.all(are_read(numbers, coordinates))
+    found = manifold.from_layout(in_layout(numbers, coordinates))
+    if manifold.dtype is complex:
+        found = manifold.from_landmarks(found)
+    np.testing.assert_allclose(manifold.dist(points, found), 0.0, atol=1e-7)
+    again = make_manifold(**manifold_settings(manifold))
+    assert (again.name, again.curvature_bounds) == (manifold.name, manifold.curvature_bounds)
+    # One by one, whatever the others are.
+    for k in (0, 7):
+        alone = manifold.from_layout(in_layout(numbers[k : k + 1], coordinates))
+        whole = manifold.from_layout(in_layout(numbers, coordinates))
+        assert alone.tobytes() == np.ascontiguousarray(whole[k : k + 1]).tobytes()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_a_figure_shows_of_points_in_balls_is_within_its_limits(name):
+    given, coordinates = CASES[name]
+    manifold = make_manifold(**given)
+    _, points, _ = table_of(manifold, coordinates)
+    view, rng, radius = View(manifold, coordinates), np.random.default_rng(2), 0.3
+    some, centre = points[:5], manifold.centres["anywhere"]
+    for point in some:
+        ball = np.broadcast_to(point, (2000, *point.shape))
+        inside = manifold.exp(ball, radius * manifold.random_direction(rng, ball))
+        drawn = view.drawn(centre, np.concatenate([point[None], inside]), np.full(2001, radius))
+        # As seen from the middle of a ball, which numbers that come round are near.
+        mine = view.drawn(centre, point[None], np.array([radius]))
+        turns = np.array([each if np.isfinite(each) else 1e9 for each in view.periods])
+        turns = turns if len(turns) == drawn.values.shape[1] else 1e9
+        away = drawn.values[1:] - mine.values[0]
+        away -= turns * np.round(away / turns)
+        low, high = mine.low[0] - mine.values[0], mine.high[0] - mine.values[0]
+        assert np.all((low - 1e-9 <= away) & (away <= high + 1e-9))
