@@ -14,6 +14,8 @@ from geodp.manifolds.kendall import (
     ComplexProjectiveSpace,
     KendallPlanarShapes,
 )
+from geodp.manifolds.log_euclidean import LogEuclideanSPD
+from geodp.manifolds.product import Product
 from geodp.manifolds.registry import make_manifold
 from geodp.manifolds.symmetric import (
     SymmetricSpace,
@@ -21,6 +23,7 @@ from geodp.manifolds.symmetric import (
     jacobi_factors,
     jacobi_sine,
 )
+from geodp.manifolds.unit_norm import ProjectiveSpace
 from geodp.samplers.riemannian_laplace import check_laplace_scale
 from geodp.testing import check_manifold
 
@@ -37,8 +40,11 @@ def rounding(manifold, *points):
     """
     if isinstance(manifold, Hyperbolic):
         return 100 * EPSILON * np.prod([point[0] for point in points])
-    if isinstance(manifold, SPD):
+    if isinstance(manifold, SPD | LogEuclideanSPD):
         return 100 * EPSILON * np.prod([np.linalg.cond(point) for point in points])
+    if isinstance(manifold, Product):
+        parts = zip(manifold.factors, *map(manifold.parts, points), strict=True)
+        return max(rounding(*each) for each in parts) * max(manifold.weights)
     return 100 * EPSILON
 
 
@@ -184,7 +190,9 @@ def test_distances_against_many_digits(manifold, distance, seed):
     allowed = rounding(manifold, point, other)
     if distance is not None:
         other = manifold.exp(point, distance * manifold.random_direction(rng, point))
-        allowed = rounding(manifold, point) / 10 * distance
+        # Of logarithms of matrices, which a chart subtracts, digits are lost.
+        allowed = rounding(manifold, point) / 10
+        allowed *= 1.0 if isinstance(manifold, LogEuclideanSPD) else distance
     exact = exact_dist(manifold, point, other)
     assert abs(manifold.dist(point, other) - exact) <= allowed * max(1.0, exact / (distance or 1.0))
 
@@ -198,13 +206,19 @@ def exact_dist(manifold, point, other):
                 inverse * mpmath.matrix(other.tolist()) * inverse.T, eigvals_only=True
             )
             return float(mpmath.sqrt(sum(mpmath.log(value) ** 2 for value in values)))
+        if isinstance(manifold, Product):
+            parts = zip(manifold.factors, manifold.parts(point), manifold.parts(other), strict=True)
+            squares = [mpmath.mpf(exact_dist(*each)) ** 2 for each in parts]
+            return float(mpmath.sqrt(mpmath.fdot(manifold.weights, squares)))
+        if isinstance(manifold, LogEuclideanSPD):
+            return float(mpmath.norm(exact_log(other) - exact_log(point)))
         if isinstance(manifold, Hyperbolic):
             places = [mpmath.matrix(each[1:].tolist()) for each in (point, other)]
             times = [mpmath.sqrt(1 + mpmath.fdot(place, place)) for place in places]
             return float(mpmath.acosh(times[0] * times[1] - mpmath.fdot(*places)))
         first = [mpmath.mpmathify(complex(entry)) for entry in point]
         second = [mpmath.mpmathify(complex(entry)) for entry in other]
-        if not isinstance(manifold, Sphere | ComplexProjectiveSpace):
+        if not isinstance(manifold, Sphere | ProjectiveSpace):
             return float(mpmath.norm([b - a for a, b in zip(first, second, strict=True)]))
         first_norm, second_norm = mpmath.norm(first), mpmath.norm(second)
         overlap = sum(mpmath.conj(a) * b for a, b in zip(first, second, strict=True))
@@ -212,8 +226,15 @@ def exact_dist(manifold, point, other):
         across = mpmath.norm(
             [b / second_norm - overlap * a / first_norm for a, b in zip(first, second, strict=True)]
         )
-        along = abs(overlap) if isinstance(manifold, ComplexProjectiveSpace) else overlap.real
+        along = abs(overlap) if isinstance(manifold, ProjectiveSpace) else overlap.real
         return float(mpmath.atan2(across, along))
+
+
+def exact_log(matrix):
+    """Logarithm of a symmetric matrix of doubles; its entries one after another."""
+    values, vectors = mpmath.eigsy(mpmath.matrix(matrix.tolist()))
+    found = vectors * mpmath.diag([mpmath.log(value) for value in values]) * vectors.T
+    return mpmath.matrix([found[i, j] for i in range(found.rows) for j in range(found.cols)])
 
 
 @pytest.mark.parametrize("size", [1, 3])
@@ -288,6 +309,11 @@ def test_matrices_far_from_the_identity_are_in_place(length):
         (Hyperbolic(2), lambda point: -point, "the root of one plus the squares of the others"),
         (SPD(2), lambda point: point + 1e-3 * np.eye(2, k=1), "not symmetric"),
         (SPD(2), lambda point: -point, "not positive definite"),
+        (
+            Product([SPD(2), Sphere(1)]),
+            lambda point: -point,
+            "in SPD(2) the matrix is not positive",
+        ),
     ],
 )
 def test_invalid_reason_names_what_is_wrong(space, change, reason):
@@ -338,6 +364,8 @@ def test_tiny_vectors(manifold, seed, exponent):
         ("kendall", 5, 1.0, 4.0),
         # Of matrices the least depends on the direction, and 0 belongs to multiples of the matrix.
         ("spd", 2, None, 0.0),
+        ("projective", 3, 1.0, 1.0),
+        ("rotations", None, 0.25, 0.25),
     ],
 )
 def test_sectional_curvatures_through_a_vector(name, size, least, greatest):
