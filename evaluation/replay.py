@@ -25,6 +25,12 @@ from replay_files import may_be_refused
 from replay_runs import BY_COMMAND, BY_ESTIMATOR, BY_FUNCTION, Runner, few_at_once
 from replay_tables import FRAME, NEIGHBOURS, UNCHANGED, Space, pairs
 
+ANGLE_AND_NUMBER = """
+factors:
+- {name: sphere, size: 1, coordinates: degrees}
+- {name: euclidean, size: 1, weight: 0.5}
+"""
+
 SPACES = (
     Space("euclidean", 8, 8, 1, REPLACE, "epsilon", 2),
     Space("sphere", 2, 3, 1, ADD_OR_REMOVE, "epsilon", 1, loss=HUBER, drops_missing=True),
@@ -33,6 +39,10 @@ SPACES = (
     Space("kendall", 4, 8, 1, REPLACE, "rho", 3),
     Space("hyperbolic", 2, 3, 1, REPLACE, "epsilon", 0, drops_missing=True),
     Space("spd", 3, 9, 1, ADD_OR_REMOVE, "epsilon", 0),
+    Space("projective", 2, 3, 1, REPLACE, "rho", 2),
+    Space("rotations", 0, 9, 1, ADD_OR_REMOVE, "epsilon", 1, made_from="coordinates: matrix"),
+    Space("spd", 2, 3, 0, REPLACE, "epsilon", 0, made_from="metric: log_euclidean"),
+    Space("product", 0, 2, 1, REPLACE, "rho", 2, made_from=ANGLE_AND_NUMBER),
 )
 
 # Spaces and ways to release in them: by the command twice as many pairs as by either of Python.

@@ -335,7 +335,7 @@ def settings_of(space, name):
             "columns": None if is_shape else [POINTS] if name == JOINED else space.point_columns,
         },
         "public": {
-            "manifold": {"name": space.name, "size": space.size},
+            "manifold": space.manifold_settings,
             "centre": space.centre,
             "footpoint_radius": 0.7,
             "residual_scale": 0.1,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
+import yaml
 from hypothesis import strategies as st
 
 from geodp.manifolds.registry import make_manifold
@@ -90,6 +91,7 @@ class Space:
     unit: str
     limit: int  # Records of a subject that count; 0 where each record is a subject.
     subjects: int = 5
+    made_from: str | None = None  # Other settings of the manifold.
     loss: str = LEAST_SQUARES
     drops_missing: bool = False
 
@@ -129,7 +131,13 @@ class Space:
 
     @cached_property
     def manifold(self):
-        return make_manifold(self.name, self.size)
+        return make_manifold(**self.manifold_settings)
+
+    @property
+    def manifold_settings(self):
+        """The space, as settings name it."""
+        own = {} if self.made_from is None else yaml.safe_load(self.made_from)
+        return {"name": self.name} | ({"size": self.size} if self.size else {}) | own
 
     def read(self, numbers):
         """Points from coordinates in tables (n, columns), unchecked."""
@@ -147,6 +155,10 @@ class Space:
             # Not the identity, at which formulas agree.
             "spd": (np.eye(self.size) + 0.3)[np.triu_indices(self.size)].tolist(),
             "kendall": [1.0, 0.1, 0.0, 1.0, -1.0, 0.0, 0.0, -1.0],
+            "projective": [0.6, 0.0, 0.8],
+            "rotations": [0.0, -1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0],
+            # An angle near the turn, and a number.
+            "product": [359.0, 0.5],
         }[self.name]
 
     @cached_property
@@ -161,6 +173,11 @@ class Space:
             for direction in manifold.frame(centre)[:2]
             for length in (far, -far, 0.0, 0.1, -0.2, 0.6, 0.999 * opposite, opposite)
         ]
+        if self.name in ("projective", "rotations", "product"):
+            found = [manifold.shown(each[None])[0] for each in found]
+        if self.name == "rotations":
+            # That rounding makes rotations or not, and that are none.
+            found += [(1.0 + each) * found[3] for each in (4.9e-5, 5.1e-5, -1.0, -2.0)]
         if manifold.dtype is complex:
             found = [np.stack([point.real, point.imag], axis=-1) for point in found]
         if self.name == "spd":

@@ -44,6 +44,7 @@ SPACES = {
 CIRCLE = {"name": "sphere", "size": 1, "coordinates": "degrees"}
 SETTINGS_OF = {
     "SPD3log": {"name": "spd", "size": 3, "metric": "log_euclidean"},
+    "SPD2log": {"name": "spd", "size": 2, "metric": "log_euclidean"},
     "RP2": {"name": "projective", "size": 2},
     "SO3": {"name": "rotations", "coordinates": "quaternion"},
     "Torus": {"name": "product", "factors": [CIRCLE, CIRCLE | {}]},

@@ -13,6 +13,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from conftest import space_of
 
 from geodp import SPD, DataError, Euclidean, ReleasePlan, Sphere
 from geodp.samplers.integer_choice import generator_bits
@@ -260,7 +261,10 @@ def _fast():
         # Of the others two pairs, which hold each unit and each kind of neighbours.
         *(
             (space, covariates, unit, neighbours)
-            for space, covariates in ((Euclidean(1), 1), (SPD(2), 1), (SPHERE, 0), (SPHERE, 2))
+            for space, covariates in (
+                *((Euclidean(1), 1), (SPD(2), 1), (SPHERE, 0), (SPHERE, 2)),
+                *((space_of(name), 1) for name in ("SPD2log", "RP2", "rotations", "Torus")),
+            )
             for unit, neighbours in ((PURE, REPLACE), (CONCENTRATED, ADD_OR_REMOVE))
         ),
     ],

@@ -132,7 +132,8 @@ class Product(SymmetricSpace):
         rows = []
         for factor, part in zip(self.factors, parts, strict=True):
             shape = factor.batch_shape(part)
-            part = np.ascontiguousarray(part, dtype=factor.dtype).reshape((*shape, -1))
+            part = np.ascontiguousarray(part, dtype=factor.dtype)
+            part = part.reshape((*shape, math.prod(factor.point_shape)))
             rows.append(part.view(float) if factor.dtype is complex else part)
         shape = np.broadcast_shapes(*(row.shape[:-1] for row in rows))
         rows = [np.broadcast_to(row, (*shape, row.shape[-1])) for row in rows]
