@@ -284,6 +284,19 @@ def test_ctrl_c_says_what_is_spent(holder, run, refused, monkeypatch, place):
         assert "while 1 is left" in refused()
 
 
+def test_a_picture_that_cannot_be_drawn_is_refused_before_anything_is_spent(
+    holder, run, refused, monkeypatch
+):
+    def fails(release, *_):
+        assert np.isfinite(release.band(release.usual[None])).all()
+        raise ValueError("two names for one number")
+
+    monkeypatch.setattr(folder_module, "picture", fails)
+    for said in (refused(), run("plan", status=2).err):
+        assert "(ValueError: two names for one number)" in said
+    assert spent() == "0"
+
+
 FULL = OSError(28, "No space left on device")
 
 
@@ -302,6 +315,7 @@ def test_a_draw_outlives_a_fault_in_its_picture(holder, run, refused, monkeypatc
         raise problem
 
     with monkeypatch.context() as patch:
+        patch.setattr(publish_module, "rehearse", lambda *_: None)
         patch.setattr(folder_module, "picture", fails)
         said = refused(status=130 if isinstance(problem, KeyboardInterrupt) else 2)
     assert problem is not FULL or said.startswith(
@@ -372,6 +386,7 @@ def test_a_name_is_of_one_release(holder, run, refused, monkeypatch, is_finished
     """Else other data would get the release of the first, or a changed key pay again unseen."""
     with monkeypatch.context() as patch:
         if not is_finished:
+            patch.setattr(publish_module, "rehearse", lambda *_: None)
             patch.setattr(folder_module, "picture", interrupt)
         run("release", status=0 if is_finished else 130)
     Path("other.csv").write_bytes(Path("mine.csv").read_bytes())

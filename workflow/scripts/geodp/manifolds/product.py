@@ -248,7 +248,8 @@ class Product(SymmetricSpace):
         """Components (..., K, *point_shape) from those of factors, zero in all others."""
         rows = []
         for index, (factor, each) in enumerate(zip(self.factors, components, strict=True)):
-            each = each.reshape((*each.shape[: each.ndim - factor.point_ndim], -1))
+            shape = each.shape[: each.ndim - factor.point_ndim]
+            each = each.reshape((*shape, math.prod(factor.point_shape)))
             each = np.ascontiguousarray(each, dtype=factor.dtype).view(float)
             before, after = sum(self.numbers[:index]), sum(self.numbers[index + 1 :])
             edges = [(0, 0)] * (each.ndim - 1) + [(before, after)]
