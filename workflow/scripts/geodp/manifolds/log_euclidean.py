@@ -5,7 +5,13 @@ import numpy as np
 from geodp.manifolds.base import Drawn
 from geodp.manifolds.charted import Charted
 from geodp.manifolds.positive_definite import METRICS, PositiveDefinite
-from geodp.manifolds.symmetric_matrices import log_3x3, log_eigen, spectral, symmetrised
+from geodp.manifolds.symmetric_matrices import (
+    half_gaps_2x2,
+    log_3x3,
+    log_eigen,
+    spectral,
+    symmetrised,
+)
 
 
 class LogEuclideanSPD(Charted, PositiveDefinite):
@@ -36,7 +42,15 @@ class LogEuclideanSPD(Charted, PositiveDefinite):
         return symmetrised(spectral(np.exp(values), vectors))
 
     def fast_chart(self, points):
-        """Logarithms, of 3 x 3 matrices in closed form where eigenvalues are of one size."""
+        """Logarithms, in closed form of 2 x 2 matrices, and of 3 x 3 where these are regular."""
+        if self.size == 2:
+            upper, off, lower = np.moveaxis(self.entries(points), -1, 0)
+            half = 0.5 * np.log(upper * lower - off**2)
+            of_log, gap = half_gaps_2x2(upper, off, lower, half)
+            apart = gap > 0.0
+            stretch = np.where(apart, of_log / np.where(apart, gap, 1.0), 2.0 / (upper + lower))
+            aside = 0.5 * stretch * (upper - lower)
+            return self.symmetric(np.stack([half + aside, stretch * off, half - aside], axis=-1))
         if self.size != 3:
             return self.chart(points)
         entries, far = log_3x3(*np.moveaxis(self.entries(points), -1, 0))

@@ -1,13 +1,34 @@
 """Products of spaces, whose metric weighs each factor by a public number."""
 
 import math
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from geodp.data.coordinates import View, are_read, in_layout, limits_of
 from geodp.manifolds.base import Drawn
-from geodp.manifolds.symmetric import SymmetricSpace
+from geodp.manifolds.symmetric import LogsAlong, SymmetricSpace
+
+
+@dataclass(frozen=True)
+class ProductLogs(LogsAlong):
+    """`LogsAlong` of a product: those of its factors, ``parts``."""
+
+    parts: tuple
+
+    def factors(self):
+        """See `LogsAlong.factors`."""
+        found = [each.factors() for each in self.parts]
+        return {key: [x for each in found for x in each[key]] for key in found[0]}
+
+    def combine(self, weights):
+        """See `LogsAlong.combine`."""
+        sums, left = [], iter(weights)
+        for each in self.parts:
+            own = [next(left) for _ in each.manifold.curvature_signs]
+            sums.append(each.combine(own))
+        return self.manifold.joined(sums)
 
 
 class Product(SymmetricSpace):
@@ -280,6 +301,18 @@ class Product(SymmetricSpace):
             if fault:
                 return f"in {view.manifold.name} {fault}"
         return None
+
+    def logs_along(self, start, velocity, times, points):
+        """See `SymmetricSpace.logs_along`; each factor's by its own formulas."""
+        parts = zip(self.factors, *map(self.parts, (start, velocity, points)), strict=True)
+        found = [f.logs_along(p, v, times, y) for f, p, v, y in parts]
+        return ProductLogs(
+            manifold=self,
+            times=found[0].times,
+            frequencies=np.concatenate([each.frequencies for each in found], axis=-1),
+            squared_distances=self._weighed_sum([each.squared_distances for each in found]),
+            parts=tuple(found),
+        )
 
     # Points in files and figures: those of the factors, one after another.
 
