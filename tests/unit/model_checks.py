@@ -41,8 +41,7 @@ def study(model, rng, reach):
         data=data,
         predictions=predictions,
         gradient=model.energy_gradient(parameters, *data).gradient,
-        rounding=testing.ROUNDING
-        * np.max(manifold.magnification(predictions), axis=1) ** 2,
+        rounding=testing.ROUNDING * np.max(manifold.magnification(predictions), axis=1) ** 2,
     )
 
 

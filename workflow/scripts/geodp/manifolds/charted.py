@@ -48,9 +48,11 @@ class Charted(SymmetricSpace):
         return self.chart(points)
 
     def exp(self, point, vector):
+        self.refuse_other_shapes(point, vector)
         return self.unchart(self.chart(point) + vector)
 
     def log(self, point, other):
+        self.refuse_other_shapes(point, other)
         return self.chart(other) - self.chart(point)
 
     def transport(self, point, direction, vector):

@@ -166,12 +166,15 @@ class Product(SymmetricSpace):
         return [getattr(factor, verb)(*given, **options) for factor, *given in parts]
 
     def exp(self, point, vector):
+        self.refuse_other_shapes(point, vector)
         return self.joined(self._each("exp", point, vector))
 
     def log(self, point, other):
+        self.refuse_other_shapes(point, other)
         return self.joined(self._each("log", point, other))
 
     def dist(self, point, other):
+        self.refuse_other_shapes(point, other)
         squares = [each**2 for each in self._each("dist", point, other)]
         return np.sqrt(self._weighed_sum(squares))
 
