@@ -128,7 +128,7 @@ def _plan(given):
 
     started = perf_counter()
     settings = read_settings(given.settings)
-    plan = plan_of(settings)
+    plan = plan_of(settings, _say)
     if given.table:
         turns = -(-len(SUBJECTS) * len(BUDGETS) // (os.cpu_count() or 1))
         _say(f"Plans in about {turns * (perf_counter() - started):.0f} s, without reading data.")
@@ -183,7 +183,7 @@ def _check(given):
     from geodp_release.ask.settings import read_settings
 
     settings = read_settings(given.settings)
-    passed, noted = _checked(settings, plan_of(settings, is_drawn=False))
+    passed, noted = _checked(settings, plan_of(settings, _say, is_drawn=False))
     _say(*noted, "Nothing was spent.")
     return 0 if passed else 1
 
@@ -239,7 +239,7 @@ def _release(given):
     from geodp_release.ask.settings import read_settings
 
     settings = read_settings(given.settings)
-    plan, told = plan_of(settings), []
+    plan, told = plan_of(settings, _say), []
     if not given.yes and sys.stdin.isatty() and sys.stdout.isatty():
         told = [verdict(settings, plan)]
         try:

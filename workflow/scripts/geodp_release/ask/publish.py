@@ -24,6 +24,7 @@ from geodp_release.ask.checking import check_data, words_of
 from geodp_release.ask.reading import check_data_settings, read_data, refuse_missing
 from geodp_release.ask.settings import FRAME, ReleaseSettings
 from geodp_release.plan.sample_size import planned, subjects_needed
+from geodp_release.promise.assumptions import SLOW
 from geodp_release.promise.ledger import Ledger
 from geodp_release.promise.ledger_file import CANCELLED
 from geodp_release.run.subjects import QUIET, subject_records
@@ -47,7 +48,7 @@ ARRAYS = 2
 _ALONE = Lock()
 
 
-def plan_of(settings, is_drawn=True):
+def plan_of(settings, tell=lambda words: None, is_drawn=True):
     """The `ReleasePlan` of `ReleaseSettings`, without a look at its data.
 
     A page of it ``is_drawn``, so that what can fail there fails before anything is spent.
@@ -55,6 +56,8 @@ def plan_of(settings, is_drawn=True):
     budget, assumptions = settings.privacy_budget, settings.assumptions
     check_data_settings(settings)
     _refuse_large(assumptions)
+    if assumptions.size > SLOW:
+        tell("A plan of this size takes minutes.")
     plan = planned(assumptions, budget)
     if is_drawn:
         rehearse(plan, settings)

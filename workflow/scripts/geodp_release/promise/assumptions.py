@@ -40,6 +40,9 @@ from geodp_release.promise.public_inputs import (
     ranges_of,
 )
 
+# Largest `size`: at it a plan takes some ten minutes.  From the other on it takes minutes.
+LARGEST, SLOW = 100_000, 20_000
+
 
 @dataclass(frozen=True)
 class Assumptions:
@@ -124,6 +127,13 @@ class Assumptions:
                 f"{self.manifold.name} is none: take another manifold"
             )
         object.__setattr__(self, "covariate_range", ranges_of(self.covariate_range))
+        if self.size > LARGEST:
+            raise DataError(
+                f"a release with {self.number_of_covariates} covariates in {self.manifold.dim} "
+                f"dimensions cannot be planned: {self.size} numbers would be simulated for each, "
+                f"and no more than {LARGEST} can be afforded: give fewer covariates, or a space of "
+                "fewer dimensions, such as shapes by a landmark_map"
+            )
         for name in ("footpoint_radius", "smallest_radius", "shooting_vector_length"):
             if any(isinstance(each, Widest) for each in as_tuple(getattr(self, name))):
                 object.__setattr__(self, name, None)
@@ -262,6 +272,13 @@ class Assumptions:
     def number_of_covariates(self):
         """k: 0 for a mean, 1 for a geodesic, or more."""
         return len(self.ranges)
+
+    @property
+    def size(self):
+        """Numbers of a simulated release: errors and moments at the nodes of the covariates."""
+        k = self.number_of_covariates
+        nodes = 5 if k == 1 else min(3**k, 128)
+        return nodes * ((1 + k) * self.manifold.dim + k * (k + 3) // 2)
 
     @property
     def what(self):
