@@ -36,8 +36,8 @@ def draw(table, params):
                     panel.axhline(row["without_data_median"], **WITHOUT_DATA | own)
                 levels.append((level, curve.colour, _own_words(row, settings["curves"])))
             panel.xaxis.set_major_locator(MultipleLocator(0.5))
-            if sampler == samplers[-1]:
-                panel.set_xlabel(_budget_label(drawn, params, grid, split))
+            # Rows have budgets of different parts.
+            panel.set_xlabel(_budget_label(drawn, params, grid, split))
         if len(levels) > 1:
             style.label_levels(panels[-1], *zip(*levels, strict=True))
         what = style.mechanism_label(drawn["mechanism"].iloc[0])
