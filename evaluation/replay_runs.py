@@ -125,7 +125,7 @@ class Runner:
     def shortened(self, is_whole=False):
         """A context without what is public and slow: plans, reading of settings, pages."""
         parts = [
-            (publish, "plan_of", lambda was, given: self.plan),
+            (publish, "plan_of", lambda was, *_: self.plan),
             (publish, "verdict", lambda was, *_: "verdict"),
             (settings, "read_settings", lambda was, path: self.settings[Path(path).name]),
             (ledger_file, "datetime", CLOCK),
