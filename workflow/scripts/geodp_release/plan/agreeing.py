@@ -122,7 +122,7 @@ def agreeing_releases(plan, moments=None, lengths=(), without=None, scales=None,
         stages = tuple(each for each in stages if not isinstance(each, MomentsStage))
     if moments is not None and stage is not None:
         each = agreeing_moments(plan.assumptions, stage, moments)
-        found = [start.covariates.first(NODES).with_moments(some) for some in each]
+        found = [start.covariates.first(NODES).with_moments(each)]
         moments = np.broadcast_to(moments, start.moments.shape)
         # What is believed of moments is of the sample's own.
         deviates = np.zeros_like(start.deviates)

@@ -131,7 +131,7 @@ class Release:
             raise DataError(f"level is {level}: give a probability, such as 0.95")
         state, places = np.stack([self.footpoint, *self.shooting_vectors]), self._places(covariates)
         radii = np.full(len(places), np.nan)
-        if self.doubts() and not doubted:
+        if not doubted and self.doubts():
             return radii
         there = agreeing.has_subjects(self.plan, self.moments, places)
         manifold = self.plan.assumptions.manifold

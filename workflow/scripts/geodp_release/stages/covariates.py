@@ -1,11 +1,13 @@
 """Distributions of covariates over their ranges, as simulations have them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import product
+from typing import Any
 
 import numpy as np
-from scipy.special import betaincinv, roots_jacobi
+from scipy.linalg.lapack import dsbevd
+from scipy.special import beta, betaincinv, eval_jacobi, roots_jacobi
 
 from geodp.manifolds.supports import sobol_points
 from geodp_release.promise.public_inputs import (
@@ -40,13 +42,13 @@ class Covariates:
 
         If clustered they are spread less well: by a Beta distribution, or in groups of other sizes.
         """
-        beta = CLUSTERED if clustered else (1.0, 1.0)
+        even = CLUSTERED if clustered else (1.0, 1.0)
         share = FIRST_GROUP if clustered else 0.5
         if len(spreads) > 3:
             # Sobol points, by inverse distribution functions.
             cube = sobol_points(len(spreads), 128)
             columns = [
-                (level > share) - 0.5 if spread == TWO_GROUPS else betaincinv(*beta, level) - 0.5
+                (level > share) - 0.5 if spread == TWO_GROUPS else betaincinv(*even, level) - 0.5
                 for spread, level in zip(spreads, cube.T, strict=True)
             ]
             return cls(np.stack(columns, axis=-1), np.full(len(cube), 1.0 / len(cube)))
@@ -54,7 +56,7 @@ class Covariates:
         each = [
             (np.array([-0.5, 0.5]), np.array([share, 1.0 - share]))
             if spread == TWO_GROUPS
-            else _beta_nodes(*beta, count)
+            else _beta_nodes(*even, count)
             for spread in spreads
         ]
         nodes = np.array(list(product(*(places for places, _ in each))))
@@ -62,15 +64,25 @@ class Covariates:
         return cls(nodes.reshape((len(weights), len(spreads))), weights)
 
     def with_moments(self, moments):
-        """A distribution with these moments: a Beta, or of several covariates an affine map."""
+        """A distribution with these moments (m,): a Beta, or of several covariates an affine map.
+
+        Or with moments (releases, m) one for each.
+        """
         if self.nodes.shape[-1] == 1:
-            mean, square = moments
+            mean, square = np.moveaxis(moments, -1, 0)
             # Two groups at the ends have the largest variance, of which a Beta has a little less:
             # the sum of its parameters is at least so much that its nodes lie at the ends.
-            both = max((0.25 - mean**2) / (square - mean**2) - 1.0, 0.01)
-            return Covariates.beta((0.5 + mean) * both, (0.5 - mean) * both)
-        (old, before), (new, after) = (_mean_and_root(each) for each in (self.moments, moments))
-        return replace(self, nodes=new + (self.nodes - old) @ np.linalg.solve(before, after))
+            both = np.maximum((0.25 - mean**2) / (square - mean**2) - 1.0, 0.01)
+            nodes, weights = _each_beta((0.5 + mean) * both, (0.5 - mean) * both)
+            nodes, weights = np.moveaxis(nodes, -1, 0)[:, None], np.moveaxis(weights, -1, 0)
+        else:
+            (old, before), (new, after) = (_mean_and_root(each) for each in (self.moments, moments))
+            nodes = new[..., None, :] + (self.nodes - old) @ np.linalg.solve(before, after)
+            nodes = np.moveaxis(nodes, (-2, -1), (0, 1))
+            weights = np.broadcast_to(self.weights, (*new.shape[:-1], len(self.weights))).T
+        if moments.ndim == 1:
+            return Covariates(nodes, weights)
+        return Covariates(nodes[..., None], weights[..., None])
 
     def first(self, number):
         """The first of its nodes, which are even as those of a Sobol sequence are."""
@@ -80,9 +92,10 @@ class Covariates:
     @classmethod
     def by_turns(cls, each, repeats):
         """Distributions with as many nodes, by turns for releases, ``repeats`` times."""
-        nodes = np.stack([some.nodes for some in each], axis=-1)
-        weights = np.stack([some.weights for some in each], axis=-1)
-        return cls(*(np.tile(some, repeats)[..., None] for some in (nodes, weights)))
+        nodes = [np.reshape(some.nodes, (*some.nodes.shape[:2], -1)) for some in each]
+        weights = [np.reshape(some.weights, (len(some.weights), -1)) for some in each]
+        both = (np.concatenate(some, axis=-1) for some in (nodes, weights))
+        return cls(*(np.tile(some, repeats)[..., None] for some in both))
 
     def drawn(self, rows):
         """Those of some releases; the same if there is one for all."""
@@ -154,13 +167,42 @@ class Covariates:
 
 
 def _mean_and_root(moments):
-    """Mean (k,) and symmetric square root (k, k) of the covariance, from moments."""
+    """Means (..., k) and symmetric square roots (..., k, k) of covariances, from moments."""
     matrix = moment_matrix(moments)
-    mean = matrix[0, 1:]
-    values, vectors = np.linalg.eigh(matrix[1:, 1:] - np.outer(mean, mean))
-    return mean, (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+    mean = matrix[..., 0, 1:]
+    values, vectors = np.linalg.eigh(matrix[..., 1:, 1:] - mean[..., :, None] * mean[..., None, :])
+    scaled = vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :]
+    return mean, scaled @ np.swapaxes(vectors, -1, -2)
 
 
 def _beta_nodes(first, second, number=5):
     nodes, weights = roots_jacobi(number, second - 1.0, first - 1.0)
     return 0.5 * nodes, weights / np.sum(weights)
+
+
+def _each_beta(first, second, number=5):
+    """`_beta_nodes` (..., number) of arrays of parameters, to the last bit as SciPy finds them.
+
+    Eigenvalues of the recurrence of Jacobi polynomials, and a step of Newton's method.
+    """
+    a, b, k = second[..., None] - 1.0, first[..., None] - 1.0, np.arange(float(number))
+    twice = 2.0 * k + a + b
+    middle = (b * b - a * a) / (twice * (twice + 2.0))
+    middle[..., 0] = ((b - a) / (2.0 + a + b))[..., 0]
+    k, twice = k[1:], twice[..., 1:]
+    beside = 2.0 / twice * np.sqrt((k + a) * (k + b) / (twice + 1.0))
+    beside[..., 1:] *= np.sqrt(k[1:] * (k[1:] + a + b) / (twice[..., 1:] - 1.0))
+    bands = np.zeros((middle.size // number, 2, number))
+    bands[:, 0, 1:], bands[:, 1] = beside.reshape((-1, number - 1)), middle.reshape((-1, number))
+    x = np.reshape([dsbevd(each, compute_v=0)[0] for each in bands], middle.shape)
+    slope = 0.5 * (number + a + b + 1.0) * eval_jacobi(number - 1, a + 1.0, b + 1.0, x)
+    x = x - eval_jacobi(number, a, b, x) / slope
+    weights: Any = 1.0
+    for each in (eval_jacobi(number - 1, a, b, x), slope):
+        logs = np.log(np.abs(each))
+        ends = np.max(logs, axis=-1, keepdims=True) + np.min(logs, axis=-1, keepdims=True)
+        weights = weights * (each / np.exp(ends / 2.0))
+    mass = np.reshape([2.0**each for each in np.ravel(a + b + 1.0)], a.shape)
+    weights = 1.0 / weights
+    weights = weights * (mass * beta(a + 1.0, b + 1.0) / np.sum(weights, axis=-1, keepdims=True))
+    return 0.5 * x, weights / np.sum(weights, axis=-1, keepdims=True)

@@ -29,8 +29,9 @@ VOLUME_BITS = 20
 NODES = 32
 
 # Simulations score all of so FEW points, and else the NEAR nearest exactly and a random FAR of the
-# rest, reweighted.  Of the FEW they do so for a BLOCK of releases at once, which stays in a cache.
-FEW, NEAR, FAR, BLOCK = 256, 128, 96, 1024
+# rest, reweighted.  Of more than so MANY releases they do so for a BLOCK at once, which stays in a
+# cache.
+FEW, NEAR, FAR, MANY, BLOCK = 256, 128, 96, 1024, 256
 
 
 @dataclass(frozen=True)
@@ -91,17 +92,18 @@ class PointsStage(Stage):
         return replace(before, state=states[choice.draw(bits)], reached=0.0, covariance=None)
 
     def simulate(self, releases, rng):
-        parts, number = [releases], len(releases.state)
-        if self.points <= FEW and number > BLOCK:
-            parts = [releases.drawn(slice(at, at + BLOCK)) for at in range(0, number, BLOCK)]
-        found = zip(*(self._simulated(each, rng) for each in parts), strict=True)
+        points, number = support_points(releases, self.points), len(releases.state)
+        parts = [(releases, points)]
+        if number > MANY:
+            rows = [slice(at, at + BLOCK) for at in range(0, number, BLOCK)]
+            parts = [(releases.drawn(some), points.drawn(some)) for some in rows]
+        found = zip(*(self._simulated(*each, rng) for each in parts), strict=True)
         state, weight = map(np.concatenate, found)
         kept = {"reached": 0.0, "covariance": None, "last_level": None}
         return replace(releases, state=state, weight=weight, **kept)
 
-    def _simulated(self, releases, rng):
+    def _simulated(self, releases, points, rng):
         """States and weights after the choice."""
-        points = support_points(releases, self.points)
         loss = _mean_losses(releases, points, level_of(self.clip, releases.typical))
         rate = releases.number * float(self.epsilon) / releases.assumptions.changes
         exponents = points.log_weight - rate * loss
@@ -215,6 +217,11 @@ class _Points:
         pairs = combinations_with_replacement(range(len(rest)), 2)
         inner = {pair: np.einsum("irc,irc->rc", *rest[[*pair]]) for pair in pairs}
         return cls(states, index, inner, log_weight)
+
+    def drawn(self, rows):
+        """Only those of some releases."""
+        inner = {pair: each[rows] for pair, each in self.inner.items()}
+        return _Points(self.states, self.index[rows], inner, self.log_weight[rows])
 
     def squares(self, x):
         """Squared distances of predictions at covariates (k or more, 1 or releases)."""

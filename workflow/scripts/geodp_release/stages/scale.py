@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -35,6 +34,9 @@ SMOOTHED = 0.05, 0.25, 0.4, 0.25, 0.05
 # The table of shares of residuals below a length has so many for each of the grid, up and down to
 # a factor of 2^15 of a typical residual.
 FINER = 8
+
+# Releases whose shares are simulated at once.
+BLOCK = 512
 SIZES = 2.0 ** np.arange(-15.0, 15.0, 1.0 / (FINER * LIMITS_PER_DOUBLING))
 
 
@@ -167,25 +169,28 @@ def simulated_shares_within(releases, lengths):
 
 def _mean_shares(releases, lengths, windows):
     """Means (tables, releases, steps) over covariates of `_windows`, from lengths on."""
-    total: Any = 0.0
     _, places = releases.at_nodes
     steps = windows.shape[-1]
     weights, per_doubling = releases.covariates.by_release[0], FINER * LIMITS_PER_DOUBLING
     # In `SIZES`, rounded up.
     sizes = np.ceil(np.log2(lengths / releases.typical / SIZES[0]) * per_doubling)
     sizes = sizes - np.rint(np.log2(releases.scales_at_nodes) * per_doubling)
-    each = np.broadcast_arrays(weights, *places, sizes.astype(int))
-    for weight, below, part, size in zip(*each, strict=True):
-        whole, phase = np.divmod(size, FINER)
-        first = np.clip(steps + len(SIZES) // FINER - 1 - whole, 0, windows.shape[3] - 1)
-        low, high = (windows[:, row, phase, first] for row in (below, below + 1))
-        # In place: these are the largest arrays of a look.
-        high -= low
-        high *= part[:, None]
-        high += low
-        high *= weight[:, None]
-        total += high
-    return total
+    weights, below, part, sizes = np.broadcast_arrays(weights, *places, sizes.astype(int))
+    whole, phases = np.divmod(sizes, FINER)
+    firsts = np.clip(steps + len(SIZES) // FINER - 1 - whole, 0, windows.shape[3] - 1)
+    found = np.zeros((len(windows), below.shape[1], steps))
+    for start in range(0, below.shape[1], BLOCK):
+        # These are the largest arrays of a look: in place, and few enough for a cache.
+        at = slice(start, start + BLOCK)
+        for node in range(len(below)):
+            row, phase, first = (each[node, at] for each in (below, phases, firsts))
+            low, high = (windows[:, each, phase, first] for each in (row, row + 1))
+            high -= low
+            high *= part[node, at, None]
+            high += low
+            high *= weights[node, at, None]
+            found[:, at] += high
+    return found
 
 
 @lru_cache(maxsize=4)
