@@ -229,8 +229,10 @@ def test_a_release_holds_nothing_else_of_the_data(capfd, caplog):
         "reached",
         "tails",
         "products",
+        "about",
     ]
     assert set(vars(one)) == set(names)
+    assert one.about is other.about is None
     assert one.guarantee == other.guarantee
     assert one.number == other.number == NUMBER
     assert one.plan is PLAN

@@ -3,11 +3,9 @@
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import product
-from typing import Any
 
 import numpy as np
-from scipy.linalg.lapack import dsbevd
-from scipy.special import beta, betaincinv, eval_jacobi, roots_jacobi
+from scipy.special import betaincinv
 
 from geodp.manifolds.supports import sobol_points
 from geodp_release.promise.public_inputs import (
@@ -42,13 +40,13 @@ class Covariates:
 
         If clustered they are spread less well: by a Beta distribution, or in groups of other sizes.
         """
-        even = CLUSTERED if clustered else (1.0, 1.0)
+        beta = CLUSTERED if clustered else (1.0, 1.0)
         share = FIRST_GROUP if clustered else 0.5
         if len(spreads) > 3:
             # Sobol points, by inverse distribution functions.
             cube = sobol_points(len(spreads), 128)
             columns = [
-                (level > share) - 0.5 if spread == TWO_GROUPS else betaincinv(*even, level) - 0.5
+                (level > share) - 0.5 if spread == TWO_GROUPS else betaincinv(*beta, level) - 0.5
                 for spread, level in zip(spreads, cube.T, strict=True)
             ]
             return cls(np.stack(columns, axis=-1), np.full(len(cube), 1.0 / len(cube)))
@@ -56,7 +54,7 @@ class Covariates:
         each = [
             (np.array([-0.5, 0.5]), np.array([share, 1.0 - share]))
             if spread == TWO_GROUPS
-            else _beta_nodes(*even, count)
+            else _beta_nodes(*beta, count)
             for spread in spreads
         ]
         nodes = np.array(list(product(*(places for places, _ in each))))
@@ -73,7 +71,7 @@ class Covariates:
             # Two groups at the ends have the largest variance, of which a Beta has a little less:
             # the sum of its parameters is at least so much that its nodes lie at the ends.
             both = np.maximum((0.25 - mean**2) / (square - mean**2) - 1.0, 0.01)
-            nodes, weights = _each_beta((0.5 + mean) * both, (0.5 - mean) * both)
+            nodes, weights = _beta_nodes((0.5 + mean) * both, (0.5 - mean) * both)
             nodes, weights = np.moveaxis(nodes, -1, 0)[:, None], np.moveaxis(weights, -1, 0)
         else:
             (old, before), (new, after) = (_mean_and_root(each) for each in (self.moments, moments))
@@ -176,33 +174,19 @@ def _mean_and_root(moments):
 
 
 def _beta_nodes(first, second, number=5):
-    nodes, weights = roots_jacobi(number, second - 1.0, first - 1.0)
-    return 0.5 * nodes, weights / np.sum(weights)
+    """Nodes and weights (..., number) of Beta distributions on [-1/2, 1/2], by their parameters.
 
-
-def _each_beta(first, second, number=5):
-    """`_beta_nodes` (..., number) of arrays of parameters, to the last bit as SciPy finds them.
-
-    Eigenvalues of the recurrence of Jacobi polynomials, and a step of Newton's method.
+    From the recurrence of Jacobi polynomials (Golub and Welsch 1969).
     """
-    a, b, k = second[..., None] - 1.0, first[..., None] - 1.0, np.arange(float(number))
-    twice = 2.0 * k + a + b
-    middle = (b * b - a * a) / (twice * (twice + 2.0))
-    middle[..., 0] = ((b - a) / (2.0 + a + b))[..., 0]
-    k, twice = k[1:], twice[..., 1:]
-    beside = 2.0 / twice * np.sqrt((k + a) * (k + b) / (twice + 1.0))
-    beside[..., 1:] *= np.sqrt(k[1:] * (k[1:] + a + b) / (twice[..., 1:] - 1.0))
-    bands = np.zeros((middle.size // number, 2, number))
-    bands[:, 0, 1:], bands[:, 1] = beside.reshape((-1, number - 1)), middle.reshape((-1, number))
-    x = np.reshape([dsbevd(each, compute_v=0)[0] for each in bands], middle.shape)
-    slope = 0.5 * (number + a + b + 1.0) * eval_jacobi(number - 1, a + 1.0, b + 1.0, x)
-    x = x - eval_jacobi(number, a, b, x) / slope
-    weights: Any = 1.0
-    for each in (eval_jacobi(number - 1, a, b, x), slope):
-        logs = np.log(np.abs(each))
-        ends = np.max(logs, axis=-1, keepdims=True) + np.min(logs, axis=-1, keepdims=True)
-        weights = weights * (each / np.exp(ends / 2.0))
-    mass = np.reshape([2.0**each for each in np.ravel(a + b + 1.0)], a.shape)
-    weights = 1.0 / weights
-    weights = weights * (mass * beta(a + 1.0, b + 1.0) / np.sum(weights, axis=-1, keepdims=True))
-    return 0.5 * x, weights / np.sum(weights, axis=-1, keepdims=True)
+    a, b = (np.asarray(each, dtype=float)[..., None] - 1.0 for each in (second, first))
+    k = np.arange(1.0, number)
+    both = 2.0 * k + a + b
+    middle = (b - a) / (2.0 + a + b), (b * b - a * a) / (both * (both + 2.0))
+    # The first of these factors is one, also where it would be zero over zero.
+    rest = k[1:] * (k[1:] + a + b) / (both[..., 1:] - 1.0)
+    factor = np.concatenate([np.ones_like(a), rest], axis=-1)
+    beside = 2.0 / both * np.sqrt((k + a) * (k + b) * factor / (both + 1.0))
+    matrix = np.concatenate(middle, axis=-1)[..., None] * np.eye(number)
+    matrix[..., np.arange(1, number), np.arange(number - 1)] = beside
+    values, vectors = np.linalg.eigh(matrix)
+    return 0.5 * values, vectors[..., 0, :] ** 2
