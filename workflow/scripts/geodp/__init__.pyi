@@ -7,6 +7,10 @@ from geodp.manifolds.adapter import GeomstatsManifold as GeomstatsManifold
 from geodp.manifolds.euclidean import Euclidean as Euclidean
 from geodp.manifolds.hyperbolic import Hyperbolic as Hyperbolic
 from geodp.manifolds.kendall import KendallPlanarShapes as KendallPlanarShapes
+from geodp.manifolds.log_euclidean import LogEuclideanSPD as LogEuclideanSPD
+from geodp.manifolds.product import Product as Product
+from geodp.manifolds.projective import RealProjective as RealProjective
+from geodp.manifolds.rotations import Rotations as Rotations
 from geodp.manifolds.spd import SPD as SPD
 from geodp.manifolds.sphere import Sphere as Sphere
 from geodp.mechanisms.base import Guarantee as Guarantee
