@@ -1,6 +1,7 @@
 """Every space from a table to its page, and what points are as numbers."""
 
 import copy
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,11 +10,15 @@ import pytest
 import yaml
 from conftest import CIRCLE, SETTINGS_OF
 
-from geodp import Ledger
+from geodp import DataError, Ledger
 from geodp.data.coordinates import View, are_read, in_layout
 from geodp.manifolds.registry import MANIFOLDS, make_manifold, manifold_settings
+from geodp.manifolds.rotations import ORTHOGONAL
 from geodp_release.ask.cli import main
+from geodp_release.ask.publish import plan_of
 from geodp_release.ask.settings import read_settings
+from geodp_release.show.folder import page, predictions
+from geodp_release.show.rehearsal import without_data
 
 NUMBER = 60
 
@@ -141,3 +146,58 @@ def test_what_a_figure_shows_of_points_in_balls_is_within_its_limits(name):
         away -= turns * np.round(away / turns)
         low, high = mine.low[0] - mine.values[0], mine.high[0] - mine.values[0]
         assert np.all((low - 1e-9 <= away) & (away <= high + 1e-9))
+
+
+RADIANS = CIRCLE | {"coordinates": "radians"}
+
+
+@pytest.mark.parametrize(
+    ("given", "coordinates", "centre"),
+    [
+        ({"name": "product", "factors": [RADIANS, RADIANS | {}]}, "ambient", [172.0, -57.0]),
+        ({"name": "sphere", "size": 1}, "radians", [172.0]),
+        ({"name": "sphere", "size": 2}, "latitude_longitude", [10.0, 500.0]),
+    ],
+)
+def test_a_centre_outside_the_limits_of_its_columns_is_refused(
+    given, coordinates, centre, folder, monkeypatch
+):
+    monkeypatch.setitem(CASES, "round", (given, coordinates))
+    written("round", centre=centre)
+    with pytest.raises(DataError, match=r"centre: .*(between|within) -(6.2832|180)"):
+        _ = read_settings("mine.yaml").assumptions
+
+
+def test_numbers_that_come_round_are_in_one_piece_in_figures_and_said_in_tables(
+    folder, few_designs, monkeypatch
+):
+    factors = [CIRCLE | {}, PLACE | {}]
+    monkeypatch.setitem(CASES, "round", ({"name": "product", "factors": factors}, "ambient"))
+    written("round", centre=[0.0, 10.0, 180.0], footpoint_radius=1.0, shooting_vector_length=2.0)
+    settings = read_settings("mine.yaml")
+    release = without_data(plan_of(settings, is_drawn=False))
+    # Along both angles that come round.
+    manifold, p = settings.assumptions.manifold, release.footpoint
+    vector = manifold.vector(manifold.frame(p), np.array([1.0, 1.0, 1.0]))
+    release = replace(release, shooting_vectors=vector[None])
+    rows = predictions(release, settings, settings.covariates(release))
+    said = " ".join(row["note"] for row in rows)
+    assert "c0 came round by 360" in said
+    points = release.predict(np.linspace(50.0, 90.0, 41))
+    drawn = settings.view.drawn(settings.assumptions.centre, points, np.full(41, 0.1))
+    assert np.abs(np.diff(drawn.values, axis=0)).max() < 10.0
+    assert np.all(np.abs(drawn.before - drawn.values[20]) < 180.0)
+    for each in rows:
+        assert each["note"] in page(release, settings, rows)
+
+
+@pytest.mark.parametrize("away", [0.0, 4e-5, 6e-5, np.nan])
+def test_a_matrix_is_a_rotation_within_a_public_tolerance_by_itself(away):
+    space, rng = make_manifold("rotations"), np.random.default_rng(3)
+    matrices = space.to_matrices(space.random_point(rng, (5,)))
+    matrices[2] *= 1.0 + away
+    found = space.from_layout(matrices.reshape(5, 9))
+    is_rotation = away < ORTHOGONAL / 2.0
+    assert space.are_points(found).tolist() == [True, True, is_rotation, True, True]
+    assert (space.layout_fault(matrices[2].ravel()) is None) == is_rotation
+    assert "mirror" in space.layout_fault(-matrices[0].ravel())
