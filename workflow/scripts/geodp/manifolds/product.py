@@ -378,9 +378,12 @@ class Product(SymmetricSpace):
         found = [view.drawn(c, p, radii / np.sqrt(weight)) for view, weight, c, p in parts]
         arrays = zip(*(each[:4] for each in found), strict=True)
         values, low, high, before = (np.concatenate(each, axis=-1) for each in arrays)
-        names = [each.names or view.names for each, view in zip(found, self._views, strict=True)]
+        names = None
+        if any(each.names for each in found):
+            each = zip(found, self._views, strict=True)
+            names = self._named([drawn.names or view.names for drawn, view in each])
         what = "Coordinates of the prediction"
-        return Drawn(values, low, high, before, what, self._named(names))
+        return Drawn(values, low, high, before, what, names)
 
     @property
     def periods(self):
