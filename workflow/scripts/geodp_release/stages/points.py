@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations_with_replacement
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +32,7 @@ NODES = 32
 # Simulations score all of so FEW points, and else the NEAR nearest exactly and a random FAR of the
 # rest, reweighted.  Of more than so MANY releases they do so for a BLOCK at once, which stays in a
 # cache.
-FEW, NEAR, FAR, MANY, BLOCK = 256, 128, 96, 1024, 256
+FEW, NEAR, FAR, MANY, BLOCK = 256, 128, 96, 1000, 64
 
 
 @dataclass(frozen=True)
@@ -92,21 +93,20 @@ class PointsStage(Stage):
         return replace(before, state=states[choice.draw(bits)], reached=0.0, covariance=None)
 
     def simulate(self, releases, rng):
-        points, number = support_points(releases, self.points), len(releases.state)
-        parts = [(releases, points)]
+        number, rows = len(releases.state), [slice(None)]
         if number > MANY:
             rows = [slice(at, at + BLOCK) for at in range(0, number, BLOCK)]
-            parts = [(releases.drawn(some), points.drawn(some)) for some in rows]
-        found = zip(*(self._simulated(*each, rng) for each in parts), strict=True)
+        points = support_points(releases, self.points)
+        found = zip(*(self._simulated(releases, points, some, rng) for some in rows), strict=True)
         state, weight = map(np.concatenate, found)
         kept = {"reached": 0.0, "covariance": None, "last_level": None}
         return replace(releases, state=state, weight=weight, **kept)
 
-    def _simulated(self, releases, points, rng):
-        """States and weights after the choice."""
-        loss = _mean_losses(releases, points, level_of(self.clip, releases.typical))
+    def _simulated(self, releases, points, some, rng):
+        """States and weights after the choice, of some rows of the releases."""
+        loss = _mean_losses(releases, points, level_of(self.clip, releases.typical), some)
         rate = releases.number * float(self.epsilon) / releases.assumptions.changes
-        exponents = points.log_weight - rate * loss
+        exponents = points.log_weight[some] - rate * loss
         exponents -= np.max(exponents, axis=1, keepdims=True)
         shares = _normalised(np.exp(exponents).astype(float))
         drawn = shares
@@ -116,8 +116,8 @@ class PointsStage(Stage):
         below = np.cumsum(drawn, axis=1)
         rows = np.arange(len(below))
         best = np.sum(below < rng.random((len(rows), 1)) * below[:, -1:], axis=1)
-        state = points.states[points.index[rows, best]]
-        return state, releases.weight * (shares[rows, best] / drawn[rows, best])
+        state = points.states[points.index[some][rows, best]]
+        return state, releases.weight[some] * (shares[rows, best] / drawn[rows, best])
 
     def describe(self):
         return (
@@ -133,29 +133,46 @@ def _normalised(shares):
 # Simulation of points and their losses
 
 
-def _mean_losses(releases, points, level):
-    """Mean clipped losses (releases, points)."""
-    known, covariates = points.known, releases.covariates
+def _mean_losses(releases, points, level, some=slice(None)):
+    """Mean clipped losses (releases, points), of some rows of the releases.
+
+    Those of all releases are kept for other levels and for other releases with the same truths.
+    """
+    covariates, is_all = releases.covariates, some == slice(None)
     # The first points of a Sobol sequence are even; every second one is not.
-    scales, weights, values = (
-        each[:NODES] for each in (releases.scales_at_nodes, *covariates.by_release)
+    scales, weights, values, typical, level = (
+        _of_rows(each, some)
+        for each in (releases.scales_at_nodes, *covariates.by_release, releases.typical, level)
     )
+    scales, weights, values = (each[:NODES] for each in (scales, weights, values))
     weights = weights / np.sum(weights, axis=0)
     # Of residuals of these lengths, which differ between releases with the same truths.
-    about = covariates, np.asarray(releases.typical).tobytes()
-    if about not in known:
-        known[about] = [
-            places_in_tables(points.squares(x) / _column(np.square(releases.typical * size)))
-            for x, size in zip(values, scales, strict=True)
-        ]
+    about = covariates, np.asarray(typical).tobytes()
     key = *about, np.asarray(level).tobytes()
-    if key not in known:
-        table, rows = clipped_residuals(releases.dim)[1], in_tables(level - level_of(scales, 1.0))
-        known[key] = sum(
-            _column(share) * looked_up_in(table, row[:, None], places)
-            for share, row, places in zip(weights, rows, known[about], strict=True)
-        )
-    return known[key]
+    if is_all and key in points.known:
+        return points.known[key]
+    places = (
+        places_in_tables(points.squares(x, some) / _column(np.square(typical * size)))
+        for x, size in zip(values, scales, strict=True)
+    )
+    if is_all:
+        if about not in points.known:
+            points.known[about] = list(places)
+        places = points.known[about]
+    table, rows = clipped_residuals(releases.dim)[1], in_tables(level - level_of(scales, 1.0))
+    total: Any = 0.0
+    for share, row, place in zip(weights, rows, places, strict=True):
+        each = looked_up_in(table, row[:, None], place)
+        each *= _column(share)
+        total += each
+    if is_all:
+        points.known[key] = total
+    return total
+
+
+def _of_rows(numbers, some):
+    """Numbers (..., releases) of some rows of the releases; the same if they are of all."""
+    return numbers if np.ndim(numbers) == 0 or len(numbers.T) == 1 else numbers[..., some]
 
 
 def _column(numbers):
@@ -218,18 +235,13 @@ class _Points:
         inner = {pair: np.einsum("irc,irc->rc", *rest[[*pair]]) for pair in pairs}
         return cls(states, index, inner, log_weight)
 
-    def drawn(self, rows):
-        """Only those of some releases."""
-        inner = {pair: each[rows] for pair, each in self.inner.items()}
-        return _Points(self.states, self.index[rows], inner, self.log_weight[rows])
-
-    def squares(self, x):
-        """Squared distances of predictions at covariates (k or more, 1 or releases)."""
-        places = [1.0, *map(_column, x)]
-        return sum(
-            (1.0 if one == other else 2.0) * places[one] * places[other] * product
-            for (one, other), product in self.inner.items()
-        )
+    def squares(self, x, some=slice(None)):
+        """Squared distances of predictions at covariates (k or more, 1 or rows), of some rows."""
+        places, total = [1.0, *map(_column, x)], 0.0
+        for (one, other), product in self.inner.items():
+            factor = (1.0 if one == other else 2.0) * places[one] * places[other]
+            total += factor * product[some]
+        return total
 
 
 def _some_points(rng, places, points, block=1 << 19, sampled=16, spare=16):

@@ -97,18 +97,22 @@ def places_in_tables(squares):
     # Numbers of Python, beside which single precision stays single.
     low, high = (2.0 * math.log(each) for each in (1e-3, 1e4))
     number = len(DISTANCES)
-    place = (np.log(np.maximum(squares, 1e-30)) - low) * ((number - 1) / (high - low))
-    place = np.clip(place, 0.0, number - 1.001)
+    # In place, here and below: these are the largest arrays of a simulation.
+    place = np.maximum(squares, 1e-30)
+    np.log(place, out=place)
+    place -= low
+    place *= (number - 1) / (high - low)
+    np.clip(place, 0.0, number - 1.001, out=place)
     below = place.astype(np.intp)
-    return below, place - below.astype(place.dtype)
+    place -= below.astype(place.dtype)
+    return below, place
 
 
 def looked_up_in(tables, rows, places):
     """Values of rows of tables, one for each place, at `places_in_tables`."""
     below, part = places
     flat, first = tables.ravel(), rows * tables.shape[1] + below
-    low, high = flat.take(first), flat.take(first + 1)
-    # In place: these are the largest arrays of a simulation.
+    low, high = flat.take(first), flat[1:].take(first)
     high -= low
     high *= part
     high += low
