@@ -25,8 +25,8 @@ with job() as snakemake:
             raise
         place = f"{data['table']}, {data['row_word']} {data['rows'][problem.record]}"
         raise DataError(f"{place}: {problem.reason}") from problem
-    if not np.all(found.converged):
-        worst = int(np.argmax(found.gradient_norm))
+    if not np.all(found.is_reached):
+        worst = int(np.argmax(np.where(found.is_reached, 0.0, found.gradient_norm)))
         raise FitError(
             f"{output.data}: the fit of data set {worst + 1} stopped at a relative "
             f"gradient norm of {found.gradient_norm[worst]:.2g} after {found.iterations} "

@@ -23,6 +23,10 @@ APPROXIMATE_STEPS = 12
 # rounding has ended what can be gained.
 ROUNDING, LEAST_GAIN, BARELY, IN_VAIN = 1e-12, 1e-14, 1e-3, 4
 
+# Gradient norm up to which a fit that did not converge is used: its parameters are off by about so
+# small a part of a typical residual.
+NEARLY = 1e-6
+
 # Factor by which the gradient of each step should fall.
 SLOW = 0.01
 
@@ -83,6 +87,11 @@ class Minimum:
     converged: np.ndarray
     iterations: int
     largest_residual: np.ndarray
+
+    @property
+    def is_reached(self) -> np.ndarray:
+        """Whether it is as good as converged, so that what follows from it may be used."""
+        return self.converged | (self.gradient_norm <= NEARLY)
 
 
 def minimise(

@@ -102,7 +102,7 @@ def fit(
     Warns
     -----
     RuntimeWarning
-        The gradient did not get as small as rounding lets it; or a residual is longer than half the
+        The gradient did not get as small as rounding lets it, nor nearly so; or a residual is longer than half the
         injectivity radius, so that there may be another minimum.
 
     Examples
@@ -156,7 +156,7 @@ def _fitted(x, points, manifold, number_of_covariates, loss, weights):
             "the geodesic's point at x = 0 is too far from the data: subtract a value near the "
             "middle of x"
         )
-    if not found.converged:
+    if not found.is_reached:
         gradient = f"{found.gradient_norm:.1g} of the data's scale"
         message = f"the fit did not converge: its gradient is {gradient}"
         warnings.warn(message, RuntimeWarning, stacklevel=3)
