@@ -102,8 +102,8 @@ def fit(
     Warns
     -----
     RuntimeWarning
-        The gradient did not get as small as rounding lets it, nor nearly so; or a residual is longer than half the
-        injectivity radius, so that there may be another minimum.
+        The gradient did not get as small as rounding lets it, nor nearly so; or a residual is
+        longer than half the injectivity radius, so that there may be another minimum.
 
     Examples
     --------
