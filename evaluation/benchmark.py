@@ -1,12 +1,15 @@
 """Samplers, fits and means beside geomstats and pyRiemann, and the library alone."""
 
+import json
 import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -47,6 +50,11 @@ ns of a gradient a record, S^2 | ours < 40 | what == 'gradient' and space == 'S^
 ns of a gradient a record, SPD(3) | ours < 400 | what == 'gradient' and space == 'SPD(3)'
 seconds of an import of mean, fit and SPD | ours < 0.15 | what == 'import'
 seconds of geodp plan of the example | ours < 3 | what == 'plan'
+us of a release a record, CSV | ours < 2.9 | what == 'release' and n == 1e6 and beside == 'csv'
+us of a release a record, Parquet | ours < 1.9 | what == 'release' and n == 1e6 and beside != 'csv'
+us of a check a record, CSV | ours < 4.8 | what == 'check' and n == 1e6 and beside == 'csv'
+us of a check a record, Parquet | ours < 2.9 | what == 'check' and n == 1e6 and beside != 'csv'
+MB of a release or a check of a million | memory < 600 | what in ('release', 'check')
 """
 
 
@@ -238,11 +246,69 @@ def alone(seed, timed, release, limit=3.0, chains=16):
     yield from ({"what": "import", "ours": loaded - start}, {"what": "plan", "ours": planned})
 
 
+def releases(seed, n, suffixes):
+    """A row a command, a format and a number of labelled records: its time a record, and memory.
+
+    Microseconds of the processor, the plan included, and MB at the peak; of S^2 on a covariate.
+    """
+    for number in n:
+        rng = random_stream(seed, "benchmark", "releases", f"n{number}")
+        age, noise = rng.uniform(20.0, 80.0, number), 0.2 * rng.standard_normal((number, 2))
+        points = np.column_stack([noise, np.ones(number)])
+        points[:, 0] += (age - 50.0) / 120.0
+        points /= np.linalg.norm(points, axis=-1, keepdims=True)
+        table = pd.DataFrame(points.round(9), columns=["x", "y", "z"])
+        labels = [f"p{each:08d}" for each in rng.permutation(number)]
+        table = table.assign(age=age.round(3), who=labels)
+        for suffix in suffixes:
+            with tempfile.TemporaryDirectory() as folder:
+                write = table.to_csv if suffix == "csv" else table.to_parquet
+                write(path := f"{folder}/table.{suffix}", index=False)
+                row = {"space": "S^2", "n": number, "beside": suffix}
+                for what, seconds, memory in _commands(folder, _settings(number, path, folder)):
+                    row |= {"what": what, "ours": 1e6 * seconds / number, "memory": memory}
+                    yield dict(row)
+
+
+def _settings(number, path, folder):
+    """Settings of a release of S^2 on a covariate, whose public inputs are made up."""
+    manifold = {"name": "sphere", "size": 2}
+    public = {"manifold": manifold, "centre": [0, 0, 1], "footpoint_radius": 0.5}
+    public |= {"shooting_vector_length": 1.0, "covariate_range": [20, 80], "subjects": number}
+    public |= {"records_per_subject": 1, "neighbours": "replace one subject"}
+    data = {"source": "table", "path": path, "columns": ["x", "y", "z"]}
+    return {
+        **{"name": "benchmark", "description": "simulated", "units": {"age": "years"}},
+        **{"public": public, "sources": dict.fromkeys(public, "made up")},
+        **{"data": data | {"covariate": "age", "subject": "who"}, "budget": {"epsilon": "1"}},
+        **{"ledger": f"{folder}/ledger", "folder": f"{folder}/released", "predictions": [50]},
+    }
+
+
+def _commands(folder, settings):
+    """Name, seconds of the processor and MB at the peak of a check, and then of a release."""
+    command, silent = (
+        [sys.executable, "-m", "geodp_release.ask.cli"],
+        {"stdout": subprocess.DEVNULL},
+    )
+    Path(folder, "s.yaml").write_text(json.dumps(settings))
+    create = "ledger", "create", settings["ledger"], "--allowed", "1"
+    subprocess.run([*command, *create], check=True, **silent)
+    for what in ("check", "release"):
+        process = subprocess.Popen([*command, what, f"{folder}/s.yaml"], **silent)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            raise subprocess.CalledProcessError(process.returncode, what)
+        yield what, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024.0
+
+
 def measure(part, given, seed):
     """The table of one part, which begins with the name of a function."""
     script.need("geomstats", "benchmark", "geomstats")
     os.environ["GEOMSTATS_BACKEND"] = "autograd" if part.endswith("autograd") else "numpy"
     parts = {"samplers": samplers, "fits": fits, "means": means, "alone": alone}
+    parts["releases"] = releases
     return pd.DataFrame(parts[part.partition("_")[0]](seed, **given))
 
 

@@ -164,18 +164,18 @@ BREAKS, LINES = "any break ends a row", "any break ends a line of landmarks"
 TEXTS, SLOW = "numbers by their text", "a slow record"
 TOWARDS_ZERO = "np.abs(each) // (LATTICE // PRODUCT_LATTICE)"
 ONE_BIN = " & ~np.append(longer[:, 1:], np.zeros((len(longer), 1), bool), axis=1)"
-COUNTED, USABLE = "valid[:, place] & (place < counts)", "x, valid = np.zeros(given.shape)"
-CRASH = "assert not np.any(np.abs(y[np.isfinite(y)]) > 1e100); "
+COUNTED, USABLE = "valid[:, place] & (place < counts)", "places = np.empty("
+CRASH = "assert not np.any(np.abs(points[np.isfinite(points)]) > 1e100); "
 NOISY = "self.noise(assumptions).add([counts], bits)[0]"
 PARTS = products, "product_sums"
-TAILS, MAPPED = (tail, "tail_counts"), (subjects, "mapped_records")
+TAILS, MAPPED = (tail, "tail_counts"), (subjects, "mapped_blocks")
 # A matrix of moments has noise for its covariates, and residuals besides.
 OUTSIDE = int(np.sqrt(1.0 + matrix.WEIGHT**2) * contributions.MATRIX_LATTICE)
 
 
 def where_mapped(act):
     """Of the function that knows which records can be used, at its end."""
-    return subjects, "mapped_records", Edit("return x,", f"{act}; return x,")
+    return subjects, "mapped_blocks", Edit("yield start,", f"{act}; yield start,")
 
 
 FAULTS: dict = {}
@@ -205,7 +205,7 @@ for name, *part in (
     (BREAKS, text_tables.TextTable, "_opened", lambda was, opened, newline: was(opened, "")),
     (BREAKS, text_tables, "marked", lambda was, line, end: line),
     (LINES, LandmarkFile, "_opened", lambda was, table, newline: was(table, None)),
-    ("labels without their ends", subjects, "_owners", without_their_ends),
+    ("labels without their ends", subjects, "owners_of", without_their_ends),
     ("labels that lost digits", table, "are_lost", lambda was, labels: False),
     (TEXTS, cells, "real", lambda was, cell: cell),
     (TEXTS, cells.TableReading, "value", by_its_text),

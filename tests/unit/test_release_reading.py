@@ -94,7 +94,7 @@ def assert_same(found, expected):
 
 def found_faults(path="table.csv", **choices):
     settings = settings_of(path, **choices)
-    return faults(settings, *read_data(settings))
+    return faults(settings, read_data(settings))
 
 
 def others(data, index):
@@ -274,7 +274,7 @@ def test_formats_hold_the_same_records_for_releases_and_studies(folder, save, fi
     np.testing.assert_allclose(records.covariates, covariates[:, 0] / 7)
     assert records.subjects == subjects
     assert records.rows[:2] == [first, first + 1]
-    assert checked(save(frame())).rows == tuple(range(first, first + 8))
+    assert [*checked(save(frame())).rows] == [*range(first, first + 8)]
 
 
 @pytest.mark.parametrize(("save", "first"), FORMATS)
@@ -641,7 +641,7 @@ def test_types_of_parquet(folder, name, values):
     else:
         assert len(set(subjects)) == len(set(values))
         if not hasattr(values, "year"):
-            assert subjects == list(values)
+            assert list(subjects) == list(values)
 
 
 def test_labels_of_parquet_that_are_missing_or_no_text(folder):

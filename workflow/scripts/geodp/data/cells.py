@@ -217,6 +217,14 @@ def simple_label(label):
     return re.sub(r"[\s_-]|(?<!\d)0+(?=\d)", "", label.casefold())
 
 
+def simple_labels(labels, between="\0"):
+    """The `simple_label` of each in a list; those without the character ``between`` at once."""
+    joined = between.join(labels)
+    if joined.count(between) != len(labels) - 1:
+        return list(map(simple_label, labels))
+    return simple_label(joined).split(between)
+
+
 def are_lost(labels):
     """Whether labels are floating-point numbers too large to tell whole ones apart.
 

@@ -6,10 +6,15 @@ import numpy as np
 
 from geodp.data.cells import arrow_kind, as_text, no_numbers, type_of_values
 from geodp.data.dates import DATE_TYPES
+from geodp.data.labels import Labels
+from geodp.data.large import Rows
 from geodp.data.messages import few, opened
 from geodp.data.nested import fields_of, holds_numbers, number_in, number_names, numbers_of
 from geodp.data.table import ColumnTable
 from geodp.errors import DataError
+
+# Records that are read at once.
+IN_TURN = 1 << 16
 
 
 class FrameTable(ColumnTable):
@@ -95,13 +100,21 @@ class ParquetTable(ColumnTable):
         return self._loaded([label])[label].to_numpy(zero_copy_only=False) if is_float else []
 
     def _loaded(self, names):
+        with self._opened() as handle:
+            table = self._table(handle, self._stored(names))
+        return self._columns(table, names)
+
+    def _stored(self, names):
+        """Columns of the file that hold those with names."""
+        return list(dict.fromkeys(self._outer.get(name, (name,))[0] for name in names))
+
+    def _columns(self, table, names):
+        """Columns by name, of a table of Arrow."""
         from pyarrow.compute import struct_field
 
-        places = {name: self._outer.get(name, (name, None)) for name in names}
-        with self._opened() as handle:
-            table = self._table(handle, list(dict.fromkeys(name for name, _ in places.values())))
         columns = {}
-        for own, (name, part) in places.items():
+        for own in names:
+            name, part = self._outer.get(own, (own, None))
             column = table[name] if part is None else struct_field(table[name], part)
             columns[own] = column.cast(self._types[own])
         return columns
@@ -123,6 +136,28 @@ class ParquetTable(ColumnTable):
         cells = column.cast("large_binary").to_numpy(zero_copy_only=False)
         kept = {"errors": "surrogateescape"}
         return ["" if cell is None else cell.decode(**kept) for cell in cells]
+
+    def _named(self, column, before):
+        kind = arrow_kind(column.type)
+        if str(column.type) == "int64":
+            rows = before if before != [] else Rows((), np.int64)
+            if isinstance(rows, Rows) and not column.null_count:
+                rows.add(column.to_numpy())
+                return rows
+            before = rows.array().tolist() if isinstance(rows, Rows) else before
+        if kind != "text":
+            return super()._named(column, before)
+        labels = before if before != [] else Labels()
+        cells = column.cast("large_binary").fill_null(b"").combine_chunks()
+        if len(cells):
+            _, offsets, data = cells.buffers()
+            places = np.frombuffer(offsets, dtype=np.int64)[cells.offset :][: len(cells) + 1]
+            characters = np.frombuffer(data or b"", dtype=np.uint8)
+            if np.all(characters[places[0] : places[-1]] < 128):
+                labels.add_ascii(characters, places)
+            else:
+                labels.add(list(self._labels(column)))
+        return labels
 
     def _texts(self, column):
         kind = arrow_kind(column.type)
@@ -148,6 +183,19 @@ class ParquetTable(ColumnTable):
         import pyarrow.parquet
 
         return pyarrow.parquet.ParquetFile(handle).read(columns=names)
+
+    def _in_turn(self, names, function):
+        with self._opened() as handle:
+            for table in self._tables(handle, self._stored(names)):
+                function(self._columns(table, names))
+
+    def _tables(self, handle, names):
+        """The columns with names, as tables of Arrow of some records at a time."""
+        import pyarrow.parquet
+
+        file = pyarrow.parquet.ParquetFile(handle, pre_buffer=False)
+        for batch in file.iter_batches(IN_TURN, columns=names):
+            yield pyarrow.Table.from_batches([batch])
 
 
 def _without_zone(column):
@@ -184,6 +232,9 @@ class FeatherTable(ParquetTable):
         import pyarrow.ipc
 
         return pyarrow.ipc.open_file(handle).read_all().select(names)
+
+    def _tables(self, handle, names):
+        yield self._table(handle, names)
 
 
 class ExcelTable(ColumnTable):

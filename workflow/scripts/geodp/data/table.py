@@ -6,11 +6,14 @@ A row is a record whatever is in it, and each cell is read by itself, by `geodp.
 import itertools
 from abc import ABC, abstractmethod
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from geodp.data.cells import are_lost, as_labels, as_text, simple_label
 from geodp.data.dates import DATE_TYPES
+from geodp.data.labels import Labels
+from geodp.data.large import Rows
 from geodp.data.messages import RecordFile
 from geodp.errors import DataError
 
@@ -26,6 +29,9 @@ class Table(ABC):
     """
 
     names: list
+
+    # Numbers of the records, once they were read.
+    rows: range | list = range(0)
 
     # What to add where a column is not there.
     hint = ""
@@ -83,14 +89,27 @@ class Table(ABC):
 
         NaN for an empty cell, infinite for what is no finite number; ``None`` for an empty label.
         """
-        labels, names = [], self.numbered(columns)
-        numbers = [np.empty((0, len(names)))]
-        for _, texts in self.blocks([*columns, *([label] if label else [])]):
+        labels, names = Labels(), self.numbered(columns)
+        numbers, self.rows = Rows((len(names),)), []
+        for rows, texts in self.blocks([*columns, *([label] if label else [])]):
+            self.rows += rows
             if label:
-                labels += as_labels(texts.pop())
+                labels.add(texts.pop())
             both = zip(texts, names, strict=True)
-            numbers.append(np.stack([self.reading.values(*each) for each in both], axis=-1))
-        return np.concatenate(numbers), labels if label else None
+            numbers.add(np.stack([self.reading.values(*each) for each in both], axis=-1))
+        return numbers.array(), labels if label else None
+
+    def texts(self, names, places):
+        """The texts in columns of the records at places, by these."""
+        found: dict = {}
+        start, end = 0, max(places, default=-1)
+        blocks = self.blocks(names)
+        while start <= end and (block := next(blocks, None)):
+            rows, columns = block
+            here = [place for place in places if start <= place < start + len(rows)]
+            found |= {place: [each[place - start] for each in columns] for place in here}
+            start += len(rows)
+        return found
 
     def blocks(self, names):
         """Numbers of records and the texts in columns, lists, of `AT_ONCE` records."""
@@ -101,7 +120,7 @@ class Table(ABC):
 
 
 class ColumnTable(Table):
-    """A table of columns, which are loaded as they are; ``rows`` are the numbers of its records."""
+    """A table of columns, which are loaded as they are."""
 
     rows: range | list = range(1, 2**62)
 
@@ -130,10 +149,36 @@ class ColumnTable(Table):
         texts = [each for name in names for each in self._texts(columns[name])]
         yield from zip(self.rows, map(list, zip(*texts, strict=True)), strict=False)
 
+    def texts(self, names, places):
+        """See `Table.texts`."""
+        columns, places = self._loaded(names), np.array(places, dtype=int)
+        some = (_taken(columns[name], places) for name in names)
+        texts = [each for column in some for each in self._texts(column)]
+        return dict(zip(places.tolist(), map(list, zip(*texts, strict=True)), strict=True))
+
     def read(self, columns, label=None):
         """Numbers in columns, and labels; see `Table.read`."""
-        loaded = self._loaded([*columns, *([label] if label else [])])
-        found = []
+        names = [*columns, *([label] if label else [])]
+        numbers = Rows((len(self.numbered(columns)),))
+        labels: Any = None if label is None else []
+
+        def add(loaded):
+            nonlocal labels
+            numbers.add(self._read_numbers(loaded, columns))
+            if label:
+                labels = self._named(loaded[label], labels)
+
+        self._in_turn(names, add)
+        labels = labels.array() if isinstance(labels, Rows) else labels
+        return numbers.array(), labels
+
+    def _in_turn(self, names, function):
+        """Call a function with loaded columns of some records at a time."""
+        function(self._loaded(names))
+
+    def _read_numbers(self, loaded, columns):
+        """Numbers (n, k) in loaded columns."""
+        found: list = []
         for name in columns:
             if self.reading.are_texts(name):
                 [texts] = self._texts(loaded[name])
@@ -141,8 +186,12 @@ class ColumnTable(Table):
             else:
                 found += self._numbers(loaded[name])
         with np.errstate(all="ignore"):
-            numbers = np.stack([np.asarray(each, dtype=float) for each in found], axis=-1)
-        return numbers, as_labels(self._labels(loaded[label])) if label else None
+            return np.stack([np.asarray(each, dtype=float) for each in found], axis=-1)
+
+    def _named(self, column, before):
+        """Labels in a column behind those ``before``, ``None`` for a missing or blank one."""
+        before += as_labels(self._labels(column))
+        return before
 
 
 class JoinedTable(Table):
@@ -204,3 +253,10 @@ class JoinedTable(Table):
             if key.strip():
                 rows.setdefault(key, texts)
         return rows
+
+
+def _taken(column, places):
+    """The cells of a column at places, as one of its kind."""
+    if isinstance(column, list):
+        return [column[place] for place in places]
+    return column[places] if isinstance(column, np.ndarray) else column.take(places)

@@ -4,14 +4,15 @@ What it finds depends on every record, so that it must not be published, nor be 
 changing public inputs: mend the data, or choose public inputs anew without them.
 """
 
-import itertools
 import sys
 import traceback
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from geodp.data.cells import real
 from geodp.data.text_tables import TextTable
 from geodp.errors import DataError
 from geodp_release.ask.faults import faults as faults_of
@@ -24,8 +25,8 @@ from geodp_release.ask.holder import (
 )
 from geodp_release.ask.inspection import Inspection, inspect_inputs
 from geodp_release.ask.misreadings import misreadings, mistaken_shapes
-from geodp_release.ask.reading import have_responses, read_data, table_of
-from geodp_release.run.subjects import label_key, subject_records
+from geodp_release.ask.reading import have_responses, read_data
+from geodp_release.run.subjects import subject_records
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Check:
     ----------
     inspection : Inspection or None
         None where the records could not be inspected.
-    rows : tuple of int or None
+    rows : sequence of int or None
         Row of each record in its table; None for simulated records.
     counted : tuple of str
         How many records and subjects there are.
@@ -49,7 +50,7 @@ class Check:
     """
 
     inspection: Inspection | None
-    rows: tuple[int, ...] | None
+    rows: Sequence[int] | None
     counted: tuple[str, ...]
     faults: tuple[str, ...]
     warnings: tuple[str, ...]
@@ -77,10 +78,10 @@ def check_data(settings, plan, data=None):
     found, rows, counted, faults, warnings, reasons = None, None, [], [], [], []
     try:
         covariates, points, subjects = data = data or read_data(settings)
-        rows, faults, others, trouble = _of_table(settings, *data)
+        rows, faults, others, trouble = _of_table(settings, data)
         reasons += others
         warnings += trouble + other_ledgers(settings)
-        number = number_of_subjects(points, subjects)
+        number = len(points) if isinstance(subjects, str) else data.owners[1]
         counted = [f"There are {len(points)} records of {number} subjects."]
         reasons += _other_number(plan.assumptions, number)
         found = inspect_inputs(plan.assumptions, covariates, points)
@@ -105,34 +106,31 @@ def check_data(settings, plan, data=None):
     return Check(found, rows, *map(tuple, (counted, faults, warnings, reasons)))
 
 
-def _of_table(settings, covariates, points, subjects):
+def _of_table(settings, data):
     """Rows of the records in a table, its faults, better readings of it, and why there are none."""
-    if settings.data.source != "table":
+    if data.table is None:
         return None, [], [], []
-    table, columns = table_of(settings)
-    data = settings.data
-    numbers, _ = table.read([*data.covariates, *columns])
-    rows = tuple(row for row, _ in table.records(columns[:1]))
-    there = have_responses(data, numbers[:, len(data.covariates) :])
-    lacking = _lacking(data, np.sum(~there), len(there))
-    if data.drops_missing:
-        numbers, rows = numbers[there], tuple(itertools.compress(rows, there))
-    lines = faults_of(settings, covariates, points, subjects)
+    table, names = data.table, data.names[: len(data.names) - len(settings.data.covariates)]
+    _, points, subjects = data
+    rows = data.rows
+    if data.kept is None:
+        there = have_responses(settings.data, data.numbers[:, : len(names)])
+        lacking = _lacking(settings.data, np.sum(~there), len(there))
+    else:
+        lacking = _lacking(settings.data, data.total - len(points), data.total)
+    lines = faults_of(settings, data)
     parts = getattr(table, "parts", [table])
     texts = (each for each in parts if isinstance(each, TextTable))
     joined = [sentence for each in texts for sentence in each.joined_rows()]
     lacking += [sentence for each in parts for sentence in each.left_out()]
-    # Another program may be writing the file.
-    if not len(rows) == len(points) == len(numbers):
-        return None, lines, joined, lacking
 
     def name_of(index):
-        label = "" if data.is_one_each else f" (label {subjects[index]!r})"
+        label = "" if settings.data.is_one_each else f" (label {real(subjects[index])!r})"
         return f"{table.source.record(rows[index])}{label}"
 
     lacking += people_in(settings, table)
     try:
-        others = misreadings(settings, numbers, table.numbered(columns))
+        others = misreadings(settings, data.numbers, names)
         # A single one may be so, and the others as they should be.
         single = mistaken_shapes(settings.assumptions.manifold, points, name_of)
     except Exception as problem:  # records at which another reading fails
@@ -152,13 +150,6 @@ def _lacking(data, number, of):
         "missing, data.missing_responses: drop leaves them out"
     )
     return [f"{number} of {of} records have no response, {rest}"]
-
-
-def number_of_subjects(points, subjects):
-    """Number of subjects with a record; one without a label counts for nobody."""
-    if isinstance(subjects, str):
-        return len(points)
-    return len({label_key(label) for label in subjects} - {None})
 
 
 def _other_number(assumptions, number):

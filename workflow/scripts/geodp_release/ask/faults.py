@@ -3,22 +3,22 @@
 Nothing here is part of a release: all of it depends on the records.
 """
 
-import itertools
 import re
-from collections import defaultdict
+from functools import cache
 
 import numpy as np
 
-from geodp.data.cells import LONGEST_NUMBER, finite_number, simple_label
+from geodp.data.cells import LONGEST_NUMBER, finite_number, simple_labels
 from geodp.data.columns import has_landmarks
 from geodp.data.coordinates import in_layout
+from geodp.data.labels import Labels
 from geodp.data.messages import SHOWN, few
 from geodp.data.records import number_of
 from geodp.data.table import JoinedTable
 from geodp.data.text_tables import TextTable
 from geodp.errors import DataError
-from geodp_release.ask.reading import have_responses, point_of, table_of
-from geodp_release.run.subjects import label_key, mapped_records
+from geodp_release.ask.reading import point_of
+from geodp_release.run.subjects import mapped_records, owners_of
 
 # Numbers that programs write for a missing value, and how many times the distance of the quartiles
 # from these they are taken for one.
@@ -29,69 +29,82 @@ CODES_AWAY = 3.0
 QUOTED = 60
 
 
-def faults(settings, covariates, points, subjects):
-    """What is wrong with the records of `read_data`, a list of lines for the holder's eyes alone.
+def faults(settings, data):
+    """What is wrong with the `Data` of a release, a list of lines for the holder's eyes alone.
 
     Records that do not count with the reason, labels that are missing or differ in little, and
     rows of a text that a person would not read as the computer does.
     """
-    data = settings.data
-    if data.source != "table":
+    if data.table is None:
         return []
-    table, columns = table_of(settings)
-    labels = [] if data.is_one_each else [data.subject]
-    # Coordinates first: what is wrong with one may be with a covariate that follows from it.
-    records = list(table.records([*labels, *columns, *data.covariates]))
-    if data.drops_missing:
-        records = list(itertools.compress(records, have_responses(data, table.read(columns)[0])))
-    # Another program may be writing the file.
-    records = records[: len(points)]
+    (covariates, points, subjects), table, rows = data, data.table, data.rows
+    given, source, names = settings.data, data.table.source, data.names
     *_, valid, _ = mapped_records(settings.assumptions, covariates, points)
-    names = [*table.numbered(columns), *data.covariates]
+    labels = [] if given.is_one_each else [given.subject]
+    # Texts are read of what is shown alone: those of all records take long.
+    texts: dict = {}
 
-    def reason(index):
-        row, texts = records[index]
-        return _reason(settings, table, row, names, texts[len(labels) :], points[index])
+    def text(index, place):
+        return texts[index][place].strip()
 
     def whose(index):
-        label = records[index][1][0].strip() if labels else ""
+        label = text(index, -1) if labels else ""
         return f" (label {_quoted(label)})" if label else ""
 
-    bad = [index for index in range(len(records)) if not valid[index]]
-    lines = _first(bad, lambda index: f"{reason(index)}{whose(index)}", "records do not count")
-    source, end = table.source, len(labels) + len(names) - len(data.covariates)
+    def reason(index):
+        some = texts[index][: len(names)]
+        return f"{_reason(settings, table, rows[index], names, some, points[index])}{whose(index)}"
+
+    found: list = [(np.flatnonzero(~valid), reason, "records do not count")]
+    end = len(names) - len(given.covariates)
     for place, (name, (low, high)) in enumerate(
-        zip(data.covariates, settings.assumptions.ranges, strict=True)
+        zip(given.covariates, settings.assumptions.ranges, strict=True)
     ):
-        values = covariates[: len(records), place]
-        lines += _first(
-            np.flatnonzero((values < low) | (values > high)),
-            lambda index, name=name, at=end + place, limits=f"{low:g} to {high:g}": (
-                f"{source.cell(records[index][0], name)}: {_quoted(records[index][1][at].strip())} "
-                f"is outside covariate_range, {limits}, and is clipped to it{whose(index)}"
-            ),
-            f"values of {name} are outside its range",
+        values = covariates[:, place]
+        found.append(
+            (
+                np.flatnonzero((values < low) | (values > high)),
+                lambda index, name=name, at=end + place, limits=f"{low:g} to {high:g}": (
+                    f"{source.cell(rows[index], name)}: {_quoted(text(index, at))} is outside "
+                    f"covariate_range, {limits}, and is clipped to it{whose(index)}"
+                ),
+                f"values of {name} are outside its range",
+            )
         )
-    lines += _codes(source, records, names, len(labels))
+    codes = [pair for place in range(len(names)) for pair in _codes(data, place)]
+    found.append(
+        (
+            codes,
+            lambda pair: (
+                f"{source.cell(rows[pair[0]], names[pair[1]])}: {data.numbers[pair]:g} is far "
+                "from other values, and what programs write for a missing one: if it is, leave "
+                "the cell empty"
+            ),
+            "cells may have the code of a missing value",
+        )
+    )
+    shown = [int(index) for indices, *_ in found[:-1] for index in indices[:SHOWN]]
+    texts = data.texts([*data.columns, *given.covariates, *labels], sorted({*shown}))
+    lines = [line for each in found for line in _first(*each)]
     if labels:
         limit = settings.assumptions.records_per_subject
-        repeated, line = _repeated(source, records, subjects, limit)
+        owners, many = data.owners
+        repeated, line = _repeated(source, rows, subjects, owners, many, limit)
         lines += _first(repeated, line, "subjects have more records than count")
-        without = [index for index in range(len(records)) if subjects[index] is None]
         lines += _first(
-            without,
+            [index for index in np.flatnonzero(owners < 0) if subjects[index] is None],
             lambda index: (
-                f"{table.source.cell(records[index][0], data.subject)}: the label is missing, so "
-                "that the record counts for nobody"
+                f"{source.cell(rows[index], given.subject)}: the label is missing, so that the "
+                "record counts for nobody"
             ),
             "records have no label",
         )
-        lines += _alike(table.source, data.subject, subjects)
+        lines += _alike(source, given.subject, subjects, owners, many)
     if isinstance(table, JoinedTable):
         lines += _first(
             list(table.unmatched().items()),
             lambda pair: (
-                f"{data.join.path} has no row of '{_quoted(pair[0])}': "
+                f"{given.join.path} has no row of '{_quoted(pair[0])}': "
                 + (f"write '{_quoted(pair[1])}' there so" if pair[1] else "add it")
             ),
             "labels have no row there",
@@ -99,42 +112,38 @@ def faults(settings, covariates, points, subjects):
     return [*lines, *_rows(table)] if isinstance(table, TextTable) else lines
 
 
-def _codes(source, records, names, start):
-    """Lines on numbers that programs write for a missing value, far from all others there."""
-    found = []
-    for place, name in enumerate(names, start):
-        numbers = np.array([finite_number(texts[place]) for _, texts in records], dtype=float)
-        there = numbers[np.isfinite(numbers)]
-        if not len(there):
-            continue
-        quarters = np.percentile(there, [25.0, 75.0])
-        away = np.maximum(quarters[0] - numbers, numbers - quarters[1])
-        is_code = np.isin(numbers, MISSING) & (away > CODES_AWAY * np.ptp(quarters))
-        found += [(index, name, numbers[index]) for index in np.flatnonzero(is_code)]
-    return _first(
-        found,
-        lambda each: (
-            f"{source.cell(records[each[0]][0], each[1])}: {each[2]:g} is far from other values, "
-            "and what programs write for a missing one: if it is, leave the cell empty"
-        ),
-        "cells may have the code of a missing value",
-    )
+def _codes(data, place):
+    """Places of numbers in a column that programs write for missing values, far from all others."""
+    numbers = data.numbers[:, place]
+    if data.table.reading.are_texts(data.names[place]):
+        # Words of numbers have numbers of their own.
+        read = cache(finite_number)
+        texts = (each for _, [each] in data.table.records([data.names[place]]))
+        numbers = np.array([read(each) for each in texts], dtype=float)
+        numbers = numbers if data.kept is None else numbers[data.kept]
+    there = numbers[np.isfinite(numbers)]
+    if not len(there):
+        return []
+    quarters = np.percentile(there, [25.0, 75.0])
+    away = np.maximum(quarters[0] - numbers, numbers - quarters[1])
+    is_code = np.isin(numbers, MISSING) & (away > CODES_AWAY * np.ptp(quarters))
+    return [(index, place) for index in np.flatnonzero(is_code)]
 
 
-def _repeated(source, records, subjects, limit):
-    """Labels with more records than count, and a function that makes a line of one."""
-    groups = defaultdict(list)
-    for (row, _), label in zip(records, subjects, strict=False):
-        if (key := label_key(label)) is not None:
-            groups[key].append(row)
-    word = source.record_word
-    return (
-        [(key[-1], rows) for key, rows in groups.items() if len(rows) > limit],
-        lambda each: (
-            f"{source.name}: {_quoted(str(each[0]))} has {len(each[1])} records, {word}s "
-            f"{few(each[1])}, and the first {limit} of them count (records_per_subject)"
-        ),
-    )
+def _repeated(source, rows, subjects, owners, many, limit):
+    """Subjects with more records than count, and a function that makes a line of one."""
+    counts = np.bincount(owners[owners >= 0], minlength=many)
+
+    def line(owner):
+        found = np.flatnonzero(owners == owner)
+        shown = few([rows[index] for index in found])
+        return (
+            f"{source.name}: {_quoted(str(subjects[found[0]]))} has {len(found)} records, "
+            f"{source.record_word}s {shown}, and the first {limit} of them count "
+            "(records_per_subject)"
+        )
+
+    return np.flatnonzero(counts > limit), line
 
 
 def _first(found, line, rest):
@@ -189,13 +198,22 @@ def _quoted(text):
     return shown if len(shown) <= QUOTED else f"{shown[:QUOTED]}..."
 
 
-def _alike(source, name, subjects):
+def _alike(source, name, subjects, owners, many, at_once=1 << 16):
     """A line on labels that differ in signs that people leave out or change alone."""
-    groups: defaultdict[str, dict] = defaultdict(dict)
-    for label in subjects:
-        if isinstance(label, str):
-            groups[simple_label(label)][label] = None
-    pairs = [list(group)[:2] for group in groups.values() if len(group) > 1]
+    # The first record of each subject.
+    first, named = np.zeros(many, dtype=int), np.flatnonzero(owners >= 0)[::-1]
+    first[owners[named]] = named
+    simple = Labels()
+    for start in range(0, many, at_once):
+        texts = [subjects[index] for index in first[start : start + at_once]]
+        # One that is nothing but such signs is the same as others of these.
+        words = iter(simple_labels([f".{each}" for each in texts if isinstance(each, str)]))
+        simple.add([next(words) if isinstance(each, str) else None for each in texts])
+    groups, number = owners_of(simple)
+    if number == np.count_nonzero(groups >= 0):
+        return []
+    several = np.flatnonzero(np.bincount(groups[groups >= 0]) > 1)
+    pairs = [[subjects[first[at]] for at in np.flatnonzero(groups == each)[:2]] for each in several]
     if not pairs:
         return []
     first, second = (_quoted(label) for label in pairs[0])

@@ -74,11 +74,11 @@ AS = {
 def misreadings(settings, numbers, names):
     """Sentences on readings of a table that fit better, with what to change; not private.
 
-    ``numbers`` (n, k + m) are those of covariates and coordinates, as the file has them, and
+    ``numbers`` (n, m + k) are those of coordinates and covariates, as the file has them, and
     ``names`` those of the m coordinates.
     """
     data = settings.data
-    covariates, coordinates = np.split(numbers, [len(data.covariates)], axis=1)
+    coordinates, covariates = np.split(numbers, [len(names)], axis=1)
     found = _of_covariates(settings, covariates, coordinates, names)
     if data.outline:
         return found

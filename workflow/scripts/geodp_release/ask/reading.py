@@ -4,9 +4,10 @@ Unlike `geodp.data.records.read_table`, no record changes what becomes of others
 read becomes NaN, which a release does not count.  Faults of the file as a whole are errors.
 """
 
-import itertools
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -22,15 +23,59 @@ from geodp.data.columns import (
 from geodp.data.coordinates import are_read, in_layout
 from geodp.data.formats import open_table
 from geodp.data.landmarks import crossing_edges, orient, resample
+from geodp.data.large import AT_ONCE, large_array, settle
 from geodp.data.sheets import FrameTable
 from geodp.data.table import JoinedTable
 from geodp.errors import DataError
 from geodp_release.run.contributions import chunk_size
-from geodp_release.run.subjects import ONE_EACH
+from geodp_release.run.subjects import ONE_EACH, owners_of
+
+
+class Data(tuple):
+    """Covariates, points and subjects; and of which columns of which table they are, if of one.
+
+    Attributes
+    ----------
+    table : Table or None
+    columns : list of str
+        Of a point.
+    names : list of str
+        Of m coordinates and of covariates.
+    numbers : ndarray, shape (n, m + k)
+        As the table has them.
+    kept, total : ndarray of int and int, or None
+        Records with a response, and how many the table has, where others are dropped.
+    """
+
+    table: Any = None
+    kept: Any = None
+    total: Any = None
+    columns: list
+    names: list
+    numbers: np.ndarray
+
+    @property
+    def rows(self):
+        """Numbers of the records in the table."""
+        rows = self.table.rows
+        return rows[: len(self[1])] if self.kept is None else [rows[each] for each in self.kept]
+
+    def texts(self, columns, places):
+        """Texts in columns of the records at places, by these; see `Table.texts`."""
+        if self.kept is None:
+            return self.table.texts(columns, places)
+        own = self.kept[places].tolist()
+        found = self.table.texts(columns, own)
+        return {place: found[each] for place, each in zip(places, own, strict=True)}
+
+    @cached_property
+    def owners(self):
+        """Index of the subject of each record, and their number; see `owners_of`."""
+        return owners_of(self[2])
 
 
 def read_data(settings):
-    """Covariates (n, k), points (n, *point_shape) and subjects of a release's data.
+    """`Data` of a release: covariates (n, k), points (n, *point_shape) and subjects.
 
     Numbers are NaN where a record cannot be read.  Labels of subjects are as they are in the file,
     in a list, ``None`` for an empty or blank one; or all are "one record each".  Where records
@@ -39,20 +84,34 @@ def read_data(settings):
     """
     manifold = settings.assumptions.manifold
     if settings.data.source != "table":
-        return _simulated(settings, manifold)
+        return Data(_simulated(settings, manifold))
     data = settings.data
     table, columns = table_of(settings)
     numbers, labels = table.read(
-        [*data.covariates, *columns], None if data.is_one_each else data.subject
+        [*columns, *data.covariates], None if data.is_one_each else data.subject
     )
+    names, total = table.numbered(columns), len(numbers)
     if data.drops_missing:
-        there = have_responses(data, numbers[:, len(data.covariates) :])
-        labels = np.arange(len(numbers)).tolist() if labels is None else labels
-        numbers, labels = numbers[there], list(itertools.compress(labels, there))
-    covariates, coordinates = np.split(numbers, [len(data.covariates)], axis=1)
-    points = _points(settings, table, table.numbered(columns), coordinates)
-    covariates = np.where(np.isfinite(covariates), covariates, np.nan)
-    return covariates, points, ONE_EACH if labels is None else labels
+        kept = np.flatnonzero(have_responses(data, numbers[:, : len(names)]))
+        if labels is None:
+            labels = np.arange(total)
+        numbers = numbers[kept]
+        # Labels of other kinds are in a list.
+        is_array = isinstance(labels, np.ndarray)
+        labels = labels[kept] if is_array else [labels[each] for each in kept.tolist()]
+    coordinates, covariates = np.split(numbers, [len(names)], axis=1)
+    points = _points(settings, table, names, coordinates)
+    given = large_array(covariates.shape)
+    for start in range(0, len(given), AT_ONCE):
+        some = covariates[start : start + AT_ONCE]
+        given[start : start + AT_ONCE] = np.where(np.isfinite(some), some, np.nan)
+        settle(numbers, given)
+    found = Data((given, points, ONE_EACH if labels is None else labels))
+    found.table, found.columns, found.numbers = table, columns, numbers
+    found.names = [*names, *data.covariates]
+    if data.drops_missing:
+        found.kept, found.total = kept, total
+    return found
 
 
 def have_responses(data, numbers):
@@ -68,7 +127,7 @@ def have_responses(data, numbers):
 def _points(settings, table, names, numbers):
     """Points (n, *point_shape), each of its row of numbers (n, k) alone; NaN for none."""
     data, manifold = settings.data, settings.assumptions.manifold
-    points = np.full((len(numbers), *manifold.point_shape), np.nan, dtype=manifold.dtype)
+    points = large_array((len(numbers), *manifold.point_shape), manifold.dtype, np.nan)
     if has_landmarks(manifold):
         for index, row in enumerate(numbers):
             try:
@@ -87,6 +146,7 @@ def _points(settings, table, names, numbers):
             found = manifold.from_layout(in_layout(block, data.coordinates))
             found = np.where(manifold.expand(are_read(block, data.coordinates)), found, np.nan)
         points[start : start + size] = found[: len(some)]
+        settle(numbers, points)
     return points
 
 

@@ -220,6 +220,7 @@ def covariate_sums(records, at_once=1 << 12):
                 before + more
                 for before, more in zip(total, np.sum(means, axis=0).tolist(), strict=True)
             ]
+        records.settle(start)
     return first, second
 
 
@@ -291,6 +292,7 @@ def _chunks(assumptions, records):
             both = zip(some, blank, strict=True)
             some = [np.concatenate([part, more[number:]]) for part, more in both]
         yield some
+        records.settle(start)
 
 
 def lattice_gradients(manifold, found, valid, clip, coordinates, longest=np.inf):

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 from geodp.data.cells import are_lost, no_numbers
+from geodp.data.labels import Labels, add_first_records
+from geodp.data.large import AT_ONCE, large_array, settle
 from geodp.errors import DataError
 from geodp_release.run.contributions import chunk_size
 
@@ -59,6 +61,11 @@ class SubjectRecords:
     def __len__(self):
         return len(self.counts)
 
+    def settle(self, start):
+        """Take records out of memory, if they are many, at every so many of them."""
+        if start % AT_ONCE == 0:
+            settle(self.covariates, self.points)
+
     def __repr__(self):
         # Private: neither a traceback nor a log may show them.
         return "<SubjectRecords>"
@@ -75,8 +82,8 @@ def subject_records(assumptions, covariates, points, subjects):
     one record, and there are more or fewer records than assumed.
     """
     manifold, limit = assumptions.manifold, assumptions.records_per_subject
-    x, y, valid, _ = mapped_records(assumptions, covariates, points)
-    number = len(x)
+    given, points = given_records(assumptions, covariates, points)
+    number = len(points)
     if isinstance(subjects, str):
         if subjects != ONE_EACH:
             raise DataError(
@@ -94,15 +101,25 @@ def subject_records(assumptions, covariates, points, subjects):
                 "addition or removal of a subject"
             )
         many = assumptions.subjects
-    kept = (owners >= 0) & (owners < many) & (places < limit)
-    rows = owners[kept], places[kept]
+    owners[places >= limit] = -1
+    owners[owners >= many] = -1
     found = SubjectRecords(
-        covariates=np.zeros((many, limit, assumptions.number_of_covariates)),
-        points=np.broadcast_to(assumptions.centre, (many, limit, *manifold.point_shape)).copy(),
+        covariates=large_array((many, limit, assumptions.number_of_covariates)),
+        points=large_array((many, limit, *manifold.point_shape), manifold.dtype),
         valid=np.zeros((many, limit), dtype=bool),
-        counts=np.bincount(owners[kept], minlength=many),
+        counts=np.zeros(many, dtype=int),
     )
-    found.covariates[rows], found.points[rows], found.valid[rows] = x[kept], y[kept], valid[kept]
+    for start in range(0, many, AT_ONCE):
+        found.points[start : start + AT_ONCE] = assumptions.centre
+        settle(found.points)
+    for start, x, y, valid in mapped_blocks(assumptions, given, points):
+        some = slice(start, start + len(x))
+        kept = owners[some] >= 0
+        rows = owners[some][kept], places[some][kept]
+        found.covariates[rows], found.points[rows] = x[kept], y[kept]
+        found.valid[rows] = valid[kept]
+        np.add.at(found.counts, rows[0], 1)
+        found.settle(start)
     return found
 
 
@@ -113,7 +130,9 @@ def _grouped(subjects, number):
     """
     given = getattr(subjects, "to_numpy", lambda: subjects)()
     try:
-        labels = list(given)
+        is_plain = isinstance(given, Labels)
+        is_plain |= isinstance(given, np.ndarray) and given.dtype == np.int64 and given.ndim == 1
+        labels = given if is_plain else list(given)
     except TypeError:
         labels = None
     if labels is None or len(labels) != number:
@@ -123,55 +142,77 @@ def _grouped(subjects, number):
             "subjects are floating-point numbers so large that different whole numbers become the "
             "same one: give labels as text, or as whole numbers none of which is missing"
         )
-    if labels and all(issubclass(type(label), list | np.ndarray) for label in labels):
+    values = [] if is_plain else labels
+    if values and all(issubclass(type(label), list | np.ndarray) for label in values):
         raise DataError("subjects has several values a record: give one label for each record")
-    owners, seen = _owners(labels)
-    named = np.flatnonzero(owners >= 0)
-    counts = np.bincount(owners[named], minlength=seen)
-    # In the order of the subjects, records of each in their own.
-    order = named[np.argsort(owners[named], kind="stable")]
-    places = np.full(number, -1)
-    places[order] = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+    owners, seen = owners_of(labels)
+    places = np.minimum(owners, 0)
+    if np.count_nonzero(owners >= 0) > seen:
+        named = np.flatnonzero(owners >= 0)
+        counts = np.bincount(owners[named], minlength=seen)
+        # In the order of the subjects, records of each in their own.
+        order = named[np.argsort(owners[named], kind="stable")]
+        places[order] = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
     return owners, places, seen
 
 
-def _owners(labels):
+def owners_of(labels):
     """Index of the subject of each label, in the order of their first records, and their number.
 
     -1 for a label that names nobody.
     """
-    # Most are texts or numbers, and known by themselves.  Texts are apart: others are compared with
-    # numbers alone, and so by no code that these have not.
     number = len(labels)
-    texts: dict = {}
-    numbers: dict = {}
+    if isinstance(labels, np.ndarray):
+        own = np.zeros(number, dtype=int)
+        add_first_records(labels, own, empty=None)
+    else:
+        # Most are texts or numbers, and known by themselves. Texts are apart: others are compared
+        # with numbers alone, and so by no code that these have not.
+        own = np.zeros(number, dtype=int)
+        texts = labels if isinstance(labels, Labels) else _texts_among(labels, own)
+        add_first_records(texts.cells, own)
+        seen: dict = {}
+        for index, label in texts.others.items():
+            own[index] = seen.setdefault(label, index + 1)
+    # How many first ones there are up to the first record of the same subject.
+    is_first = own == np.arange(1, number + 1)
+    ranks = np.cumsum(is_first, dtype=np.int32 if number < 1 << 31 else np.int64)
+    own -= 1
+    owners = np.append(ranks - 1, np.array([-1], dtype=ranks.dtype))[own]
+    return owners, int(np.sum(is_first))
+
+
+def _texts_among(labels, own):
+    """`Labels` of those that are texts; in ``own`` the first record, from 1, of all others."""
     plain: list = [label if type(label) is str else None for label in labels]
-    own = _known(plain, texts, lambda key: not key.strip())
-    if None in texts:
-        plain = [label if type(label) is int or type(label) is float else None for label in labels]
-        own += _known(plain, numbers, lambda key: key != key)
-        odd = [at for at, key in enumerate(plain) if key is None and type(labels[at]) is not str]
-        for index in odd:
-            try:
-                key = label_key(labels[index])
-                if key is not None:
-                    seen = texts if key[0] is str else numbers
-                    key = key[1] if key[0] in (Number, str) else key
-                    own[index] = seen.setdefault(key, index + 1)
-            except Exception:  # a label that cannot be compared or hashed names nobody
-                continue
-    # The first record of the same subject, and how many first ones there are up to it.
-    first = np.zeros(number + 1, dtype=int)
-    first[own[::-1]] = np.arange(number)[::-1]
-    is_first = (own > 0) & (first[own] == np.arange(number))
-    owners = (np.cumsum(is_first) - 1)[first[own]]
-    return np.where(own > 0, owners, -1), int(np.sum(is_first))
+    number = len(plain)
+    if None in plain:
+        numbers: dict = {}
+        kept = [label if type(label) is int or type(label) is float else None for label in labels]
+        own[:] = _known(kept, numbers)
+        for index, label in enumerate(labels):
+            if kept[index] is None and type(label) is not str:
+                try:
+                    key = label_key(label)
+                    if key is not None and key[0] is str:
+                        plain[index] = str.__str__(label)
+                    elif key is not None:
+                        key = key[1] if key[0] is Number else key
+                        own[index] = numbers.setdefault(key, index + 1)
+                except Exception:  # a label that cannot be compared or hashed names nobody
+                    continue
+        # Some of these may be records before those of plain numbers.
+        first = np.zeros(number + 1, dtype=int)
+        first[own[::-1]] = np.arange(number, 0, -1)
+        first[0] = 0
+        own[:] = first[own]
+    return Labels(plain)
 
 
-def _known(labels, seen, is_nobody):
-    """A record, from 1, with each label (n,), and 0 for ``None`` and labels of nobody."""
+def _known(labels, seen):
+    """A record, from 1, with each label (n,), and 0 for ``None`` and NaN."""
     found: Any = np.fromiter(map(seen.setdefault, labels, itertools.count(1)), "int64", len(labels))
-    nobody = [key is None or is_nobody(key) for key in seen]
+    nobody = [key is None or key != key for key in seen]
     found[np.isin(found, list(itertools.compress(seen.values(), nobody)))] = 0
     return found
 
@@ -193,29 +234,51 @@ def label_key(label):
 
 def mapped_records(assumptions, covariates, points):
     """Scaled covariates, points of the manifold, which records have both, and given covariates."""
-    manifold, size = assumptions.manifold, chunk_size(assumptions)
+    given, points = given_records(assumptions, covariates, points)
+    number, manifold = len(points), assumptions.manifold
+    x, y = large_array(given.shape), large_array((number, *manifold.point_shape), manifold.dtype)
+    valid = np.zeros(number, dtype=bool)
+    for start, *found in mapped_blocks(assumptions, given, points):
+        some = slice(start, start + len(found[0]))
+        x[some], y[some], valid[some] = found
+        settle(x, y)
+    return x, y, valid, given
+
+
+def given_records(assumptions, covariates, points):
+    """Covariates (n, k) and points (n, *point_shape) as arrays; see `record_array`."""
+    manifold, columns = assumptions.manifold, assumptions.number_of_covariates
     y = record_array(points, manifold.point_shape, manifold.dtype)
-    columns, given = assumptions.number_of_covariates, np.empty((len(y), 0))
+    given = np.empty((len(y), 0))
     if covariates is not None:
         given = record_array(covariates, (columns,), float)
     elif columns:
         raise DataError(f"covariates are missing: give {columns} a record")
     if len(given) != len(y):
         raise DataError(f"{manifold.name}: give as many points as covariates")
-    x, valid = np.zeros(given.shape), np.zeros(len(y), dtype=bool)
+    return given, y
+
+
+def mapped_blocks(assumptions, given, points):
+    """Index of the first, scaled covariates, points and which are valid, of some records by turns.
+
+    Of `given_records`.
+    """
+    manifold, size = assumptions.manifold, chunk_size(assumptions)
     # Always so many at once, of which the last are padding: how many records there are may be
     # private, and changes how others are rounded.
     places = np.empty((size, given.shape[1]))
     arrays = np.empty((size, *manifold.point_shape), dtype=manifold.dtype)
     # No record at all takes as long as one.
-    for start in range(0, max(len(y), 1), size):
+    for start in range(0, max(len(points), 1), size):
         some = slice(start, start + size)
-        number = len(y[some])
+        number = len(points[some])
         places[:], arrays[:] = assumptions.middles, assumptions.centre
-        places[:number], arrays[:number] = given[some], y[some]
+        places[:number], arrays[:number] = given[some], points[some]
         found = _mapped(assumptions, places, arrays)
-        x[some], y[some], valid[some] = (each[:number] for each in found)
-    return x, y, valid, given
+        x, y, valid = (each[:number] for each in found)
+        yield start, x, y, valid
+        settle(given, points)
 
 
 def _mapped(assumptions, given, arrays):
@@ -240,6 +303,8 @@ def record_array(values, shape, dtype):
     """
     refuse_types(values)
     values = getattr(values, "to_numpy", lambda: values)()
+    if type(values) is np.ndarray and (values.dtype, values.shape[1:]) == (dtype, shape):
+        return values
     if isinstance(values, np.ndarray) and values.dtype.kind in "iufc":
         if not len(np.atleast_1d(values)):
             return np.empty((0, *shape), dtype=dtype)

@@ -1,0 +1,54 @@
+"""Arrays that are kept in files, and labels that are compared by hash."""
+
+import numpy as np
+import pytest
+
+from geodp.data import labels as labels_module
+from geodp.data import large
+from geodp.data.labels import SHORT, Labels, add_first_records
+
+
+def test_what_is_kept_in_a_file_is_what_was_added():
+    rng = np.random.default_rng(1)
+    blocks = [rng.standard_normal((number, 2)) for number in (3, 0, 50, 7)]
+    for limit in (1, 400, 1 << 20):
+        rows = large.Rows((2,), large=limit)
+        for block in blocks:
+            rows.add(block)
+        found = rows.array()
+        large.settle(found[1:])
+        np.testing.assert_array_equal(found, np.concatenate(blocks))
+    array = large.large_array((100, 3), value=0.5, large=1)
+    array[7] = 2.0
+    large.settle(array)
+    assert np.sum(array) == 0.5 * 99 * 3 + 6.0
+
+
+def test_a_full_disk_is_a_lack_of_memory(monkeypatch):
+    def fails(**_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(large.tempfile, "TemporaryFile", fails)
+    with pytest.raises(MemoryError, match="No space"):
+        large.large_array((10,), large=1)
+
+
+@pytest.mark.parametrize("factor", [labels_module.FACTOR, np.uint64(0)])
+def test_labels_are_the_same_if_all_their_characters_are(monkeypatch, factor):
+    """With a factor of zero all have one hash."""
+    monkeypatch.setattr(labels_module, "FACTOR", factor)
+    long = "l" * (SHORT + 1)
+    kinds = ["a", "a ", "a\0", "ä", "12345678", "123456789", long, f"{long}2", "\udcc3\udca9", "é"]
+    kinds += [" ", "", None, "\x85"]
+    rng = np.random.default_rng(2)
+    given = [kinds[index] for index in rng.integers(len(kinds), size=300)]
+    labels = Labels(given)
+    expected = [label if label and label.strip() else None for label in given]
+    assert labels == expected
+    found = np.zeros(len(given), dtype=int)
+    add_first_records(labels.cells, found)
+    first = [expected.index(label) + 1 for label in expected]
+    short = [
+        bool(label) and label not in ("a\0", long, f"{long}2", "\udcc3\udca9") for label in expected
+    ]
+    assert found.tolist() == np.where(short, first, 0).tolist()

@@ -1,0 +1,146 @@
+"""Labels of records in few bytes each, and which of them are the same."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from geodp.data.large import AT_ONCE, Rows, settle
+
+# Bytes of a label that are kept in an array, and in how many of these its width grows.
+SHORT, WORD = 40, 8
+
+# Records whose labels are compared at once, of all whose hashes begin alike.
+COMPARED = 1 << 20
+
+# An odd number whose multiples have bits in no order, and how far these are shifted.
+FACTOR, SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
+
+
+class Labels(Sequence):
+    """Labels as texts, and ``None`` for one that is missing or blank.
+
+    Attributes
+    ----------
+    cells : ndarray of bytes, shape (n,)
+        Short labels in UTF-8, empty for others.
+    others : dict
+        By record, those that are long, or texts of their own kind.
+    """
+
+    def __init__(self, labels=()):
+        self._rows, self._cells = Rows((), f"S{WORD}"), None
+        self._number, self.others = 0, {}
+        for start in range(0, len(labels), 1 << 16):
+            self.add(labels[start : start + (1 << 16)])
+
+    def __len__(self):
+        return self._number
+
+    def __getitem__(self, place):
+        if isinstance(place, slice):
+            return [self[each] for each in range(self._number)[place]]
+        place = range(self._number)[place]
+        found = self.others.get(place)
+        return (self.cells[place].decode() or None) if found is None else found
+
+    def __eq__(self, other):
+        return list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def cells(self):
+        """See the attributes of the class."""
+        if self._cells is None:
+            self._cells = self._rows.array()
+        return self._cells
+
+    def add(self, labels):
+        """Add a list of texts, or ``None``."""
+        texts = [label or "" for label in labels]
+        try:
+            cells = np.array(texts, dtype=f"S{SHORT}")
+            lengths = np.fromiter(map(len, texts), dtype=int, count=len(texts))
+        except UnicodeEncodeError:
+            coded = list(map(_encoded, texts))
+            cells = np.array(coded, dtype=f"S{SHORT}")
+            lengths = np.fromiter(map(len, coded), dtype=int, count=len(texts))
+        self._add(cells, lengths, texts.__getitem__)
+
+    def add_ascii(self, characters, offsets):
+        """Add labels that lie one behind the other in an array of bytes below 128."""
+        lengths = np.diff(offsets)
+        cells = np.zeros((len(lengths), SHORT), dtype=np.uint8)
+        if np.all(lengths <= SHORT):
+            cells[np.arange(SHORT) < lengths[:, None]] = characters[offsets[0] : offsets[-1]]
+
+        def text(place):
+            return characters[offsets[place] : offsets[place + 1]].tobytes().decode()
+
+        self._add(cells.view(f"S{SHORT}")[:, 0], lengths, text)
+
+    def _add(self, cells, lengths, text):
+        """Add cells, but for those whose text has another number of bytes, or is blank."""
+        kept = np.char.str_len(cells) == lengths
+        first = cells.view(np.uint8).reshape(-1, SHORT)[:, 0]
+        blank = [
+            place
+            for place in np.flatnonzero(kept & ((first <= ord(" ")) | (first >= 128)))
+            if lengths[place] and not text(place).strip()
+        ]
+        for place in np.flatnonzero(~kept):
+            if (label := text(place)).strip():
+                self.others[self._number + int(place)] = label
+        cells[blank], cells[~kept] = b"", b""
+        width = -(-int(np.max(lengths, where=kept, initial=1)) // WORD) * WORD
+        if width > self._rows.dtype.itemsize:
+            before, self._rows = self._rows.array(), Rows((), f"S{width}")
+            for start in range(0, len(before), AT_ONCE):
+                self._rows.add(before[start : start + AT_ONCE])
+                settle(before)
+        self._rows.add(cells)
+        self._number, self._cells = self._number + len(cells), None
+
+
+def _encoded(text):
+    """A text as UTF-8; one longer than is kept where it is none."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return bytes(SHORT + 1)
+
+
+def add_first_records(cells, found, empty=b""):
+    """Put the first record with the same cell, from 1, in ``found`` (n,), but for empty cells.
+
+    Of an array (n,) of bytes or of whole numbers.
+    """
+    words = np.ascontiguousarray(cells).view(np.uint64).reshape(len(cells), cells.itemsize // WORD)
+    hashes = np.zeros(len(cells), dtype=np.uint64)
+    # By their first bits, so that what is sorted is small.
+    bits = min(max(len(cells) // COMPARED, 1).bit_length() - 1, 8)
+    parts = np.zeros(len(cells), dtype=np.int16)
+    for start in range(0, len(cells), AT_ONCE):
+        some = slice(start, start + AT_ONCE)
+        for word in words[some].T:
+            hashes[some] = (hashes[some] ^ word) * FACTOR
+            hashes[some] ^= hashes[some] >> SHIFT
+        if bits:
+            parts[some] = hashes[some] >> np.uint64(64 - bits)
+        if empty is not None:
+            parts[some][cells[some] == empty] = -1
+        settle(cells)
+    for part in range(1 << bits):
+        rows = np.flatnonzero(parts == part)
+        order = rows[np.argsort(hashes[rows], kind="stable")]
+        ordered = hashes[order]
+        # Behind the first of those with one hash.
+        again = np.flatnonzero(ordered[1:] == ordered[:-1]) + 1
+        firsts = np.arange(len(order))
+        firsts[again] = 0
+        found[order] = order[np.maximum.accumulate(firsts)] + 1
+        later = order[again]
+        # Of different cells with one hash, which hardly ever happens, those alike are found.
+        for row in later[np.any(words[later] != words[found[later] - 1], axis=1)]:
+            same = order[ordered == hashes[row]]
+            found[row] = same[np.all(words[same] == words[row], axis=1)][0] + 1

@@ -1,0 +1,97 @@
+"""Large arrays outside of memory: in a file without a name, of which nothing is left at the end."""
+
+import math
+import mmap
+import os
+import tempfile
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+# Bytes from which on an array is kept so.
+LARGE = 1 << 26
+
+# Records after which what was read or written of such an array is taken out of memory.
+AT_ONCE = 1 << 15
+
+
+def large_array(shape, dtype=float, value=0, large=LARGE):
+    """An array of a value, outside of memory if it is ``large``."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    if size < large:
+        return np.full(shape, value, dtype=dtype)
+    with _file() as file:
+        with _space():
+            # A disk that is full is told here, and not where the array is written to.
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(file.fileno(), 0, size)
+            file.truncate(size)
+        found = _mapped(file, shape, dtype)
+    for start in range(0, len(found) if value != 0 else 0, some := max(len(found) >> 6, 1)):
+        found[start : start + some] = value
+        settle(found)
+    return found
+
+
+class Rows:
+    """Rows of an array that are added in blocks; outside of memory from so many bytes on."""
+
+    def __init__(self, shape, dtype=float, large=LARGE):
+        self._shape, self.dtype, self._large = shape, np.dtype(dtype), large
+        self._blocks: list = []
+        self._number, self._held = 0, 0
+        self._file: Any = None
+
+    def add(self, block):
+        """Add rows (n, *shape)."""
+        self._blocks.append(np.ascontiguousarray(block, dtype=self.dtype))
+        self._number += len(block)
+        self._held += self._blocks[-1].nbytes
+        if self._held >= self._large:
+            self._file = self._file or _file()
+            self._write()
+
+    def _write(self):
+        with _space():
+            for block in self._blocks:
+                self._file.write(block)
+            self._file.flush()
+        self._blocks, self._held = [], 0
+
+    def array(self):
+        """All rows (n, *shape)."""
+        shape = self._number, *self._shape
+        if self._file is None:
+            return np.concatenate([np.empty((0, *self._shape), self.dtype), *self._blocks])
+        self._write()
+        with self._file:
+            return _mapped(self._file, shape, self.dtype)
+
+
+def settle(*arrays):
+    """Take what was read or written of arrays out of memory, if they are kept in a file."""
+    for array in arrays:
+        while isinstance(array, np.ndarray):
+            array = array.base
+        array = getattr(array, "obj", array)
+        if isinstance(array, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+            array.madvise(mmap.MADV_DONTNEED)
+
+
+@contextmanager
+def _space():
+    """A context in which a disk that is full is a lack of memory."""
+    try:
+        yield
+    except OSError as problem:
+        raise MemoryError(problem.strerror) from None
+
+
+def _file():
+    with _space():
+        return tempfile.TemporaryFile(prefix="geodp")
+
+
+def _mapped(file, shape, dtype):
+    return np.frombuffer(mmap.mmap(file.fileno(), 0), dtype=dtype).reshape(shape)
