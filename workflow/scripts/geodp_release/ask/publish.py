@@ -379,8 +379,8 @@ def _read(settings, plan, ledger, despite_check, is_told):
     found, fault, is_full = _silently(_records, settings, plan, is_told)
     if is_full:
         raise DataError(
-            f"the data of {settings.name} do not fit into memory: end other programs or take a "
-            "machine with more; nothing was spent"
+            f"the data of {settings.name} do not fit into memory: end other programs, or take a "
+            "machine with more of it and of space for temporary files; nothing was spent"
         )
     if fingerprint_of(settings, ledger) != fingerprint:
         raise DataError(
