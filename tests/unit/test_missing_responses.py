@@ -32,7 +32,7 @@ def test_a_table_is_read_as_if_records_without_a_response_were_none(folder, save
     expected = read(save(table.iloc[there]), subject=whose)
     *found, labels = read(save(table), subject=whose, **DROP)
     assert_same(found, expected[:2])
-    assert labels == (expected[2] if whose == "who" else there)
+    assert list(labels) == (expected[2] if whose == "who" else there)
     settings = settings_of(save(table), subject=whose, **DROP)
     # Of eight subjects there are five, and the others count for nothing.
     counts = subject_records(settings.assumptions, *read_data(settings)).counts
@@ -66,7 +66,7 @@ def test_a_check_says_how_many_have_no_response_and_what_to_do(folder):
     assert "3 of 8 records have no response, and count all the same: where it is known" in said
     found = checked(path, **DROP)
     assert "3 of 8 records have no response, and are left out" in found.warnings[0]
-    assert found.rows == (3, 4, 6, 7, 8)
+    assert list(found.rows) == [3, 4, 6, 7, 8]
     assert found.counted[0] == "There are 5 records of 5 subjects."
     assert not found.faults
     assert any("the data have 5 subjects, and public.subjects says 8" in no for no in found.reasons)
