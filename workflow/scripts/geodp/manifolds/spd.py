@@ -8,6 +8,7 @@ from geodp.manifolds.positive_definite import METRICS, PositiveDefinite
 from geodp.manifolds.spd_logs import SPDLogs
 from geodp.manifolds.symmetric import jacobi_factors
 from geodp.manifolds.symmetric_matrices import (
+    SINGULAR,
     are_regular,
     each_times,
     eigenvalues_3x3,
@@ -272,7 +273,9 @@ class SPD(PositiveDefinite):
             return 2.0 * (middle**2 + gap**2)
         if self.size == 3:
             entries = self._moved_entries(inverse, y, x, values)
-            return sum(np.log(each) ** 2 for each in eigenvalues_3x3(*np.moveaxis(entries, -2, 0)))
+            found = eigenvalues_3x3(*np.moveaxis(entries, -2, 0))
+            # Two small ones near each other are lost in rounding from 1e-8 of the largest on.
+            return sum(np.log(np.maximum(each, SINGULAR * found[0])) ** 2 for each in found)
         moved = self._moved(inverse, y, np.exp(-0.5 * x[..., None] * values[..., None, :]))
         return np.sum(np.log(symmetric_eigenvalues(moved)) ** 2, axis=-1)
 

@@ -48,8 +48,9 @@ class FarStage(Stage):
     def simulate(self, releases, rng):
         limits = far_away(releases.dim, self.share) * releases.length
         share = 1.0 - simulated_shares_within(releases, limits)
-        # Chance in the sample, which changes the number far less than noise does.
-        number = rng.binomial(releases.number, np.clip(share, 0.0, 1.0))
+        # Chance in the sample, which changes the number far less than noise does.  Of a share of
+        # zero none is drawn, and whether one is zero is a matter of rounding.
+        number = rng.binomial(releases.number, np.clip(share, 1e-300, 1.0))
         noise = self.noise().draw(rng, (len(share), 1, 1))[:, 0, 0] / LOSS_LATTICE
         return replace(releases, far=number + noise)
 
