@@ -16,6 +16,7 @@ from geodp.manifolds.kendall import (
 )
 from geodp.manifolds.log_euclidean import LogEuclideanSPD
 from geodp.manifolds.product import Product
+from geodp.manifolds.projective import ProjectiveSpace
 from geodp.manifolds.registry import make_manifold
 from geodp.manifolds.symmetric import (
     SymmetricSpace,
@@ -23,7 +24,6 @@ from geodp.manifolds.symmetric import (
     jacobi_factors,
     jacobi_sine,
 )
-from geodp.manifolds.unit_norm import ProjectiveSpace
 from geodp.samplers.riemannian_laplace import check_laplace_scale
 from geodp.testing import check_manifold
 

@@ -8,34 +8,13 @@ Tangent vectors are stored in the same ambient coordinates as points.
 import math
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
 from geodp.errors import DataError
+from geodp.manifolds.drawn import Drawn, in_one_piece
 from geodp.randomness import random_directions
-
-
-class Drawn(NamedTuple):
-    """What a figure shows of points along a curve, between limits, and of a centre.
-
-    Attributes
-    ----------
-    values, low, high : ndarray, shape (n, c)
-    before : ndarray, shape (c,)
-        Of the centre.
-    what : str
-        What they are, as the beginning of a caption.
-    names : list of str, optional
-        Where they are not `Manifold.coordinate_names`.
-    """
-
-    values: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    before: np.ndarray
-    what: str
-    names: list | None = None
 
 
 class Manifold(ABC):
@@ -389,21 +368,6 @@ class Manifold(ABC):
     def random_tangent(self, rng, point):
         """Standard normal tangent vector at each point."""
         return self.tangent(point, rng.standard_normal((*self.batch_shape(point), self.dim)))
-
-
-def in_one_piece(values, before, periods):
-    """Numbers (n, c) along a curve without jumps by periods (c,), and those (c,) of a point near.
-
-    The middle of the curve stays as it is.
-    """
-    values, before = np.array(values), np.array(before)
-    middle = len(values) // 2
-    for k, period in enumerate(periods):
-        if np.isfinite(period):
-            along = np.unwrap(values[:, k], period=period)
-            values[:, k] = along + (values[middle, k] - along[middle])
-            before[k] += period * np.round((values[middle, k] - before[k]) / period)
-    return values, before
 
 
 def rows_times(rows, matrices):

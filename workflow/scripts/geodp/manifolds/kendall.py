@@ -10,8 +10,8 @@ from typing import ClassVar
 import numpy as np
 
 from geodp.errors import DataError
+from geodp.manifolds.projective import ProjectiveSpace
 from geodp.manifolds.unit_norm import (
-    ProjectiveSpace,
     hermitian,
     in_complement,
     orthonormal_complement,

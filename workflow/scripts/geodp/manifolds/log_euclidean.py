@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from geodp.manifolds.base import Drawn
 from geodp.manifolds.charted import Charted
+from geodp.manifolds.drawn import Drawn
 from geodp.manifolds.positive_definite import METRICS, PositiveDefinite
 from geodp.manifolds.symmetric_matrices import (
     half_gaps_2x2,

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from geodp.data.coordinates import View, are_read, in_layout, limits_of
-from geodp.manifolds.base import Drawn
+from geodp.manifolds.drawn import Drawn
 from geodp.manifolds.symmetric import LogsAlong, SymmetricSpace
 
 
@@ -175,8 +175,7 @@ class Product(SymmetricSpace):
 
     def dist(self, point, other):
         self.refuse_other_shapes(point, other)
-        squares = [each**2 for each in self._each("dist", point, other)]
-        return np.sqrt(self._weighed_sum(squares))
+        return np.sqrt(self._weighed_sum([d**2 for d in self._each("dist", point, other)]))
 
     def _weighed_sum(self, values):
         return sum(weight * each for weight, each in zip(self.weights, values, strict=True))

@@ -1,9 +1,35 @@
-"""Real projective space: axes, which are directions without a sense."""
+"""Projective spaces: unit vectors up to a phase, of which real ones are axes."""
 
 import numpy as np
 
 from geodp.data.angles import ANGLES
-from geodp.manifolds.unit_norm import ProjectiveSpace, hermitian
+from geodp.manifolds.unit_norm import UnitNormSpace, hermitian
+
+
+class ProjectiveSpace(UnitNormSpace):
+    """Unit vectors up to a phase: a sign if they are real.  Tangent vectors are horizontal lifts.
+
+    A point is any of its representatives, and a tangent vector is at the one that is given.
+    Distances are radians, at most pi/2, which is the injectivity radius.
+    """
+
+    injectivity_radius = np.pi / 2
+    is_quotient = True
+
+    def align(self, point, other):
+        """Representative of ``other`` nearest to ``point``."""
+        _, phase = self.align_overlap(hermitian(point, other))
+        return phase[..., None] * other
+
+    def align_overlap(self, overlap):
+        size = np.abs(overlap)
+        return size, np.where(size > 0, np.conj(overlap), 1.0) / np.where(size > 0, size, 1.0)
+
+    def transport_to(self, point, other, vector):
+        carried = self.transport(point, self.log(point, other), vector)
+        # It now stands at the representative of ``other`` aligned to ``point``: turn it back.
+        _, phase = self.align_overlap(hermitian(point, other))
+        return np.conj(phase)[..., None] * carried
 
 
 class RealProjective(ProjectiveSpace):

@@ -305,32 +305,6 @@ class UnitNormSpace(RankOneSpace):
         return (point, vector), distances
 
 
-class ProjectiveSpace(UnitNormSpace):
-    """Unit vectors up to a phase: a sign if they are real.  Tangent vectors are horizontal lifts.
-
-    A point is any of its representatives, and a tangent vector is at the one that is given.
-    Distances are radians, at most pi/2, which is the injectivity radius.
-    """
-
-    injectivity_radius = np.pi / 2
-    is_quotient = True
-
-    def align(self, point, other):
-        """Representative of ``other`` nearest to ``point``."""
-        _, phase = self.align_overlap(hermitian(point, other))
-        return phase[..., None] * other
-
-    def align_overlap(self, overlap):
-        size = np.abs(overlap)
-        return size, np.where(size > 0, np.conj(overlap), 1.0) / np.where(size > 0, size, 1.0)
-
-    def transport_to(self, point, other, vector):
-        carried = self.transport(point, self.log(point, other), vector)
-        # It now stands at the representative of ``other`` aligned to ``point``: turn it back.
-        _, phase = self.align_overlap(hermitian(point, other))
-        return np.conj(phase)[..., None] * carried
-
-
 @dataclass(frozen=True)
 class RankOneLogs(LogsAlong):
     """`LogsAlong` on a `RankOneSpace`, without forming the logarithm of any record.
