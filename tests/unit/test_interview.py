@@ -46,7 +46,7 @@ def test_settings_are_written_from_a_header_and_public_answers(monkeypatch, caps
     typed = {"covariate_range": "a protocol", "subjects": "a protocol", "centre": "a textbook"}
     assert found.sources == typed | {"residual_scale": "a trial"}
     assert found.units == {"age": "years", "sbp": "mmHg"}
-    assert [found.contrast(k) for k in (0, 1)] == ["per unit", "M against F"]
+    assert [each.partition(", ")[2] for each in found.contrasts()] == ["per unit", "M against F"]
     assert (found.value_words(1, 0.0), found.value_words(0, 54.5)) == ("F", "54.5")
     assert (found.ledger, found.folder) == ("clinic.ledger", "clinic-release")
     # Nothing is overwritten, and answers that are missing or wrong are named.

@@ -6,6 +6,7 @@ Nothing here is private: for what may be published see `geodp.release_geodesic`.
 import warnings
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,8 +16,10 @@ from geodp.manifolds.base import Manifold
 from geodp.manifolds.kendall import coincide
 from geodp.manifolds.registry import layout_advice
 from geodp.models.fitting import FitError
+from geodp.models.formulas import read_formula
 from geodp.models.geodesic import Fit, GeodesicModel
 from geodp.models.losses import Loss, SquaredDistance
+from geodp.models.terms import Columns
 from geodp.models.wide_means import is_wide
 
 
@@ -71,19 +74,34 @@ def mean(
 
 
 def fit(
-    x: ArrayLike,
-    points: ArrayLike,
+    x: Any,
+    points: Any,
     manifold: Manifold,
     loss: Loss | None = None,
     weights: ArrayLike | None = None,
+    *,
+    basis: Any = None,
+    products: Any = (),
+    covariate_range: Any = None,
 ) -> "FittedModel":
     """Geodesic regression ``y ~ Exp(p, x_1 v_1 + ... + x_k v_k)`` of points on covariates.
 
+    Or with covariates b_1(x), ..., b_k(x) of a basis, from -1/2 to 1/2 over ranges.
+
     Parameters
     ----------
-    x : array, shape (n, k), or (n,) for one covariate
-    points, manifold, loss, weights
+    x : array, shape (n, k), or (n,) for one covariate; or str
+        A formula such as ``"point ~ spline(age, 4) + sex"``, of columns of the table ``points``.
+    points : array; or data frame or dict of arrays with a formula
         As for `mean`.
+    manifold, loss, weights
+        As for `mean`.
+    basis : list, optional
+        Of each column of ``x``; see `geodp.models.terms.basis_of`.
+    products : sequence of pairs of int
+        Columns whose covariates are multiplied with each other, beside their own.
+    covariate_range : sequence of pairs, or dict of them by name
+        Ranges of columns without words, which a basis or a formula needs.
 
     Returns
     -------
@@ -117,6 +135,17 @@ def fit(
     >>> round(found.r_squared, 6)
     1.0
     """
+    design = None
+    if isinstance(x, str):
+        found = read_formula(x)
+        if found.response is None or found.response not in points:
+            raise DataError(f"formula {x!r}: name a column of points before ~")
+        design = Columns.of(found.names, found.bases, covariate_range, found.products)
+        x, points = design(points), points[found.response]
+    elif basis is not None:
+        names = [f"column {index + 1}" for index in range(len(basis))]
+        design = replace(Columns.of(names, basis, covariate_range, products), names=())
+        x = design(x)
     x = np.asarray(x)
     if x.dtype.kind in "mMc":
         # Dates would become numbers of nanoseconds, and imaginary parts be lost.
@@ -129,7 +158,8 @@ def fit(
         raise DataError("x is no array of numbers: give a row of covariates a record") from None
     if x.ndim not in (1, 2):
         raise DataError(f"x has {x.ndim} axes: give a row of covariates for each record")
-    return _fitted(x, points, manifold, x.shape[1] if x.ndim == 2 else 1, loss, weights)
+    fitted = _fitted(x, points, manifold, x.shape[1] if x.ndim == 2 else 1, loss, weights)
+    return replace(fitted, design=design)
 
 
 def _fitted(x, points, manifold, number_of_covariates, loss, weights):
@@ -267,10 +297,23 @@ class FittedModel(Fit):
     ----------
     covariates : ndarray, shape (n, k)
     points : ndarray, shape (n, *point_shape)
+    design : Columns, optional
+        What makes covariates of the columns of a table, where a basis or a formula was given.
     """
 
     covariates: np.ndarray = field(repr=False)
     points: np.ndarray = field(repr=False)
+    design: Columns | None = field(default=None, repr=False)
+
+    def predict(self, covariates: Any) -> np.ndarray:
+        """Points (m, *point_shape); with a basis of columns (m, c), or of a table with names."""
+        return super().predict(covariates if self.design is None else self.design(covariates))
+
+    @property
+    def covariate_names(self) -> list[str]:
+        """Names of the covariates that a basis made, such as ``region: south``."""
+        names = self.design.names if self.design else ()
+        return self.design.terms.names(names) if self.design and names else []
 
     @property
     def shooting_vectors(self) -> np.ndarray:
@@ -281,7 +324,7 @@ class FittedModel(Fit):
     @cached_property
     def fitted(self) -> np.ndarray:
         """Predictions at the data's covariates, shape (n, *point_shape)."""
-        return self.predict(self.covariates)
+        return super().predict(self.covariates)
 
     @cached_property
     def residuals(self) -> np.ndarray:

@@ -4,7 +4,14 @@ from datetime import date
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    WithJsonSchema,
+    model_validator,
+)
 
 from geodp.data.angles import ANGLES
 from geodp.data.cells import TableReading
@@ -18,9 +25,11 @@ from geodp.manifolds.landmark_maps import fourier_harmonics
 from geodp.manifolds.positive_definite import METRICS
 from geodp.manifolds.registry import LARGEST_SIZE, MANIFOLDS, make_manifold, parse_point
 from geodp.manifolds.rotations import FORMS
+from geodp.models.terms import LINE, PERIODIC, WORDS
 from geodp.settings.section import (
     Count,
     Number,
+    Positive,
     Section,
     Text,
     integer,
@@ -180,6 +189,48 @@ class DateSettings(Section):
     """Of these numbers; a year has 365.25 days, a month a twelfth of them."""
 
 
+# How long periods are in units of covariates.
+PERIODS = {
+    "year": {"years": 1.0, "months": 12.0, "weeks": 365.25 / 7.0, "days": 365.25},
+    "week": {"weeks": 1.0, "days": 7.0, "hours": 168.0},
+    "day": {"days": 1.0, "hours": 24.0, "minutes": 1440.0},
+}
+
+NO_COVARIATE = "it is the column of no covariate"
+
+# The number of each word, or the words alone, kept as they were given.
+Categories = Annotated[
+    Annotated[dict[Text, Number], Field(min_length=1)] | Annotated[list[Text], Field(min_length=2)],
+    PlainSerializer(lambda value: value),
+]
+
+# Names of columns whose covariates are multiplied, such as `age:sex`.
+Product = Annotated[str, Field(pattern="^[^:]+:[^:]+$")]
+
+
+class BasisSettings(Section):
+    """A curve along a covariate, by one of its keys; all numbers in it are public."""
+
+    spline: integer(ge=3, le=12) | None = None  # type: ignore[valid-type]
+    """A natural cubic spline with so many knots, evenly spaced over the range with its ends."""
+    polynomial: integer(ge=2, le=8) | None = None  # type: ignore[valid-type]
+    """A polynomial of this degree."""
+    periodic: Positive | Literal[tuple(PERIODS)] | None = None  # type: ignore[valid-type]
+    """A wave with this period, a number in the covariate's unit; or a word, where `units` says that
+    unit."""
+
+    @model_validator(mode="after")
+    def _one_form(self):
+        if len(self.given) != 1:
+            raise refused(": give one of spline, polynomial and periodic")
+        return self
+
+    @property
+    def given(self):
+        """The key that is given, with its value."""
+        return {name: value for name, value in self if value is not None}
+
+
 class TableSection(Section):
     """Records of a table, one a row."""
 
@@ -193,12 +244,17 @@ class TableSection(Section):
     """Sheet of a spreadsheet, null for its first; or a table in a file of R with several."""
     decimal: Literal[".", ","] = "."
     """Sign before decimals in a CSV file."""
-    categories: dict[Text, Annotated[dict[Text, Number], Field(min_length=1)]] = Field(default={})
-    """By column, the number of each word in it: `{sex: {F: 0, M: 1}}`. Words are also those that a
-    file of SPSS, Stata or R has for codes."""
     dates: dict[Text, DateSettings] = Field(default={})
     """By column of a covariate, how its dates, in text like 2000-01-31, become numbers:
     `{visit: {since: 2000-01-01, unit: years}}`."""
+    categories: dict[Text, Categories] = Field(default={})
+    """By column, the number of each word in it: `{sex: {F: 0, M: 1}}`; or its words,
+    `{region: [north, south, west]}`, each a group, compared with the first. Words are also those
+    that a file of SPSS, Stata or R has for codes."""
+    basis: dict[Text, BasisSettings] = Field(default={}, exclude_if=lambda value: not value)
+    """By column of a covariate, the curve along it: `{age: {spline: 4}}`; else a geodesic."""
+    products: list[Product] = Field(default=[], exclude_if=lambda value: not value)
+    """Pairs of covariates whose effects go together, such as `age:sex`."""
     columns: list[Text] | None = None
     """Columns of the coordinates; null for landmarks in x1, y1, x2, y2, .... An array stands for
     all its numbers."""
@@ -221,9 +277,64 @@ class TableSection(Section):
 
     @property
     def reading(self):
-        """How cells become numbers."""
+        """How cells become numbers: of listed words, their places in the list."""
+        codes = {
+            name: {word: float(code) for code, word in enumerate(words)}
+            if isinstance(words, list)
+            else words
+            for name, words in self.categories.items()
+        }
         dates = {name: Dates(**dict(each)) for name, each in self.dates.items()}
-        return TableReading(self.decimal, self.categories, dates, self.sheet)
+        return TableReading(self.decimal, codes, dates, self.sheet)
+
+    @property
+    def words(self):
+        """By column, its words where these are listed."""
+        return {name: each for name, each in self.categories.items() if isinstance(each, list)}
+
+    @model_validator(mode="after")
+    def _terms_of_covariates(self):
+        for key in (*(f"basis.{name}" for name in self.basis), *self.words):
+            name = key.removeprefix("basis.")
+            if name not in self.covariates:
+                raise surplus(key if name != key else f"categories.{key}", NO_COVARIATE)
+        for name in {*self.basis} & {*self.categories}:
+            raise surplus(f"basis.{name}", "it has words, and no curve goes along these")
+        pairs = [{*pair.split(":")} for pair in self.products]
+        for index, names in enumerate(pairs):
+            if len(names) != 2 or not names <= {*self.covariates} or names in pairs[:index]:
+                raise refused(
+                    f": {self.products[index]} is no product of two covariates, or is named "
+                    f"twice: name two of {', '.join(self.covariates)}",
+                    f"products[{index}]",
+                )
+        return self
+
+    def bases(self, units=None):
+        """Basis of each covariate as `geodp.models.terms.basis_of` takes it, by their units."""
+        found = []
+        for name in self.covariates:
+            given = self.basis[name].given if name in self.basis else LINE
+            if len(self.words.get(name, [])) > 2:
+                given = {WORDS: self.words[name]}
+            if isinstance(given, dict) and isinstance(period := given.get(PERIODIC), str):
+                dated = self.dates.get(name)
+                unit = dated.unit if dated else (units or {}).get(name, "")
+                if unit not in PERIODS[period]:
+                    raise refused(
+                        f": how long a {period} is depends on the unit: give the unit of {name} "
+                        f"by units, one of {', '.join(PERIODS[period])}, or a number",
+                        f"data.basis.{name}.periodic",
+                    )
+                given = {PERIODIC: PERIODS[period][unit]}
+            found.append(given)
+        return found
+
+    @property
+    def pairs(self):
+        """Products, by the numbers of their columns."""
+        columns = self.covariates
+        return [tuple(map(columns.index, pair.split(":"))) for pair in self.products]
 
 
 def public_centre(manifold, given, place="public.centre"):

@@ -17,10 +17,14 @@ def with_numbers(given):
         ranges = public["covariate_range"]
     except (ValidationError, TypeError, KeyError):  # none, or refused where they are checked
         return given
-    by_place = [scales.get(str(name)) for name in (names if isinstance(names, list) else [names])]
+    names = [str(name) for name in (names if isinstance(names, list) else [names])]
+    # Listed words have no range.
+    words = data.get("categories") or {}
+    ranged = [name for name in names if not isinstance(words.get(name), list)]
 
-    def number(place, value):
-        scale, text = (by_place[place] if place < len(by_place) else None), date_text(value)
+    def number(place, value, is_row):
+        some, text = names if is_row else ranged, date_text(value)
+        scale = scales.get(some[place]) if place < len(some) else None
         if scale is None or not isinstance(text, str):
             return value
         found = Dates(**dict(scale)).number(text)
@@ -31,9 +35,9 @@ def with_numbers(given):
         if not isinstance(values, list):
             return values
         return [
-            [number(inner if is_row else place, each) for inner, each in enumerate(value)]
+            [number(inner if is_row else place, each, is_row) for inner, each in enumerate(value)]
             if isinstance(value, list)
-            else number(0, value)
+            else number(0, value, is_row)
             for place, value in enumerate(values)
         ]
 

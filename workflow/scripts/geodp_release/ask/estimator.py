@@ -1,11 +1,11 @@
 """Private geodesic regression as an estimator of scikit-learn."""
 
+import itertools
 import secrets
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 
 try:
     from sklearn.base import BaseEstimator, RegressorMixin
@@ -16,12 +16,14 @@ except ImportError as problem:
         "pip install scikit-learn, or '.[estimator]' in the checkout"
     ) from problem
 
-from geodp.data.columns import has_landmarks
 from geodp.errors import DataError
 from geodp.manifolds.base import Manifold
-from geodp.manifolds.registry import layout_advice, parse_point
+from geodp.manifolds.registry import parse_point
+from geodp.models.formulas import read_formula
 from geodp.models.regression import variance_explained
+from geodp.models.terms import LINE, Columns
 from geodp.settings.sections import public_centre
+from geodp_release.ask.arrays import columns_of, named_columns, points_of
 from geodp_release.plan.bands import LEVELS
 from geodp_release.plan.sample_size import MOST_NEEDED, planned, subjects_needed
 from geodp_release.promise.assumptions import Assumptions
@@ -31,13 +33,12 @@ from geodp_release.promise.public_inputs import (
     EXPONENTIAL,
     LEAST_SQUARES,
     NONE,
+    TWO_GROUPS,
     UNKNOWN,
 )
 from geodp_release.run.subjects import (
     ONE_EACH,
     mapped_records,
-    record_array,
-    refuse_types,
     subject_records,
 )
 from geodp_release.show.release import release_geodesic
@@ -119,7 +120,7 @@ class PrivateRegression(RegressorMixin, BaseEstimator):
             )
         whose = self._whose(subjects)
         validate_data(self, X, y, skip_check_array=True, ensure_2d=False)
-        covariates = self._covariates(X, assumptions.number_of_covariates)
+        covariates = self._covariates(X, assumptions)
         points = self._points(assumptions, y)
         plan = planned(assumptions, budget)
         if plan.is_noise and not self.allow_noise:
@@ -170,18 +171,21 @@ class PrivateRegression(RegressorMixin, BaseEstimator):
     def _at(self, X, function):
         """A function of covariates, NaN where they are."""
         assumptions = self._release().plan.assumptions
-        table = validate_data(self, X, reset=False, dtype=float, ensure_all_finite="allow-nan")
-        table = table[:, : assumptions.number_of_covariates]
+        table = named_columns(X, assumptions)
+        if table is None:
+            table = validate_data(self, X, reset=False, dtype=float, ensure_all_finite="allow-nan")
+            table = table[:, : assumptions.number_of_columns]
         there = ~np.any(np.isnan(table), axis=-1)
         found = function(table[there])
         values = np.full((len(table), *found.shape[1:]), np.nan, dtype=found.dtype)
         values[there] = found
         return values
 
-    def _covariates(self, X, number):
-        """Covariates of a table, each as it is given."""
-        self.n_features_in_ = number
-        return _columns(X, number)
+    def _covariates(self, X, assumptions):
+        """Columns of a table, each as it is given; of words their places in the list."""
+        self.n_features_in_ = number = assumptions.number_of_columns
+        found = named_columns(X, assumptions)
+        return columns_of(X, number) if found is None else found
 
     def _refuse_missing(self):
         missing = [name for name in self._mandatory if getattr(self, name) is None]
@@ -236,6 +240,16 @@ class PrivateGeodesicRegression(PrivateRegression):
         The public inputs of `geodp.Assumptions`. The centre may also be in a layout of the
         manifold, or "anywhere".  By default the least-squares geodesic is released, and with the
         loss "huber" the robust one, which most records follow.
+    basis : list or dict, optional
+        Curves and groups: of each column one of `geodp.models.terms.basis_of`, such as
+        ``{"spline": 4}`` or ``{"words": ["north", "south", "west"]}``; or such by the names of
+        columns, and then ``covariate_range`` is by name, too, without columns of words.  A word
+        that is not listed makes a record without influence.
+    products : sequence of pairs of int
+        Columns whose effects go together.
+    formula : str, optional
+        In place of both, such as ``"spline(age, 4) * sex"``, with ranges by name.  Terms that would
+        learn from the data are refused.
     unit : {"one record each"}
         Says that no two records are of one subject.  Otherwise labels go to `fit`.
     allow_noise : bool
@@ -269,6 +283,9 @@ class PrivateGeodesicRegression(PrivateRegression):
     (2, 7)
     """
 
+    formula: Any = None
+    basis: Any = None
+    products: Any = None
     manifold: Any = None
     centre: Any = None
     footpoint_radius: Any = None
@@ -330,8 +347,39 @@ class PrivateGeodesicRegression(PrivateRegression):
         shape = np.shape(centre)
         if shape != manifold.point_shape and len(shape) == 1:
             centre = parse_point(manifold, centre, "centre")
-        given: Any = {each.name: getattr(self, each.name, {}) for each in fields(Assumptions)}
-        return Assumptions(**given | {"centre": centre})
+        own = [each.name for each in fields(Assumptions) if hasattr(self, each.name)]
+        given = {name: getattr(self, name) for name in own} | {"centre": centre}
+        return Assumptions(**given | self._terms())
+
+    def _terms(self):
+        """Public inputs of columns: from a formula, or from a basis by names or one each."""
+        names: Any = ()
+        basis, products, ranges = self.basis, self.products, self.covariate_range
+        if self.formula is not None:
+            found = read_formula(self.formula)
+            names, basis, products = found.names, found.bases, found.products
+        elif isinstance(ranges, dict) or isinstance(basis, dict):
+            listed = [name for name in basis or {} if name not in (ranges or {})]
+            names = (*(ranges or {}), *listed)
+            basis = [(basis or {}).get(name, LINE) for name in names]
+        if basis is None and not names:
+            return {"basis": LINE, "products": products}
+        found = Columns.of(names or range(len(basis)), basis, ranges, products)
+        words = [found.terms.words(at) for at in range(len(found.ranges))]
+        return {
+            "basis": found.terms.bases,
+            "products": products,
+            "names": tuple(map(str, names)),
+            "covariate_range": tuple(map(tuple, found.ranges.tolist())),
+            "covariate_spread": self._of_numbers(self.covariate_spread, words, TWO_GROUPS),
+            "transformation": self._of_numbers(self.transformation, words, NONE),
+        }
+
+    @staticmethod
+    def _of_numbers(given, words, of_words):
+        """A value for each column, from those of the columns without words, or one for all."""
+        each = iter(given) if isinstance(given, list | tuple) else itertools.repeat(given)
+        return [of_words if some else next(each) for some in words]
 
 
 def _noise_error(plan):
@@ -348,64 +396,3 @@ def _noise_error(plan):
         f"{plan.assumptions.subjects}; or raise the budget, or give allow_noise=True",
         argument="allow_noise",
     )
-
-
-def _columns(X, number):
-    """Covariates (n, k) of a table; rows of a list are as they are given."""
-    if issparse(X):
-        raise DataError("X is sparse, and sparse data are not supported: give a dense array")
-    values = unwrapped(X)
-    if not isinstance(values, np.ndarray):
-        return values
-    if values.ndim != 2:
-        raise DataError(
-            f"X has {values.ndim} axes, and a table with a column a covariate is wanted. Reshape "
-            "your data by X.reshape(-1, 1)"
-        )
-    if values.shape[1] != number:
-        raise DataError(
-            f"X has {values.shape[1]} columns, and covariate_range is of {number}: give as many"
-        )
-    return values[:, 0] if number == 1 else values
-
-
-def points_of(manifold, y):
-    """Points (n, *point_shape) of records in that shape or in a layout; NaN for what is neither.
-
-    Each record of a list is read by itself: none raises, or decides what becomes of others.
-    """
-    values, wanted = unwrapped(y), manifold.point_shape
-    shapes = [wanted, *((number,) for number in manifold.layouts())]
-    if isinstance(values, np.ndarray) and (values.ndim > 1 or values.dtype.kind != "O"):
-        shape = values.shape[1:] or (1,)
-        if shape not in shapes:
-            raise DataError(
-                f"y has records of shape {values.shape[1:]}, and {wanted} is wanted: give points "
-                f"of this shape, or a table: {layout_advice(manifold)}"
-            )
-        shapes = [shape]
-    found = np.full((len(values), *wanted), np.nan, dtype=manifold.dtype)
-    for shape in shapes:
-        if shape == wanted:
-            points = record_array(values, shape, manifold.dtype)
-        else:
-            with np.errstate(all="ignore"):
-                points = manifold.from_layout(record_array(values, shape, float))
-                # Landmarks have a place and a size, which shapes do not.
-                points = manifold.project(points) if has_landmarks(manifold) else points
-        found = np.where(np.isnan(found), points, found)
-    return found
-
-
-def unwrapped(values):
-    """An array, where values are one or have one, or else a list of records."""
-    refuse_types(values)
-    values = getattr(values, "to_numpy", lambda: values)()
-    if not isinstance(values, np.ndarray | list | tuple) and hasattr(values, "__array__"):
-        values = np.asarray(values)
-    if isinstance(values, np.ndarray):
-        return values
-    try:
-        return list(values)
-    except TypeError:
-        raise DataError("X and y must be sequences of records: give arrays") from None

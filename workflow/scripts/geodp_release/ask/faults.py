@@ -60,6 +60,8 @@ def faults(settings, data):
     for place, (name, (low, high)) in enumerate(
         zip(given.covariates, settings.assumptions.ranges, strict=True)
     ):
+        if settings.assumptions.goes_on[place]:
+            continue
         values = covariates[:, place]
         found.append(
             (

@@ -19,7 +19,6 @@ from geodp_release.ask.interview import SUBJECT
 from geodp_release.plan.release_plan import simulated
 from geodp_release.promise.ledger import Ledger
 from geodp_release.promise.ledger_file import CANCELLED
-from geodp_release.promise.public_inputs import TWO_GROUPS
 from geodp_release.run.contributions import COVARIATE_LATTICE, covariate_sums
 from geodp_release.run.moments import possible_moments
 from geodp_release.run.subjects import mapped_records
@@ -52,13 +51,13 @@ def suspicious_inputs(assumptions, covariates, points):
     """Public inputs that look read off the data, a list of a sentence each; not private."""
     x, y, valid, given = mapped_records(assumptions, covariates, points)
     found = []
-    for limits, spread, column in zip(
-        assumptions.ranges, assumptions.spreads, given.T, strict=True
+    for limits, is_group, column in zip(
+        assumptions.ranges, assumptions.groups, given.T, strict=True
     ):
         numbers = column[np.isfinite(column)]
-        # Where two groups are at the ends of the range they are known to be.
+        # Where groups are at the ends of the range they are known to be.
         ends = [np.min(numbers), np.max(numbers)] if len(numbers) else []
-        if spread != TWO_GROUPS and len(ends) and _is_of(limits, ends):
+        if not is_group and len(ends) and _is_of(limits, ends):
             found.append("covariate_range is the least and the greatest covariate")
     x, y = x[valid], y[valid]
     if len(y) > 3 and np.all(np.ptp(x, axis=0) > 0.0):
@@ -133,7 +132,7 @@ def spread_otherwise(plan, records):
     first, second = covariate_sums(records)
     means = np.array(first, dtype=float), np.array(second, dtype=float) / COVARIATE_LATTICE
     moments = np.concatenate(means) / (COVARIATE_LATTICE * len(records))
-    found = Covariates.independent(assumptions.spreads).with_moments(possible_moments(moments))
+    found = Covariates.assumed(assumptions).with_moments(possible_moments(moments))
     after = simulated(plan, found)
     error = float(np.sqrt(after.mean(after.range_squares)))
     if error < MUCH_WORSE * plan.error:
@@ -160,7 +159,11 @@ def off_least_squares(plan, records, places=5, steps=8, budget=10**12):
     step = LastStep(Fraction(budget), plan.budget.unit, release.threshold or clip, prior=prior)
     for _ in range(steps):
         fit = step.run(fit, assumptions, records, no_noise)
-    rows = np.linspace(low, high, places) if assumptions.spreads else None
+    rows = None
+    if assumptions.spreads:
+        rows = np.linspace(low, high, places)
+        listed = [bool(assumptions.terms.words(column)) for column in range(len(low))]
+        rows[:, listed] = np.rint(rows[:, listed])
     radii = release.band(rows, doubted=True)
     fitted = replace(release, footpoint=fit.state[0], shooting_vectors=fit.state[1:])
     away = assumptions.manifold.dist(release.predict(rows), fitted.predict(rows))

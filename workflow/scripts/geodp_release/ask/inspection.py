@@ -94,6 +94,7 @@ def inspect_inputs(
     """
     x, y, valid, given = mapped_records(assumptions, covariates, points)
     low, high = assumptions.ranges.T
+    is_outside = ~assumptions.goes_on & ((given < low) | (given > high))
     manifold = assumptions.manifold
     away = manifold.dist(assumptions.centre, y)
     far = away > assumptions.reach + FAR * float(np.max(assumptions.typical_length(1)))
@@ -102,7 +103,7 @@ def inspect_inputs(
     return Inspection(
         number=len(valid),
         invalid=np.flatnonzero(~valid),
-        outside=np.flatnonzero(valid & np.any((given < low) | (given > high), axis=-1)),
+        outside=np.flatnonzero(valid & np.any(is_outside, axis=-1)),
         far=np.flatnonzero(valid & far),
         one_covariate=bool(np.any(valid) and np.any(np.ptp(x[valid], axis=0) == 0.0)),
     )

@@ -220,10 +220,14 @@ def _covariate(name, found, interview):
         unit = interview("Unit of the time since the first", "years", _of(*UNITS))
         return given | {"range": days, "dates": {"since": days[0], "unit": unit}}
     words = interview(
-        f"Words in {name} with a number for each, such as F=0, M=1; none if it has numbers",
+        f"Words in {name}, the first to compare others with, such as north, south, west; or with "
+        "a number for each, such as F=0, M=1; none if it has numbers",
         "none",
         _categories,
     )
+    if isinstance(words, list):
+        # Each is a group, and has no number.
+        return given | {"words": words}
     if words:
         limits, is_two = (min(words.values()), max(words.values())), len(words) == 2
     else:
@@ -353,7 +357,12 @@ def _of(*choices, many=False):
 
 
 def _categories(text):
-    """Numbers by words."""
+    """Numbers by words, or words in the order in which they were given."""
+    if text != "none" and "=" not in text:
+        words = _list(text)
+        if len({*words}) < max(len(words), 2):
+            raise DataError(f"{text} was given: give two different words or more, or none")
+        return words
     pairs = [] if text == "none" else [part.rpartition("=")[::2] for part in _list(text)]
     found = {word.strip(): number.strip() for word, number in pairs}
     if len(found) == 1 or "" in found:

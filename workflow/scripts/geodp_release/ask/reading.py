@@ -298,5 +298,5 @@ def _simulated(settings, manifold):
     found = simulate_outlines(
         rng, 1, data.number, manifold.landmarks, trend_length=data.trend_length
     )
-    ages = found.ages[0][:, None][:, : settings.assumptions.number_of_covariates]
+    ages = found.ages[0][:, None][:, : settings.assumptions.number_of_columns]
     return ages, manifold.from_landmarks(found.outlines[0]), ONE_EACH

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from geodp_release.promise.public_inputs import TWO_GROUPS
 from geodp_release.run.moments import LEAST, moment_matrix, possible_moments
 from geodp_release.stages import CountStage, MomentsStage
 from geodp_release.stages.covariates import Covariates
@@ -20,6 +19,9 @@ SIMULATED, BEFORE, SEED = 2048, 2, 20261123
 # Largest leverage of covariates at which there are subjects, and what each further covariate adds:
 # that of the end of a range is 3 for each covariate that is spread evenly.
 LEVERAGE = 5.0, 3.0
+
+# Places along a range at which that of a curve is looked at.
+ALONG = 33
 
 # Distributions of covariates that agree with noisy moments, and the least part of them in which
 # there are subjects at covariates where bands are drawn: only where moments exclude them are none.
@@ -66,20 +68,47 @@ def has_subjects(plan, moments, places):
     if stage is None:
         return np.ones(len(places), dtype=bool)
     each = agreeing_moments(plan.assumptions, stage, moments, LEAST)
-    groups = np.array(plan.assumptions.spreads) == TWO_GROUPS
-    # Shares of the groups at the places' sides of the middle.
-    sides, means = np.sign(places[:, groups]), each[:, : len(groups)][:, groups]
-    shares = 0.5 + np.mean(means, axis=0) * sides - CLEAR * np.std(means, axis=0)
-    there = np.all(shares >= LEAST_GROUP, axis=1)
-    if np.all(groups):
+    terms, there = plan.assumptions.terms, np.ones(len(places), dtype=bool)
+    groups = np.zeros(terms.number, dtype=bool)
+    for column in np.flatnonzero(plan.assumptions.groups):
+        own = terms.of(column)
+        groups[own] = True
+        # Shares of all groups, of which the first is in no covariate, and of that of each place.
+        shares = 0.5 + each[:, own]
+        shares = np.insert(shares, 0, 1.0 - np.sum(shares, axis=1), axis=1)
+        inside = places[:, own] > 0.0
+        which = np.where(np.any(inside, axis=1), 1 + np.argmax(inside, axis=1), 0)
+        least = np.mean(shares, axis=0) - CLEAR * np.std(shares, axis=0)
+        there &= least[which] >= LEAST_GROUP
+    # Products are where their factors are.
+    kept = ~groups & np.array([len(owner) == 1 for owner in terms.owners])
+    if not np.any(kept):
         return there
-    matrix, places = moment_matrix(each)[:, None], places[:, ~groups]
-    middle, rest = matrix[..., 0, 1:][..., ~groups], matrix[..., 1:, 1:][..., ~groups, :]
-    covariance = rest[..., ~groups] - middle[..., :, None] * middle[..., None, :]
-    away = places - middle
-    leverage = np.sum(away * np.linalg.solve(covariance, away[..., None])[..., 0], axis=-1)
-    near = leverage <= LEVERAGE[0] + LEVERAGE[1] * (places.shape[-1] - 1)
+    near = _leverages(moment_matrix(each)[:, None], places, kept) <= _most_leverage(plan, kept)
     return there & (np.mean(near, axis=0) >= POSSIBLE)
+
+
+def _leverages(matrix, places, kept):
+    """Leverages (..., m) of some covariates at places (m, k), by moment matrices (..., 1, k, k)."""
+    middle, rest = matrix[..., 0, 1:][..., kept], matrix[..., 1:, 1:][..., kept, :]
+    covariance = rest[..., kept] - middle[..., :, None] * middle[..., None, :]
+    away = places[:, kept] - middle
+    return np.sum(away * np.linalg.solve(covariance, away[..., None])[..., 0], axis=-1)
+
+
+def _most_leverage(plan, kept):
+    """Leverage of covariates up to which there are subjects."""
+    assumptions = plan.assumptions
+    most = LEVERAGE[1] * np.sum(kept)
+    if not assumptions.terms.is_plain:
+        # That of the ends of ranges, as covariates of a curve have it: columns do not go together.
+        matrix, most = Covariates.assumed(assumptions).matrix, 0.0
+        for column in np.flatnonzero(~assumptions.groups):
+            rows = np.tile(assumptions.usual, (ALONG, 1))
+            rows[:, column] = assumptions.along(column, ALONG)
+            own = np.isin(np.arange(len(kept)), assumptions.terms.of(column))
+            most += np.max(_leverages(matrix, assumptions.places(rows), own))
+    return most + LEVERAGE[0] - LEVERAGE[1]
 
 
 def agreeing_releases(plan, moments=None, lengths=(), without=None, scales=None, within=None):
@@ -94,8 +123,8 @@ def agreeing_releases(plan, moments=None, lengths=(), without=None, scales=None,
     lengths : tuple of float
         Residual scales are tried about the last of them, evenly by their logarithm, and releases go
         on from each look in proportion to how probable the length is that was released there.
-    without : int, optional
-        Number of a covariate, from 1 on, on which true predictions do not depend.
+    without : list of int, optional
+        Numbers of covariates, from 1 on, on which true predictions do not depend.
     scales : ndarray, shape (2,), optional
         The `agreeing_scales` of others, where they are known.
     within : float, optional

@@ -3,7 +3,7 @@
 import json
 import os
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from functools import lru_cache
 from itertools import product
@@ -39,7 +39,8 @@ def planned(assumptions: Assumptions, budget: PrivacyBudget) -> ReleasePlan:
         # Only manifolds with a name can be told apart.
         return plan_release(assumptions, budget)
     others = {"manifold": settings, "centre": plain(assumptions.centre), "sources": None}
-    key = json.dumps({**vars(assumptions), **others})
+    given = {each.name: getattr(assumptions, each.name) for each in fields(assumptions)}
+    key = json.dumps(given | others)
     return replace(_kept_plan(_Inputs(key, budget, assumptions)), assumptions=assumptions)
 
 

@@ -25,7 +25,6 @@ from geodp_release.promise.assumptions import Assumptions
 from geodp_release.promise.budget import PrivacyBudget, choice_epsilon
 from geodp_release.promise.public_inputs import (
     ANY,
-    EVENLY,
     REPLACE,
     UNKNOWN,
 )
@@ -141,7 +140,7 @@ def plan_release(
         # Neighbours differ in how many subjects they have, so that is released first.
         counted = (CountStage.planned(assumptions, budget.unit, total),)
         total -= counted[0].budget
-    if assumptions.spreads == (EVENLY,):
+    if assumptions.is_even:
         # Steps rest on it: following moments of so much noise makes them worse where it is true.
         last = MomentsStage.planned(assumptions, budget.unit, total, **TO_CONTRADICT)
         if last.budget <= MOST_TO_CONTRADICT * total:
@@ -166,7 +165,7 @@ def _with_errors(plan):
     assumptions = plan.assumptions
     found = clustered = simulated(plan)
     if assumptions.spreads:
-        clustered = simulated(plan, Covariates.independent(assumptions.spreads, clustered=True))
+        clustered = simulated(plan, Covariates.assumed(assumptions, clustered=True))
     typical = np.exp(np.mean(np.log(np.square(found.typical))))
     usual = found.radii * assumptions.usual_radius / assumptions.footpoint_radius
     return replace(
@@ -256,7 +255,7 @@ class _Search:
         if not self.assumptions.spreads:
             # Without a covariate there is no other case.
             return (even,)
-        clustered = Covariates.independent(self.assumptions.spreads, clustered=True)
+        clustered = Covariates.assumed(self.assumptions, clustered=True)
         return even, replace(even, covariates=clustered)
 
     def _after(self, stages, cases, *key):

@@ -10,7 +10,9 @@ from geodp.manifolds.base import Manifold
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.supports import ProductSupport
 from geodp.manifolds.symmetric import SymmetricSpace
+from geodp.models.terms import LINE
 from geodp_release.promise import public_words
+from geodp_release.promise.design import Design
 from geodp_release.promise.public_inputs import (
     COUNTS,
     EXPONENTIAL,
@@ -18,7 +20,6 @@ from geodp_release.promise.public_inputs import (
     HUBER,
     LEAST_SQUARES,
     LEAST_THRESHOLD,
-    LOG,
     LONGEST,
     LOSSES,
     NEIGHBOURS,
@@ -28,13 +29,11 @@ from geodp_release.promise.public_inputs import (
     TAILS,
     THRESHOLD,
     TRANSFORMATIONS,
-    TWO_GROUPS,
     UNKNOWN,
     WHAT,
     Widest,
     as_tuple,
     lost_digits,
-    one_each,
     one_of,
     positive,
     ranges_of,
@@ -46,7 +45,7 @@ LARGEST, SLOW = 100_000, 20_000
 
 
 @dataclass(frozen=True)
-class Assumptions:
+class Assumptions(Design):
     """Public assumptions about the data of a release, none of them read off the records.
 
     Attributes
@@ -95,6 +94,12 @@ class Assumptions:
     threshold : float, optional
         From which length of a residual on Huber's loss is linear: so many times the released length
         that about half of the residuals are shorter than; 2 if left out.
+    basis : "line" or dict, or tuple of these
+        What covariates are made of each column; see `geodp.models.terms.basis_of`.
+    products : sequence of pairs of int
+        Columns whose covariates are multiplied with each other, beside their own.
+    names : tuple of str
+        What each column is called, for names of covariates that a basis makes.
     sources : dict of str
         By name of an attribute, where the holder says that it comes from.
 
@@ -120,6 +125,9 @@ class Assumptions:
     tails: str = EXPONENTIAL
     loss: str = LEAST_SQUARES
     threshold: float | None = None
+    basis: Any = LINE
+    products: Any = ()
+    names: Any = ()
 
     def __post_init__(self):
         if not isinstance(self.manifold, SymmetricSpace):
@@ -128,6 +136,10 @@ class Assumptions:
                 f"{self.manifold.name} is none: take another manifold"
             )
         object.__setattr__(self, "covariate_range", ranges_of(self.covariate_range))
+        self._check_basis()
+        self._check_each("transformation", one_of(TRANSFORMATIONS))
+        self._check_each("covariate_spread", one_of(SQUARES))
+        self._check_words()
         if self.size > LARGEST:
             raise DataError(
                 f"a release with {self.number_of_covariates} covariates in {self.manifold.dim} "
@@ -148,14 +160,7 @@ class Assumptions:
                 f"smallest_radius is {self.smallest_radius:g}, and footpoint_radius "
                 f"{self.footpoint_radius:g}: give both, the smaller one first"
             )
-        for name, check in (
-            ("shooting_vector_length", positive),
-            ("transformation", one_of(TRANSFORMATIONS)),
-            ("covariate_spread", one_of(SQUARES)),
-        ):
-            each = one_each(name, getattr(self, name), self.number_of_covariates)
-            each = tuple(check(name, value) for value in each)
-            object.__setattr__(self, name, each[0] if self.number_of_covariates == 1 else each)
+        self._check_each("shooting_vector_length", positive)
         self._refuse_far()
         for name, most in COUNTS.items():
             value = getattr(self, name)
@@ -175,12 +180,6 @@ class Assumptions:
                     f"{HUBER!r}, and none with another"
                 )
             object.__setattr__(self, "threshold", value)
-        for (low, high), scale in zip(self.ranges, self.transformations, strict=True):
-            if scale == LOG and not (low > 0.0 and np.log(high) > np.log(low)):
-                raise DataError(
-                    f"covariate_range is {low:g} to {high:g}, which has no logarithm: give "
-                    "positive numbers, or no transformation"
-                )
         for name, text in self.sources.items():
             # A terminal obeys some characters, and words are printed.
             if not (isinstance(text, str) and text.isprintable() and name in vars(self)):
@@ -208,7 +207,7 @@ class Assumptions:
         if self.shooting_vector_length is None:
             number = self.number_of_covariates
             longest = (Widest(most if number == 1 else 2.0 * most / max(number, 1)),)
-            object.__setattr__(self, "shooting_vector_length", longest * number)
+            object.__setattr__(self, "shooting_vector_length", longest * self.number_of_columns)
 
     @property
     def _farthest(self, curved=8.0):
@@ -270,15 +269,11 @@ class Assumptions:
         return projected
 
     @property
-    def number_of_covariates(self):
-        """k: 0 for a mean, 1 for a geodesic, or more."""
-        return len(self.ranges)
-
     @property
     def size(self):
         """Numbers of a simulated release: errors and moments at the nodes of the covariates."""
-        k = self.number_of_covariates
-        nodes = 5 if k == 1 else min(3**k, 128)
+        k, c = self.number_of_covariates, self.number_of_columns
+        nodes = 5 if k == 1 else min(3**c, 128)
         return nodes * ((1 + k) * self.manifold.dim + k * (k + 3) // 2)
 
     @property
@@ -286,6 +281,8 @@ class Assumptions:
         """What is released: a mean, a geodesic, or one for each covariate."""
         if self.is_robust and not self.number_of_covariates:
             return "a Huber mean"
+        if self.terms.has_curves:
+            return "a curve" if self.number_of_columns == 1 else "curves"
         return (FLAT if self.is_flat else WHAT)[min(self.number_of_covariates, 2)]
 
     @property
@@ -304,18 +301,6 @@ class Assumptions:
         return type(self.manifold) is Euclidean
 
     @property
-    def coefficients(self):
-        """Matrix (1 + k, 1 + k) from a flat state to the prediction at `usual` and to slopes."""
-        return self.coefficients_at(self.usual[None])
-
-    def coefficients_at(self, covariates):
-        """The same (m + k, 1 + k) with predictions at covariates (m, k)."""
-        ends = zip(self.transformations, self.ranges, strict=True)
-        widths = [np.ptp(TRANSFORMATIONS[scale](limits)) for scale, limits in ends]
-        slopes = np.diag(1.0 / np.array([1.0, *widths]))[1:]
-        return np.concatenate([np.insert(self.places(covariates), 0, 1.0, axis=1), slopes])
-
-    @property
     def without_source(self):
         """What the public inputs are that say something of data, without a source, by name."""
         choices = {"manifold", "records_per_subject", "neighbours", "tails", "loss"}
@@ -328,24 +313,9 @@ class Assumptions:
         }
 
     @property
-    def ranges(self):
-        """Ranges (k, 2) of the covariates."""
-        return np.reshape(self.covariate_range, (-1, 2))
-
-    @property
-    def transformations(self):
-        """Name of each covariate's transformation."""
-        return as_tuple(self.transformation)
-
-    @property
-    def spreads(self):
-        """How each covariate is spread."""
-        return as_tuple(self.covariate_spread)
-
-    @property
     def reach(self):
         """Largest distance of a prediction from the centre, in flat space."""
-        return self.footpoint_radius + 0.5 * float(np.sum(self.shooting_vector_length))
+        return self.footpoint_radius + 0.5 * float(np.sum(self.lengths))
 
     @property
     def has_radii(self):
@@ -385,9 +355,7 @@ class Assumptions:
     @property
     def support(self):
         """The states that may be released, a `ProductSupport`."""
-        return ProductSupport(
-            self.manifold, self.centre, self.footpoint_radius, self.shooting_vector_length
-        )
+        return ProductSupport(self.manifold, self.centre, self.footpoint_radius, self.lengths)
 
     @property
     def changes(self):
@@ -406,45 +374,3 @@ class Assumptions:
             for name, (what, value) in self.described().items()
             if name != "manifold"
         ]
-
-    @property
-    def middles(self):
-        """The covariates (k,) in the middle of their ranges, at which the footpoint is."""
-        return np.array(
-            [
-                np.exp(np.mean(np.log(limits))) if scale == LOG else np.mean(limits)
-                for limits, scale in zip(self.ranges, self.transformations, strict=True)
-            ]
-        )
-
-    @property
-    def usual(self):
-        """Covariates (k,) at which others are looked at: the first of two groups, or the middle."""
-        is_group = np.array([spread == TWO_GROUPS for spread in self.spreads], dtype=bool)
-        return np.where(is_group, self.ranges[:, 0], self.middles)
-
-    def usable(self, covariates):
-        """Which rows of covariates (n, k) are numbers that have a place on the geodesic; (n,)."""
-        usable = np.isfinite(covariates)
-        for index, scale in enumerate(self.transformations):
-            if scale == LOG:
-                usable[:, index] &= covariates[:, index] > 0.0
-        return np.all(usable, axis=-1)
-
-    def places(self, covariates):
-        """Where usable covariates (n, k) are on geodesics: from -1/2 to 1/2 over the range."""
-        places = np.empty(covariates.shape)
-        for index, (limits, scale) in enumerate(
-            zip(self.ranges, self.transformations, strict=True)
-        ):
-            transformed = TRANSFORMATIONS[scale]
-            low, high = transformed(limits)
-            places[:, index] = (transformed(covariates[:, index]) - 0.5 * (low + high)) / (
-                high - low
-            )
-        return places
-
-    def scaled(self, covariates):
-        """Places of usable covariates, those outside the range clipped to it."""
-        # Rounding may lead beyond.
-        return np.clip(self.places(np.clip(covariates, *self.ranges.T)), -0.5, 0.5)

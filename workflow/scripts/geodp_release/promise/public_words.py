@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from geodp_release.promise.public_inputs import EVENLY, EXPONENTIAL, LOG, NONE
+from geodp_release.promise.public_inputs import EXPONENTIAL, LOG, NONE
 
 
 def described(assumptions):
@@ -50,6 +50,10 @@ def described(assumptions):
             "radius from which on the release is planned",
             f"{assumptions.smallest_radius:g} {unit}",
         )
+    if not assumptions.terms.is_plain:
+        bases, products = assumptions.terms.described(assumptions.column_names)
+        found |= {"basis": ("curves and groups", bases)} if bases else {}
+        found |= {"products": ("effects that go together", products)} if products else {}
     is_plain = {*assumptions.transformations} == {NONE}
     if is_plain and not assumptions.sources.get("transformation"):
         del found["transformation"]
@@ -57,7 +61,7 @@ def described(assumptions):
 
 
 def _described_covariates(assumptions):
-    several = assumptions.number_of_covariates > 1
+    several = assumptions.number_of_columns > 1
     s, are, them = ("s", "s are", "them") if several else ("", " is", "it")
     lengths = ", ".join(f"{each:g}" for each in np.ravel(assumptions.shooting_vector_length))
     ranges = "; ".join(
@@ -67,7 +71,7 @@ def _described_covariates(assumptions):
     resting = (
         "predicted errors are for even covariates and equal groups; bands follow noisy moments"
     )
-    if assumptions.spreads == (EVENLY,):
+    if assumptions.is_even:
         resting = "predicted errors and bands rest on it"
     what = "largest change" if assumptions.is_flat else "longest geodesic"
     return {

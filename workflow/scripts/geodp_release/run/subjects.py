@@ -236,7 +236,8 @@ def mapped_records(assumptions, covariates, points):
     """Scaled covariates, points of the manifold, which records have both, and given covariates."""
     given, points = given_records(assumptions, covariates, points)
     number, manifold = len(points), assumptions.manifold
-    x, y = large_array(given.shape), large_array((number, *manifold.point_shape), manifold.dtype)
+    x = large_array((number, assumptions.number_of_covariates))
+    y = large_array((number, *manifold.point_shape), manifold.dtype)
     valid = np.zeros(number, dtype=bool)
     for start, *found in mapped_blocks(assumptions, given, points):
         some = slice(start, start + len(found[0]))
@@ -247,7 +248,7 @@ def mapped_records(assumptions, covariates, points):
 
 def given_records(assumptions, covariates, points):
     """Covariates (n, k) and points (n, *point_shape) as arrays; see `record_array`."""
-    manifold, columns = assumptions.manifold, assumptions.number_of_covariates
+    manifold, columns = assumptions.manifold, assumptions.number_of_columns
     y = record_array(points, manifold.point_shape, manifold.dtype)
     given = np.empty((len(y), 0))
     if covariates is not None:

@@ -22,6 +22,7 @@ from pydantic import Discriminator, Field, Tag
 import geodp
 from geodp.errors import DataError
 from geodp.manifolds.registry import manifold_from_settings, manifold_settings
+from geodp.models.terms import LINE
 from geodp.plain import from_plain, plain
 from geodp.settings.reading import check
 from geodp.settings.section import Section
@@ -29,10 +30,7 @@ from geodp_release.plan.release_plan import ReleasePlan
 from geodp_release.promise.assumptions import Assumptions
 from geodp_release.promise.budget import PrivacyBudget
 from geodp_release.promise.new_files import move_to_new, umask
-from geodp_release.promise.public_inputs import (
-    LEAST_SQUARES,
-    REPLACE,
-)
+from geodp_release.promise.public_inputs import LEAST_SQUARES, REPLACE
 from geodp_release.run.contributions import LOSS_LATTICE
 from geodp_release.run.moments import moment_matrix
 from geodp_release.show.hypotheses import HYPOTHESES, STAGES, ReleaseGuarantee, check_stages
@@ -92,6 +90,10 @@ class AssumptionsDocument(Section, **QUICK):
     # Absent where squares are minimised.
     loss: str = LEAST_SQUARES
     threshold: float | None = None
+    # Absent where covariates are the columns themselves.
+    basis: str | dict | list = LINE
+    products: list[list[int]] = []  # noqa: RUF012
+    names: list[str] = []  # noqa: RUF012
 
 
 class PredictedDocument(Section, **QUICK):
@@ -135,12 +137,12 @@ class ReleaseDocument(Section, **QUICK):
     footpoint: Array = Field(description="Prediction at the covariates footpoint_at.")
     footpoint_at: list[float] = Field(
         description="Covariates in the middle of their ranges, by their logarithm where that is "
-        "their transformation."
+        "their transformation; none with a basis, where the footpoint is at t_j all zero."
     )
     shooting_vectors: list[Array] = Field(
         description="For each covariate a tangent vector at the footpoint, as long as the geodesic "
         "over the covariate's range: the prediction at x is Exp(footpoint, sum_j t_j v_j), with "
-        "t_j from -1/2 to 1/2 over the range."
+        "t_j from -1/2 to 1/2 over the range, or with a basis of the plan the functions of it."
     )
     number: float = Field(description="Number of subjects, public or noisy.")
     covariate_moments: list[float] = Field(
@@ -249,7 +251,7 @@ def release_document(release):
         "geodp": geodp.__version__,
         "about": release.about and release.about.model_dump(mode="json"),
         "footpoint": plain(release.footpoint),
-        "footpoint_at": release.plan.assumptions.middles.tolist(),
+        "footpoint_at": release.plan.assumptions.footpoint_at,
         "shooting_vectors": [plain(each) for each in release.shooting_vectors],
         "number": float(release.number),
         "covariate_moments": [float(each) for each in release.moments],
@@ -278,7 +280,8 @@ def plan_document(plan):
         "assumptions": {
             name: special.get(name, _as_lists(getattr(given, name)))
             for name in AssumptionsDocument.model_fields
-            if given.is_robust or name not in ("loss", "threshold")
+            if (given.is_robust or name not in ("loss", "threshold"))
+            and (not given.terms.is_plain or name not in ("basis", "products", "names"))
         },
         "budget": {
             "unit": budget.unit,
@@ -320,10 +323,10 @@ def _release(found, given):
     footpoint = _array(found.footpoint, "footpoint", assumptions.manifold)
     vectors = _vectors(found, footpoint, assumptions)
     _refuse_numbers(found, plan)
-    if found.footpoint_at != assumptions.middles.tolist():
+    if found.footpoint_at != assumptions.footpoint_at:
         raise _refused("footpoint_at", "it is not the middle of the ranges")
     return {
-        "about": _about(found.about, assumptions.number_of_covariates),
+        "about": _about(found.about, assumptions.number_of_columns),
         "footpoint": footpoint,
         "shooting_vectors": vectors,
         "number": found.number,
@@ -388,7 +391,7 @@ def _vectors(found, footpoint, assumptions):
     if len(found.shooting_vectors) != assumptions.number_of_covariates:
         raise _refused("shooting_vectors", "there is not one for each covariate")
     vectors = np.empty((len(found.shooting_vectors), *manifold.point_shape), manifold.dtype)
-    longest = np.ravel(assumptions.shooting_vector_length)
+    longest = assumptions.lengths
     for index, each in enumerate(found.shooting_vectors):
         place = f"shooting_vectors[{index}]"
         vectors[index] = vector = _array(each, place, manifold)

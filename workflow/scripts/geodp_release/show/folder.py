@@ -73,7 +73,7 @@ def write_folder(release, settings, folder):
         rows = predictions(release, settings, settings.covariates(release))
         release.save(partial / RELEASE)
         (partial / SCHEMA).write_text(json.dumps(schema(), indent=1) + "\n", encoding="utf-8")
-        (partial / TABLE).write_text(_csv(rows), encoding="utf-8")
+        (partial / TABLE).write_text(_csv(_with_words(settings, rows)), encoding="utf-8")
         (partial / PAGE).write_text(page(release, settings, rows), encoding="utf-8")
         partial.chmod(0o777 & ~umask())
         refuse_taken(folder)
@@ -159,6 +159,16 @@ def columns(settings, number):
 
 def _band(level):
     return f"band_{100 * level:g}"
+
+
+def _with_words(settings, rows):
+    """Rows of the table with listed words in place of their numbers."""
+    listed = [index for index in range(len(settings.names)) if settings.is_listed(index)]
+    keys = {list(rows[0])[index]: index for index in listed}
+    return [
+        row | {key: settings.value_words(index, row[key]) for key, index in keys.items()}
+        for row in rows
+    ]
 
 
 def _csv(rows):

@@ -12,7 +12,6 @@ from geodp.data.columns import has_landmarks
 from geodp.data.coordinates import degrees_of, unit_vectors
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.spd import SPD
-from geodp_release.promise.public_inputs import TWO_GROUPS
 from geodp_release.show.doubts import WITHHELD
 from geodp_release.show.picture_style import (
     BAND,
@@ -32,8 +31,8 @@ from geodp_release.show.shape_pictures import (
     two_rows,
 )
 
-# Most predictions and coordinates in a figure.
-PANELS, COORDINATES = 5, 9
+# Most predictions and coordinates in a figure, and maps in a row.
+PANELS, COORDINATES, MAPS = 5, 9, 3
 
 
 # Least height of a map, in units of its width.
@@ -136,36 +135,55 @@ def ellipse_radii(matrix, directions):
 def _map(release, settings, level):
     """A map for each covariate: the curve of predictions, and the balls about it."""
     names, is_chosen = settings.names, settings.public.centre != "anywhere"
-    panels = max(len(names), 1)
-    figure = new_figure(4.4 * panels + 0.4, 3.9)
-    for index, panel in enumerate(figure.subplots(1, panels, squeeze=False)[0]):
-        rows = _rows_along(release, index)
+    views = _views(release, settings)
+    columns = min(len(views), MAPS)
+    lines = -(-len(views) // columns)
+    figure = new_figure(4.4 * columns + 0.4, 3.9 * lines)
+    panels = figure.subplots(lines, columns, squeeze=False).ravel()
+    for panel in panels[len(views) :]:
+        panel.set_visible(False)
+    for panel, (index, label, rows) in zip(panels, views, strict=False):
+        # Of products there are several along a covariate.
+        panel.set_title(label if len(views) > len(names) else None)
+        is_group = not names or release.plan.assumptions.groups[index]
         there = release.has_subjects(rows)
         if not np.any(there):
             panel.set_title(NOBODY)
             continue
         found = release.predict(rows), release.band(rows, level), there
-        line = _draw_map(panel, release.plan.assumptions.centre, is_chosen, *found)
+        line = _draw_map(panel, release.plan.assumptions.centre, is_chosen, is_group, *found)
         panel.set(xlabel="longitude (degrees)", ylabel="latitude (degrees)")
-        for end in np.flatnonzero(there)[[0, -1]] if names else ():
+        ends, inner = np.flatnonzero(there), ()
+        if names and not is_group:
+            # Along a curve also between.
+            number = PANELS if release.plan.assumptions.terms.is_curve(index) else 2
+            ends = ends[np.linspace(0, len(ends) - 1, number).astype(int)]
+            inner = ends[1:-1]
+            panel.plot(*line[inner].T, color=LINE, **POINT | {"marker": "o"})
+        for end in ends if names else ():
             value = f"{names[index]} {settings.value_words(index, rows[end, index])}"
-            # Into the map, and away from the curve's middle.
+            # Into the map, or beside the curve, and away from its middle.
             middle = np.nanmean(line, axis=0)
-            side = "left" if line[end][0] < middle[0] else "right"
-            place = {"xytext": (0, -15 if line[end][1] < middle[1] else 9), "ha": side}
+            is_left = line[end][0] < middle[0]
+            x = (-7 if is_left else 7) if end in inner else 0
+            place: dict[str, Any] = {"xytext": (x, -15 if line[end][1] < middle[1] else 9)}
+            place["ha"] = "left" if is_left == (end not in inner) else "right"
             panel.annotate(value, line[end], textcoords="offset points", fontsize=8, **place)
-        figure.set_figheight(4.0 * min(panel.get_aspect() * panel.get_data_ratio(), 1.3) + 0.8)
-    what = f"curve along {' and '.join(names)}" if names else "mean"
-    ends = "" if np.all(there) else " It ends where subjects are too few, by noisy moments."
+        if lines == 1:
+            tall = panel.get_aspect() * panel.get_data_ratio()
+            figure.set_figheight(4.0 * min(tall, 1.3) + 0.8)
+    several = f"curve{'s' if len(views) > len(names) else ''} along {' and '.join(names)}"
+    what = several if names else "mean"
+    note = "" if np.all(there) else " It ends where subjects are too few, by noisy moments."
     return (
         figure,
-        f"Map of the released {what}.{ends}",
+        f"Map of the released {what}.{note}",
         "true point lies within a ball about the released one, and the shaded region is all these "
         "balls: it does so",
     )
 
 
-def _draw_map(panel, centre, is_chosen, points, radii, there):
+def _draw_map(panel, centre, is_chosen, is_group, points, radii, there):
     """Draw points (m, 3), balls about them and a centre; longitudes and latitudes (m, 2)."""
     reach = np.degrees(np.nan_to_num(radii))
     places = degrees_of(np.concatenate([points, centre[None]]))[:, ::-1]
@@ -188,7 +206,7 @@ def _draw_map(panel, centre, is_chosen, points, radii, there):
     within = np.min(beyond - np.radians(reach)[there], axis=-1)
     panel.contourf(*np.moveaxis(grid, -1, 0), within, [-np.pi, 0.0], colors=[BAND])
     line[~there] = np.nan
-    panel.plot(*line.T, color=LINE, **{} if len(line) > 2 else POINT | {"marker": "o"})
+    panel.plot(*line.T, color=LINE, **POINT | {"marker": "o"} if is_group else {})
     panel.grid(color="0.88", linewidth=0.6)
     panel.xaxis.set_major_formatter(lambda value, _: f"{(value + 180.0) % 360.0 - 180.0:g}")
     panel.set_aspect(1.0 / max(np.cos(np.radians(0.5 * (low + high)[1])), 0.25))
@@ -197,9 +215,9 @@ def _draw_map(panel, centre, is_chosen, points, radii, there):
 
 def _coordinates(release, settings, level):
     """Panels of each covariate, the others at `Release.usual`: a row of responses, or one panel."""
-    names = settings.labels(settings.names) or [""]
-    several = len(names) > 1
-    found = [_along(release, level, index, settings) for index in range(len(names))]
+    views = _views(release, settings)
+    names, several = [name for _, name, _ in views], len(views) > 1
+    found = [_along(release, level, index, rows, settings) for index, _, rows in views]
     *_, what, names_of = found[0]
     number = found[0][1].shape[-1]
     responses = names_of or settings.labels(settings.responses)
@@ -212,6 +230,8 @@ def _coordinates(release, settings, level):
     panels = figure.subplots(rows, columns, squeeze=False, **share)
     for row, (name, along) in enumerate(zip(names, found, strict=True)):
         covariates, values, low, high, before, *_ = along
+        column = views[row][0]
+        is_group = not settings.names or release.plan.assumptions.groups[column]
         some = panels[row] if is_row else panels.ravel()[row * several :]
         for index, panel in enumerate(some):
             panel.set_visible(index < shown)
@@ -219,12 +239,12 @@ def _coordinates(release, settings, level):
                 continue
             line = values[:, index]
             panel.axhline(before[index], **CENTRE)
-            if len(covariates) < 3:
-                width = 0.2 * (np.ptp(covariates) or 1.0)
+            if is_group:
+                width = 0.4 / len(covariates) * (np.ptp(covariates) or 1.0)
                 panel.bar(covariates, (high - low)[:, index], width, low[:, index], color=BAND)
                 panel.hlines(line, covariates - 0.3 * width, covariates + 0.3 * width, color=LINE)
                 ticks = covariates if settings.names else []
-                panel.set_xticks(ticks, [settings.value_words(row, each) for each in ticks])
+                panel.set_xticks(ticks, [settings.value_words(column, each) for each in ticks])
                 panel.margins(x=0.05 if settings.names else 2.0)
             else:
                 limits = low[:, index], high[:, index]
@@ -251,23 +271,34 @@ def _coordinates(release, settings, level):
     )
 
 
-def _rows_along(release, index):
-    """Covariates (m, k) along the range of one of them; of two groups its ends."""
-    assumptions = release.plan.assumptions
-    if not len(assumptions.ranges):
-        return np.zeros((1, 0))
-    low, high = assumptions.ranges[index]
-    is_group = assumptions.spreads[index] == TWO_GROUPS
-    rows = np.tile(release.usual, (2 if is_group else POINTS, 1))
-    rows[:, index] = np.linspace(low, high, len(rows))
-    return rows
+def _views(release, settings):
+    """What is drawn along: index of a covariate, its label, and covariates (m, c) along its range.
+
+    Others are at `Release.usual`; where effects go together also in each further group.
+    """
+    assumptions, names = release.plan.assumptions, settings.labels(settings.names)
+    if not names:
+        return [(0, "", np.zeros((1, 0)))]
+    found = []
+    for index, name in enumerate(names):
+        values = assumptions.along(index, POINTS)
+        rows = np.tile(release.usual, (len(values), 1))
+        rows[:, index] = values
+        found.append((index, name, rows))
+        pairs = [pair for pair in assumptions.terms.products if index in pair]
+        for other in {*sum(pairs, ())} - {index}:
+            for value in assumptions.along(other, 2)[1:] if assumptions.groups[other] else ():
+                moved = rows.copy()
+                moved[:, other] = value
+                word = settings.value_words(other, value)
+                found.append((index, f"{name}, {settings.names[other]} {word}", moved))
+    return found
 
 
-def _along(release, level, index, settings):
+def _along(release, level, index, rows, settings):
     """Covariates along a range, and what is drawn there: the fields of a `Drawn`."""
     assumptions = release.plan.assumptions
     manifold, centre = assumptions.manifold, assumptions.centre
-    rows = _rows_along(release, index)
     points, radii = release.predict(rows), release.band(rows, level)
     found = settings.view.drawn(centre, points, radii)
     values, low, high, before, what, names = found

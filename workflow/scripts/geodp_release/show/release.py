@@ -13,21 +13,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from geodp.errors import DataError
+from geodp.models.terms import PERIODIC
 from geodp.samplers.integer_choice import system_bits
 from geodp_release.plan import agreeing, bands
 from geodp_release.plan.release_plan import ReleasePlan
-from geodp_release.promise.public_inputs import TWO_GROUPS
 from geodp_release.run.subjects import subject_records
 from geodp_release.show import release_words
 from geodp_release.show.document import About, read_release, write_release
 from geodp_release.show.doubts import doubts
 from geodp_release.show.hypotheses import ReleaseGuarantee, check_hypotheses
+from geodp_release.show.statistics import Statistics
 from geodp_release.stages import BeyondStage
 from geodp_release.stages.draw import run_plan
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Release:
+class Release(Statistics):
     """A private geodesic and its guarantee; without a covariate a mean, with more one for each.
 
     Printed, it says in words what was released and what its guarantee assumes.
@@ -155,9 +156,14 @@ class Release:
         if agreeing.moments_stage(self.plan, self.moments) is None:
             return assumptions.usual
         grid = np.linspace(assumptions.ranges[:, 0], assumptions.ranges[:, 1], 101)
-        away = np.abs(assumptions.places(grid) - self.moments[: grid.shape[1]])
-        means = np.diagonal(grid[np.argmin(away, axis=0)])
-        return np.where(np.array(assumptions.spreads) == TWO_GROUPS, assumptions.usual, means)
+        found, places = assumptions.usual.copy(), assumptions.column_places(grid)
+        for column in np.flatnonzero(~assumptions.groups):
+            own = assumptions.terms.of(column)
+            # The first of a column's covariates is the line, but along a period.
+            if PERIODIC not in assumptions.terms.bases[column]:
+                away = np.abs(places[:, column] - self.moments[own[0]])
+                found[column] = grid[np.argmin(away), column]
+        return found
 
     @property
     def threshold(self) -> float | None:
@@ -221,39 +227,6 @@ class Release:
         squares = np.median(self._simulated[0] ** 2) * (1 + len(self.shooting_vectors))
         return float(np.sqrt(squares / self.number))
 
-    def residual_scale(self, level: float = bands.LEVELS[0]) -> bands.Estimate | None:
-        """Root mean square of a residual in each direction; ``None`` if it is not measured.
-
-        By Huber's loss it is not, as released squares are those of shortened residuals.
-        """
-        if (squares := self._residual_squares) is None:
-            return None
-        return bands.Estimate.of(np.sqrt(squares / self.plan.assumptions.manifold.dim), level)
-
-    def r_squared(self, level: float = bands.LEVELS[0]) -> bands.Estimate | None:
-        """Share of the variance that the covariates explain; ``None`` if it cannot be said.
-
-        That is without a covariate, for Huber's loss, or where no stage measures residuals.  The
-        variance explained is that of predictions, in flat space, less what noise adds to it; the
-        rest is the mean square of residuals.
-        """
-        if (squares := self._residual_squares) is None or not len(self.shooting_vectors):
-            return None
-        explained = bands.explained_variances(
-            self._coordinates[1:], self._simulated[1][:, 1:], self._simulated[-1]
-        )
-        return bands.Estimate.of(explained / (explained + squares), level)
-
-    @property
-    def _residual_squares(self):
-        """Mean squares (n,) of residuals that agree with this release; ``None`` if not measured."""
-        if not self.lengths or self.plan.assumptions.is_robust:
-            return None
-        # Second moments are of means of subjects' records, if they have several.
-        if self._scatter is None or self.plan.assumptions.records_per_subject > 1:
-            return self._simulated[0] ** 2
-        return self._scatter.residual_squares(self._simulated[0])
-
     @property
     def share_far_away(self) -> float | None:
         """Noisy share of records far from the geodesic; ``None`` if no stage counts them."""
@@ -262,31 +235,6 @@ class Release:
     def found(self, names: Sequence[str] = (), unit: str | None = None) -> list[str]:
         """What was found besides the geodesic, with names of covariates and a unit: sentences."""
         return release_words.found(self, names, unit)
-
-    def p_values(self) -> np.ndarray:
-        """Of the hypothesis that predictions do not depend on a covariate, for each one; (k,).
-
-        By how often a shooting vector of simulated releases whose true one is zero is as long, as
-        if clipping took as much from long residuals at all covariates.
-        """
-        return self._p_values.copy()
-
-    def p_words(self) -> list[str]:
-        """Each of `p_values` in words: one that no simulated release reaches is a limit."""
-        least = 1.0 / (1.0 + len(self._simulated[1]))
-        return [f"{p:.2g}{' or less' if p <= least else ''}" for p in self.p_values()]
-
-    @cached_property
-    def _p_values(self):
-        found, scales = [], agreeing.agreeing_scales(self._simulated[0])
-        for number, vector in enumerate(self._coordinates[1:], start=1):
-            simulated, rng = self._agreeing(number, scales)
-            errors = bands.sampled_errors(simulated, rng, scatter=self._scatter)
-            # What clipping takes makes no trend where residuals do not depend on the covariate.
-            lengths = np.linalg.norm(errors[:, number], axis=-1)
-            longer = np.sum(lengths >= np.linalg.norm(vector))
-            found.append((1.0 + longer) / (1.0 + len(lengths)))
-        return np.array(found)
 
     @property
     def _coordinates(self):
@@ -360,7 +308,7 @@ class Release:
     def _places(self, covariates):
         """Covariates (m, k) in units of their ranges, from the middles."""
         assumptions = self.plan.assumptions
-        columns = assumptions.number_of_covariates
+        columns = assumptions.number_of_columns
         if covariates is None and not columns:
             return np.zeros((1, 0))
         given = np.asarray(covariates, dtype=float)

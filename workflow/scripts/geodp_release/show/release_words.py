@@ -19,8 +19,8 @@ def found(release, names=(), unit=None):
     for index, (p_value, said) in enumerate(
         zip(release.p_values(), release.p_words(), strict=True)
     ):
-        which = f" with {names[index] if names else f'covariate {index + 1}'}"
-        if len(release.shooting_vectors) == 1 and not names:
+        which = f" with {(names or assumptions.column_names)[index]}"
+        if assumptions.number_of_columns == 1 and not (names or assumptions.names):
             which = ""
         there = "there is a trend" if p_value <= SIGNIFICANT else "no trend is clear"
         clauses.append(f"{there}{which} (p = {said})")
@@ -31,6 +31,7 @@ def found(release, names=(), unit=None):
         unit = f" {unit}".rstrip()
         each = " in each direction" if assumptions.manifold.dim > 1 else ""
         clauses.append(f"residuals have a standard deviation of {scale.words(unit)}{each}")
+    clauses[len(assumptions.spreads) : len(assumptions.spreads)] = _beyond(release, names)
     together = "; ".join(clauses)
     lines = [f"{together[0].upper()}{together[1:]}."] if clauses else []
     if release.threshold is not None:
@@ -49,27 +50,51 @@ def found(release, names=(), unit=None):
     return lines
 
 
+def _beyond(release, names):
+    """What tests of curves and of products found, a clause each."""
+    assumptions = release.plan.assumptions
+    names, terms = names or assumptions.column_names, assumptions.terms
+    what = "line" if assumptions.is_flat else "geodesic"
+    tests = [
+        (f"the curve along {names[column]} is more than a {what}", found)
+        for column in range(len(terms.bases))
+        if (found := terms.beyond(column))
+    ]
+    tests += [
+        (f"effects of {names[a]} and {names[b]} go together", terms.of(a, b))
+        for a, b in terms.products
+    ]
+    for said, indices in tests:
+        p_value = release.p_value(indices)
+        there = said if p_value <= SIGNIFICANT else f"that {said} is not clear"
+        yield f"{there} (p = {release.p_words([p_value])[0]})"
+
+
 def text(release):
     """All of a release, as it is printed."""
     assumptions = release.plan.assumptions
     manifold = assumptions.manifold
-    names = ["the covariate"] if assumptions.number_of_covariates == 1 else None
-    names = names or [f"covariate {j + 1}" for j in range(assumptions.number_of_covariates)]
+    names = ["the covariate"] if assumptions.number_of_columns == 1 else None
+    names = names or [f"covariate {j + 1}" for j in range(assumptions.number_of_columns)]
     if release.about:
         names = release.about.covariates
+    at = zip(names, assumptions.middles, strict=True)
+    middles = " and ".join(f"{name} is {each:g}" for name, each in at)
+    middles = f", where {middles}" if middles else ""
+    both = zip(names, assumptions.ranges, strict=True)
+    which = [f", from {name} {low:g} to {high:g}" for name, (low, high) in both]
+    if not assumptions.terms.is_plain:
+        which = [f" of {name}" for name in assumptions.covariate_names]
+        middles = ", where all covariates of the basis are zero"
     vectors = [
         line
-        for name, (low, high), vector in zip(
-            names, assumptions.ranges, release.shooting_vectors, strict=True
-        )
+        for words, vector in zip(which, release.shooting_vectors, strict=True)
         for line in (
-            f"Shooting vector, from {name} {low:g} to {high:g}, of length "
+            f"Shooting vector{words}, of length "
             f"{float(manifold.norm(release.footpoint, vector)):.6g}:",
             _numbers(vector),
         )
     ]
-    at = zip(names, assumptions.middles, strict=True)
-    middles = " and ".join(f"{name} is {each:g}" for name, each in at)
     what = assumptions.what[0].upper() + assumptions.what[1:]
     where = " where subjects are" if assumptions.spreads else ""
     assumed = [
@@ -85,7 +110,7 @@ def text(release):
             _wrapped(f"{what}{by} on {manifold.name}, released with {release.guarantee.words()}."),
             *(_wrapped(f"{WITHHELD} {line}") for line in release.doubts()),
             "",
-            f"Footpoint{f', where {middles}' if middles else ''}:",
+            f"Footpoint{middles}:",
             _numbers(release.footpoint),
             *vectors,
             f"Predicted error{where}: {release.error:.3g}; without privacy "

@@ -1,6 +1,6 @@
 """Distributions of covariates over their ranges, as simulations have them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import product
 
@@ -8,13 +8,19 @@ import numpy as np
 from scipy.special import betaincinv
 
 from geodp.manifolds.supports import sobol_points
+from geodp.models.terms import LINE
 from geodp_release.promise.public_inputs import (
+    SQUARES,
     TWO_GROUPS,
 )
 from geodp_release.run.moments import moment_matrix, product_indices
 
 # Clustered covariates: a Beta distribution, and the share of the first of two groups.
 CLUSTERED, FIRST_GROUP = (2.0, 5.0), 0.75
+
+# Nodes of a column that makes several covariates, beside one for each of these, and most of all
+# columns together.
+CURVE_NODES, MOST_NODES = 9, 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,32 +40,44 @@ class Covariates:
         return cls(nodes[:, None], weights)
 
     @classmethod
+    def assumed(cls, assumptions, clustered=False):
+        """Columns that are independent, each spread as assumed, and the covariates of them.
+
+        So that those of a basis lie on the curve on which they always are.  If ``clustered``
+        columns are spread less well; see `_column`.
+        """
+        terms = assumptions.terms
+        if terms.is_plain:
+            return cls.independent(assumptions.spreads, clustered)
+        return _expanded(assumptions.spreads, clustered, terms)
+
+    @classmethod
     @lru_cache(maxsize=64)
-    def independent(cls, spreads, clustered=False):
+    def independent(cls, spreads, clustered=False, counts=None):
         """Independent covariates, each spread as named; an unknown spread counts as ``evenly``.
 
-        If clustered they are spread less well: by a Beta distribution, or in groups of other sizes.
+        By ``counts`` nodes of each, if there are not too many; a negative one is of so many groups.
         """
-        beta = CLUSTERED if clustered else (1.0, 1.0)
-        share = FIRST_GROUP if clustered else 0.5
-        if len(spreads) > 3:
+        counts = counts or (5 if len(spreads) == 1 else 3,) * len(spreads)
+        if len(spreads) > 3 or np.prod(np.abs(counts)) > MOST_NODES:
             # Sobol points, by inverse distribution functions.
-            cube = sobol_points(len(spreads), 128)
+            cube = sobol_points(len(spreads), 128).T
             columns = [
-                (level > share) - 0.5 if spread == TWO_GROUPS else betaincinv(*beta, level) - 0.5
-                for spread, level in zip(spreads, cube.T, strict=True)
+                _column(spread, count, clustered, level)
+                for spread, count, level in zip(spreads, counts, cube, strict=True)
             ]
-            return cls(np.stack(columns, axis=-1), np.full(len(cube), 1.0 / len(cube)))
-        count = 5 if len(spreads) == 1 else 3
-        each = [
-            (np.array([-0.5, 0.5]), np.array([share, 1.0 - share]))
-            if spread == TWO_GROUPS
-            else _beta_nodes(*beta, count)
-            for spread in spreads
-        ]
+            return cls(np.stack(columns, axis=-1), np.full(128, 1.0 / 128))
+        each = [_column(*some, clustered) for some in zip(spreads, counts, strict=True)]
         nodes = np.array(list(product(*(places for places, _ in each))))
         weights = np.array([np.prod(some) for some in product(*(shares for _, shares in each))])
         return cls(nodes.reshape((len(weights), len(spreads))), weights)
+
+    @classmethod
+    def assumed_squares(cls, assumptions):
+        """Mean squares (1 + k,) of 1 and of covariates as assumed."""
+        if assumptions.terms.is_plain:
+            return np.array([1.0, *(SQUARES[spread] for spread in assumptions.spreads)])
+        return np.diagonal(cls.assumed(assumptions).matrix)
 
     def with_moments(self, moments):
         """A distribution with these moments (m,): a Beta, or of several covariates an affine map.
@@ -162,6 +180,37 @@ class Covariates:
             # Without an array of all three axes, which is large where covariates are many.
             return np.einsum("mn,mv->nv", weights * parts, values[..., 0])
         return np.sum((weights * parts)[:, None] * values, axis=0).T
+
+
+@lru_cache(maxsize=64)
+def _expanded(spreads, clustered, terms):
+    counts = [
+        -len(terms.words(column)) or (3 if basis == LINE else CURVE_NODES + len(terms.of(column)))
+        for column, basis in enumerate(terms.bases)
+    ]
+    found = Covariates.independent(spreads, clustered, tuple(counts))
+    return replace(found, nodes=terms.expand(found.nodes))
+
+
+def _column(spread, count, clustered, levels=None):
+    """Nodes and weights of one covariate, or its quantiles of some levels.
+
+    If it is ``clustered`` by a Beta distribution, or with most records in the first group.
+    """
+    beta, share = CLUSTERED if clustered else (1.0, 1.0), FIRST_GROUP if clustered else 0.5
+    if spread == TWO_GROUPS or count < 0:
+        groups = max(-count, 2)
+        places = np.linspace(-0.5, 0.5, groups)
+        if groups > 2 and not clustered:
+            share = 1.0 / groups
+        shares = np.array([share, *[(1.0 - share) / (groups - 1)] * (groups - 1)])
+        if levels is None:
+            return places, shares
+        # Of the last group whatever rounding leaves.
+        return places[np.searchsorted(np.cumsum(shares)[:-1], levels)]
+    if levels is None:
+        return _beta_nodes(*beta, count)
+    return betaincinv(*beta, levels) - 0.5
 
 
 def _mean_and_root(moments):

@@ -77,7 +77,7 @@ def run_plan(plan, records, bits, shared=None):
     found = Released(
         np.array(assumptions.support.origin),
         float(assumptions.subjects),
-        Covariates.independent(assumptions.spreads).moments,
+        Covariates.assumed(assumptions).moments,
     )
     for stage in plan.stages:
         found = stage.run(found, assumptions, records, bits, shared)

@@ -53,13 +53,13 @@ class MatrixStage(MeasuresMoments, NoisyStep):
     @staticmethod
     def widths(assumptions):
         """Expected root mean squares (1 + k,) of 1 and of covariates."""
-        spread = Covariates.independent(assumptions.spreads).matrix
+        spread = Covariates.assumed(assumptions).matrix
         return np.sqrt(np.diagonal(spread))
 
     @classmethod
     def planned_reach(cls, assumptions):
         """Reach that few records exceed if covariates are independent: two deviations."""
-        covariates = Covariates.independent(assumptions.spreads)
+        covariates = Covariates.assumed(assumptions)
         squares = np.sum((covariates.nodes / cls.widths(assumptions)[1:]) ** 2, axis=1)
         mean = covariates.weights @ squares
         wide = mean + 2.0 * np.sqrt(covariates.weights @ (squares - mean) ** 2)
@@ -72,7 +72,7 @@ class MatrixStage(MeasuresMoments, NoisyStep):
 
     def _size(self, assumptions):
         """Rows of the matrix: 1, covariates, and coordinates of the residual."""
-        return len(assumptions.spreads) + 1 + assumptions.manifold.dim
+        return assumptions.number_of_covariates + 1 + assumptions.manifold.dim
 
     def _deviation(self, assumptions):
         """Standard deviation of an entry off the diagonal, in units of a record's largest trace."""

@@ -93,7 +93,7 @@ class MeasuresMoments:
         first, second = product_indices(covariates)
         products = np.where(first == second, EXPECTED["square"], EXPECTED["product"])
         spread = np.concatenate([np.full(covariates, EXPECTED["mean"]), products])
-        expected = Covariates.independent(assumptions.spreads).moments
+        expected = Covariates.assumed(assumptions).moments
         return expected, spread, self.deviations(assumptions) / number
 
 
@@ -170,7 +170,7 @@ class MomentsStage(MeasuresMoments, Stage):
 
     def agrees(self, moments, assumptions):
         """Whether released moments (*batch, 2) may well be of a covariate spread as assumed."""
-        assumed = Covariates.independent(assumptions.spreads)
+        assumed = Covariates.assumed(assumptions)
         rng = np.random.default_rng(SEED)
         away = self.simulated_noise(rng, SIMULATED, assumptions) / assumptions.subjects
         away += rng.normal(size=away.shape) @ assumed.root[0] / np.sqrt(assumptions.subjects)

@@ -19,9 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from geodp_release.promise.public_inputs import (
-    SQUARES,
-)
 from geodp_release.run.coordinates import ClippingCoordinates
 from geodp_release.run.moments import inverses, products
 from geodp_release.stages.covariates import Covariates
@@ -141,7 +138,7 @@ class FlatReleases:
         sizes = radii * sizes[:, None]
         length = sizes[..., None] * rng.random((releases, len(radii), 1))
         truth = normal * (length / np.linalg.norm(normal, axis=-1, keepdims=True))
-        assumed, count = Covariates.independent(assumptions.spreads), len(assumptions.spreads)
+        assumed, count = Covariates.assumed(assumptions), assumptions.number_of_covariates
         if doublings is not None:
             doublings = rng.uniform(-doublings, doublings, (releases, count)) / max(count, 1)
         number = len(assumed.moments)
@@ -172,7 +169,7 @@ class FlatReleases:
     @property
     def weights(self):
         """Weights (1 + k,) of squared errors of the parts of a state in that of predictions."""
-        return np.array([1.0, *(SQUARES[spread] for spread in self.assumptions.spreads)])
+        return Covariates.assumed_squares(self.assumptions)
 
     @cached_property
     def coordinates(self):

@@ -216,7 +216,7 @@ def moved(assumptions, state, change):
     """
     manifold = assumptions.manifold
     p, *vectors = state
-    radii = np.append(assumptions.footpoint_radius, assumptions.shooting_vector_length)
+    radii = np.append(assumptions.footpoint_radius, assumptions.lengths)
     # No farther than across the support, so that nothing overflows.
     change = [_shortened(each, 2.0 * radius) for each, radius in zip(change, radii, strict=True)]
     step, *turns = manifold.vector(manifold.frame(p), np.stack(change))

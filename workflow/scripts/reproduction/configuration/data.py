@@ -12,6 +12,7 @@ from geodp.settings.section import (
     Section,
     Text,
     integer,
+    missing,
     number,
     refused,
     some,
@@ -82,7 +83,9 @@ class TableData(TableSection):
         limits, words = self.covariate_range, self.transformation
         is_nested = limits is not None and isinstance(limits[0], list)
         ranges = limits if is_nested else [limits] if limits else []
-        form = isinstance(self.covariate, list), len(self.covariates)
+        form = isinstance(self.covariate, list), len(self.covariates) - len(self.words)
+        if (self.basis or self.words) and len(ranges) != form[1]:
+            raise missing("covariate_range", "knots, degrees and words are for public ranges")
         advice = f": give one for each covariate, {', '.join(self.covariates)}"
         if ranges and (is_nested, len(ranges)) != form:
             raise refused(advice, "covariate_range")
@@ -95,6 +98,19 @@ class TableData(TableSection):
                     "covariate_range",
                 )
         return self
+
+    @property
+    def ranges(self):
+        """Ranges of all covariates, of listed words those of their places; none if left out."""
+        limits = self.covariate_range or []
+        each = iter(
+            limits if limits and isinstance(limits[0], list) else [limits] if limits else []
+        )
+        found = [
+            [0.0, len(self.words[name]) - 1.0] if name in self.words else next(each, None)
+            for name in self.covariates
+        ]
+        return found if all(found) else []
 
 
 DataSettings = Annotated[SimulatedData | TableData, Field(discriminator="source")]

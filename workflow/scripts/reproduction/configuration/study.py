@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from geodp.mechanisms.registry import MECHANISMS, budget_names
 from geodp.models.sensitivity import convexity
+from geodp.models.terms import Terms
 from geodp.settings.section import (
     Count,
     Name,
@@ -297,12 +298,18 @@ class StudySettings(Section):
             )
 
     def _check_table(self, data):
-        k, number = self.model.covariates, len(data.covariates)
-        if k != number:
+        k, count = self.model.covariates, len(data.covariates)
+        terms = Terms(data.bases(), [1.0] * count, data.pairs)
+        if k != (number := terms.number):
+            makes = "" if terms.is_plain else f", of which its basis makes {number}"
             raise refused(
-                f": {k} is not {number}, and data.covariate names {', '.join(data.covariates)}: "
-                f"set it to {number}",
+                f": {k} is not {number}, and data.covariate names {', '.join(data.covariates)}"
+                f"{makes}: set it to {number}",
                 "model.covariates",
+            )
+        if self.budgets and not terms.is_plain:
+            raise surplus(
+                "budgets", "with a basis a study is fitted without privacy; release it by geodp"
             )
         if data.stand_in is not None and self.manifold.name != "kendall":
             raise surplus("data.stand_in", "stand-ins are outlines of planar landmarks")

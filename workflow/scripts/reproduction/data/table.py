@@ -5,14 +5,14 @@ from pathlib import Path
 
 import numpy as np
 
-from geodp.data.cells import TableReading
 from geodp.data.columns import has_landmarks
-from geodp.data.dates import Dates
 from geodp.data.records import read_table
 from geodp.errors import DataError
+from geodp.models.terms import Terms
+from reproduction.configuration.data import TableData
 from reproduction.models import study_manifold
 
-CHOICES = ("transformation", "subject", "keep", "covariate_range", "outline")
+CHOICES = ("transformation", "subject", "keep", "outline")
 
 
 def make(job):
@@ -21,8 +21,12 @@ def make(job):
     records = read_settings(path, job.params.manifold, job.params.settings, f"studies.{study}.data")
     for note in records.notes:
         print(f"{study}: {note}", file=sys.stderr)
+    columns = records.covariates.reshape((1, len(records.points), -1))
+    terms = study_terms(job.params.settings)
     return {
-        "covariates": records.covariates.reshape((1, len(records.points), -1)),
+        # Columns from 0 to 1, and where there is a basis covariates from -1/2 to 1/2.
+        "columns": columns,
+        "covariates": columns if terms.is_plain else terms.expand(columns - 0.5),
         "points": records.points[None],
         "covariate_range": np.array(records.covariate_range),
         # Numbers in place of names of subjects.
@@ -33,6 +37,15 @@ def make(job):
         "notes": np.array(records.notes, dtype=str),
         "description": np.array(f"observed, {Path(path).name}"),
     }
+
+
+def study_terms(settings):
+    """The `Terms` of a study's section ``data``."""
+    if settings.get("source") != "table":
+        return Terms([], [])
+    section = TableData.model_validate(settings)
+    ranges = section.ranges or [(0.0, 1.0)] * len(section.covariates)
+    return Terms(section.bases(), [high - low for low, high in ranges], section.pairs)
 
 
 def read_settings(path, space, settings, key):
@@ -50,7 +63,7 @@ def read_settings(path, space, settings, key):
 
 
 def _read(path, manifold, settings):
-    columns = settings["columns"]
+    columns, section = settings["columns"], TableData.model_validate(settings)
     if columns is None and not has_landmarks(manifold):
         raise DataError(
             f"the columns of a point are not given: name those of a point of {manifold.name}",
@@ -58,14 +71,13 @@ def _read(path, manifold, settings):
         )
     if columns is None and Path(path).suffix.lower() == ".mat":
         columns = [settings["landmarks"]]
-    dates = {name: Dates(**each) for name, each in settings["dates"].items()}
-    decimal, categories, sheet = (settings[key] for key in ("decimal", "categories", "sheet"))
     return read_table(
         path,
         manifold,
         settings["covariate"],
         columns,
         settings["coordinates"],
-        reading=TableReading(decimal, categories, dates, sheet),
+        reading=section.reading,
+        covariate_range=section.ranges[0] if len(section.ranges) == 1 else section.ranges or None,
         **{key: settings[key] for key in CHOICES},
     )

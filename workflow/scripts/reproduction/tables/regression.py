@@ -24,15 +24,23 @@ def tabulate(job):
     from geodp.manifolds.euclidean import Euclidean
     from geodp.models.losses import SquaredDistance
     from geodp.models.regression import FittedModel
+    from reproduction.data.table import study_terms
     from reproduction.jobs import load_arrays
     from reproduction.models import load_fit, study_model
 
     params, model = job.params, study_model(job.params)
     data, fit = load_arrays(job.input.data[0]), load_fit(job.input.fit[0], model).take(0)
     found = FittedModel(**vars(fit), covariates=data["covariates"][0], points=data["points"][0])
-    x, k = found.covariates, model.number_of_covariates
+    terms, x = study_terms(params.data), data.get("columns", data["covariates"])[0]
+    k = x.shape[1]
     label, several = params.covariate_label, [f"x{index + 1}" for index in range(k)]
     names = [label] if k == 1 else params.data.get("covariate", several)
+    own = names if terms.is_plain else terms.names(names)
+
+    def at(columns):
+        """Covariates of columns from 0 to 1."""
+        return columns if terms.is_plain else terms.expand(columns - 0.5)
+
     words = np.broadcast_to(params.data.get("transformation", "none"), k)
     low, high = np.reshape(data["covariate_range"], (-1, 2)).T
     common = {
@@ -47,25 +55,30 @@ def tabulate(job):
     tables = []
 
     def add(kind, x, points, residual=np.nan, are_points=True):
-        own = zip(names, words, (low + x * (high - low)).T, strict=True)
-        columns = {f"covariate_{name}": np.exp(v) if w == "log" else v for name, w, v in own}
+        each = zip(names, words, (low + x * (high - low)).T, strict=True)
+        columns = {f"covariate_{name}": np.exp(v) if w == "log" else v for name, w, v in each}
         columns |= {"residual": residual}
         columns |= _coordinates(params.data, model.manifold, points, found.footpoint, are_points)
         tables.append(pd.DataFrame(common | {"kind": kind} | columns))
 
-    add("footpoint", np.zeros((1, k)), found.footpoint[None])
+    # With a basis it is the prediction nowhere.
+    nowhere = np.full((1, k), np.nan)
+    add("footpoint", np.zeros((1, k)) if terms.is_plain else nowhere, found.footpoint[None])
     add("record", x, found.points, found.distances)
     for index, name in enumerate(names):
-        places = np.tile(np.mean(x, axis=0), (PLACES, 1))
-        places[:, index] = np.linspace(np.min(x[:, index]), np.max(x[:, index]), PLACES)
-        add(f"curve of {name}", places, found.predict(places))
-        vector = found.shooting_vectors[index : index + 1]
-        add(f"shooting vector of {name}", np.full((1, k), np.nan), vector, are_points=False)
+        # Of words the reference, and each.
+        listed = [bool(terms.words(each)) for each in range(k)] if terms.bases else [False] * k
+        count = len(terms.words(index)) if listed[index] else PLACES
+        places = np.tile(np.where(listed, 0.0, np.mean(x, axis=0)), (count, 1))
+        places[:, index] = np.linspace(np.min(x[:, index]), np.max(x[:, index]), count)
+        add(f"curve of {name}", places, found.predict(at(places)))
+    for name, vector in zip(own, found.shooting_vectors, strict=True):
+        add(f"shooting vector of {name}", nowhere, vector[None], are_points=False)
     if isinstance(model.manifold, Euclidean) and isinstance(model.loss, SquaredDistance):
-        kinds = ["footpoint", *(f"shooting vector of {name}" for name in names)]
+        kinds = ["footpoint", *(f"shooting vector of {name}" for name in own)]
         for what, rows in uncertainties(found).items():
             for kind, row in zip(kinds, rows, strict=True):
-                add(f"{what} of {kind}", np.full((1, k), np.nan), row[None], are_points=False)
+                add(f"{what} of {kind}", nowhere, row[None], are_points=False)
     return pd.concat(tables)
 
 

@@ -1,0 +1,109 @@
+"""Records of estimators, in arrays, lists and data frames: each is read by itself."""
+
+import numpy as np
+from scipy.sparse import issparse
+
+from geodp.data.columns import has_landmarks
+from geodp.errors import DataError
+from geodp.manifolds.registry import layout_advice
+from geodp.models.terms import word_code
+from geodp_release.run.subjects import record_array, refuse_types
+
+
+def named_columns(X, assumptions):
+    """Columns (n, c) of a table with words or of a data frame with the names of covariates.
+
+    Each cell is read by itself.  ``None`` for other tables.
+    """
+    terms, names, number = assumptions.terms, assumptions.names, assumptions.number_of_columns
+    if not any(map(terms.words, range(number))) and not (names and hasattr(X, "iloc")):
+        return None
+    if hasattr(X, "iloc"):
+        missing = [name for name in names if name not in X]
+        if missing or not (names or X.shape[1] == number):
+            what = f"no column {', '.join(missing)}" if missing else f"{X.shape[1]} columns"
+            raise DataError(f"X has {what}, and {number} are wanted: give these")
+        found = [X[name] for name in names] or [X.iloc[:, at] for at in range(number)]
+    else:
+        values = unwrapped(X)
+        if isinstance(values, np.ndarray) and values.ndim != 2:
+            values = values[:, None]
+        if isinstance(values, np.ndarray) and values.shape[1] != number:
+            raise DataError(f"X has {values.shape[1]} columns, and {number} are wanted: give these")
+        found = [[_cell(row, at) for row in values] for at in range(number)]
+    each = [
+        np.array([word_code(value, words) for value in column], dtype=float)
+        if (words := terms.words(at))
+        else record_array(column, (1,), float)[:, 0]
+        for at, column in enumerate(found)
+    ]
+    return np.stack(each, axis=-1)
+
+
+def _cell(row, at):
+    """A cell of a row; ``None`` of a row that has none there."""
+    try:
+        return row[at]
+    except Exception:  # whatever a record raises would tell of it
+        return None
+
+
+def columns_of(X, number):
+    """Columns (n, c) of a table; rows of a list are as they are given."""
+    if issparse(X):
+        raise DataError("X is sparse, and sparse data are not supported: give a dense array")
+    values = unwrapped(X)
+    if not isinstance(values, np.ndarray):
+        return values
+    if values.ndim != 2:
+        raise DataError(
+            f"X has {values.ndim} axes, and a table with a column a covariate is wanted. Reshape "
+            "your data by X.reshape(-1, 1)"
+        )
+    if values.shape[1] != number:
+        raise DataError(
+            f"X has {values.shape[1]} columns, and covariate_range is of {number}: give as many"
+        )
+    return values[:, 0] if number == 1 else values
+
+
+def points_of(manifold, y):
+    """Points (n, *point_shape) of records in that shape or in a layout; NaN for what is neither.
+
+    Each record of a list is read by itself: none raises, or decides what becomes of others.
+    """
+    values, wanted = unwrapped(y), manifold.point_shape
+    shapes = [wanted, *((number,) for number in manifold.layouts())]
+    if isinstance(values, np.ndarray) and (values.ndim > 1 or values.dtype.kind != "O"):
+        shape = values.shape[1:] or (1,)
+        if shape not in shapes:
+            raise DataError(
+                f"y has records of shape {values.shape[1:]}, and {wanted} is wanted: give points "
+                f"of this shape, or a table: {layout_advice(manifold)}"
+            )
+        shapes = [shape]
+    found = np.full((len(values), *wanted), np.nan, dtype=manifold.dtype)
+    for shape in shapes:
+        if shape == wanted:
+            points = record_array(values, shape, manifold.dtype)
+        else:
+            with np.errstate(all="ignore"):
+                points = manifold.from_layout(record_array(values, shape, float))
+                # Landmarks have a place and a size, which shapes do not.
+                points = manifold.project(points) if has_landmarks(manifold) else points
+        found = np.where(np.isnan(found), points, found)
+    return found
+
+
+def unwrapped(values):
+    """An array, where values are one or have one, or else a list of records."""
+    refuse_types(values)
+    values = getattr(values, "to_numpy", lambda: values)()
+    if not isinstance(values, np.ndarray | list | tuple) and hasattr(values, "__array__"):
+        values = np.asarray(values)
+    if isinstance(values, np.ndarray):
+        return values
+    try:
+        return list(values)
+    except TypeError:
+        raise DataError("X and y must be sequences of records: give arrays") from None
