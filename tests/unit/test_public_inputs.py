@@ -30,7 +30,10 @@ from geodp_release.promise.assumptions import Assumptions
         ),
         ({"centre": "everywhere"}, "centre is 'everywhere': give a point, or one of"),
         ({"centre": "identity"}, "R.3 has no centre called identity: give a point"),
-        ({"covariate_range": ((0, 1),) * 60}, "60 covariates in 3 dimensions cannot be planned"),
+        (
+            {"covariate_range": ((0, 1),) * 60, "covariate_spread": "evenly"},
+            "60 covariates in 3 dimensions cannot be planned",
+        ),
         ({"manifold": type("Other", (), {"name": "some space"})()}, "some space is none: take"),
     ],
 )

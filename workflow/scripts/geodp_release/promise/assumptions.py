@@ -269,7 +269,6 @@ class Assumptions(Design):
         return projected
 
     @property
-    @property
     def size(self):
         """Numbers of a simulated release: errors and moments at the nodes of the covariates."""
         k, c = self.number_of_covariates, self.number_of_columns

@@ -29,7 +29,7 @@ def without_data(plan):
     assumptions = plan.assumptions
     manifold, centre = assumptions.manifold, assumptions.centre
     directions = manifold.frame(centre)
-    lengths = 0.5 * np.ravel(assumptions.shooting_vector_length)
+    lengths = 0.5 * np.ravel(assumptions.lengths)
     vectors = [
         length * directions[k % len(directions)] for k, length in enumerate(lengths.tolist())
     ]
@@ -47,7 +47,7 @@ def without_data(plan):
     released = Released(
         np.stack([centre, *vectors]),
         float(assumptions.subjects),
-        Covariates.independent(assumptions.spreads).moments,
+        Covariates.assumed(assumptions).moments,
         lengths=(found,) * sum(stage.is_look for stage in path.stages),
         far=0.0 if any(isinstance(stage, FarStage) for stage in path.stages) else None,
         tails=(0.0,) * sum(counts),
