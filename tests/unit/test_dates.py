@@ -19,7 +19,9 @@ from geodp import DataError
 from geodp.data.cells import TableReading
 from geodp.data.dates import Dates, times_of
 from geodp.data.formats import open_table
+from geodp.data.r_files import CLASSES
 from geodp.data.records import read_table
+from geodp.data.statistics_files import TEXT
 from geodp.manifolds.registry import make_manifold
 from geodp.settings.reading import check
 from geodp_release.ask.settings import ReleaseSettings
@@ -100,6 +102,11 @@ def test_dates_of_r_are_covariates(folder, kind, ones):
     reading = TableReading(dates={"age": Dates("2000-01-01", "days")})
     found, _ = open_table(path, reading, landmarks=3).read(["age"])
     np.testing.assert_allclose(found[:, 0], DAYS, atol=1e-8)
+
+
+def test_texts_that_r_calls_dates_are_texts():
+    found = CLASSES["Date"](np.array(["2000-01-02"]), {})
+    assert (found.kind, list(found.values)) == (TEXT, ["2000-01-02"])
 
 
 def test_days_of_spss_and_numbers_that_are_no_days(folder):

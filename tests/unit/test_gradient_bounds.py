@@ -30,7 +30,8 @@ from cell_searches import (
 )
 from scipy.integrate import quad
 
-from geodp import GeodesicModel
+from geodp import GeodesicModel, Hyperbolic, Sphere
+from geodp.manifolds.product import Product
 from geodp.manifolds.symmetric import SymmetricSpace
 from geodp.mechanisms import gradient_bounds as bounds
 from geodp.mechanisms.gradient_bounds import ROUNDING
@@ -248,6 +249,16 @@ def applies(of, name):
     if of == "far_slope":
         return space.curvature_bounds[1] <= 0.0 and np.isinf(space.injectivity_radius)
     return of != "arc_stretch" or space.dim > 1
+
+
+def test_volumes_are_bounded_where_curvatures_have_both_signs():
+    space = Product([Hyperbolic(2), Sphere(2)], [0.01, 1.0])
+    point = space.random_point(np.random.default_rng(1))
+    # Along the sphere, whose frequencies are those of no cell more than one.
+    unit, length, angles = space.frame(point)[-1], np.array(2.9), np.linspace(0.0, 1.0, 50)
+    volume = space.exp_volume(point, length * unit)
+    found = [space.exp_volume_range(point, unit, length, length, each) for each in angles]
+    assert all(least <= volume * (1.0 + ROUNDING) for least, _ in found)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from quadrature import beside_the_fit, published_mechanism
 
 from geodp import SPD, DataError, Euclidean, GeodesicModel, Hyperbolic, KendallPlanarShapes, Sphere
 from geodp.data.simulate import simulate_geodesic_data
+from geodp.manifolds.product import Product
 from geodp.manifolds.supports import Ball
 from geodp.mechanisms import kng_as_published
 from geodp.mechanisms.base import PublicSettings
@@ -235,6 +236,12 @@ def test_supports_are_bounded_by_the_data_where_these_are(
 )
 def test_a_support_says_what_it_is(support, words):
     assert support.describe(GeodesicModel(Sphere(2))) == words
+
+
+def test_nothing_is_drawn_from_all_of_a_space_that_no_ball_fills():
+    mechanism = published_mechanism(Product([Sphere(1), Sphere(1)]), (0.001,))
+    with pytest.raises(DataError, match="no ball about a point is all of"):
+        mechanism.footpoint_target(1.0)
 
 
 def test_a_ball_of_footpoints_without_a_radius_is_refused():

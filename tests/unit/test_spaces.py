@@ -12,6 +12,7 @@ from conftest import CIRCLE, SETTINGS_OF
 
 from geodp import DataError, Ledger
 from geodp.data.coordinates import View, are_read, in_layout
+from geodp.data.triangles import TRIANGLES
 from geodp.manifolds.registry import MANIFOLDS, make_manifold, manifold_settings
 from geodp.manifolds.rotations import ORTHOGONAL
 from geodp_release.ask.cli import main
@@ -226,3 +227,8 @@ def test_distances_are_those_of_geomstats():
     first, second = axes.random_point(rng, (2, 20))
     found = lines.metric.dist(*(each[:, :, None] * each[:, None] for each in (first, second)))
     np.testing.assert_allclose(np.sqrt(2.0) * axes.dist(first, second), found, atol=1e-9)
+
+
+@pytest.mark.parametrize("coordinates", TRIANGLES)
+def test_a_triangle_of_a_matrix_has_as_many_numbers_as_the_space_dimensions(coordinates):
+    assert list(View(make_manifold("spd", 3), coordinates).layouts()) == [6]

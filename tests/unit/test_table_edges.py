@@ -1,10 +1,14 @@
 """Edges of tables: long cells, blank rows and labels, characters, and types of MATLAB."""
 
 import csv
+import re
 from pathlib import Path
+from zipfile import ZipFile
 
 import numpy as np
 import openpyxl
+import pandas as pd
+import pyarrow as pa
 import pytest
 import scipy.io
 from hypothesis import given
@@ -21,10 +25,15 @@ from test_release_reading import (
     written,
 )
 
+from geodp import DataError
 from geodp.data.array_files import MatTable, _characters
+from geodp.data.cells import TableReading, as_text, cells_of
+from geodp.data.dates import Dates
 from geodp.data.formats import open_table
 from geodp.data.records import read_table
+from geodp.data.sheets import FrameTable
 from geodp.manifolds.registry import make_manifold
+from geodp_release.run.subjects import _grouped
 
 
 def test_a_long_cell_is_one_and_leaves_the_limit_of_others(folder):
@@ -94,3 +103,52 @@ def test_records_of_a_release_are_along_the_first_axis(folder):
     scipy.io.savemat("table.mat", arrays | scalars)
     assert len(open_table("table.mat").numbered(["points"])) == 8
     assert len(open_table("table.mat", is_checked=True).numbered(["points"])) == 2
+
+
+def arrow(values, kind, view=None):
+    """A column of pandas over Arrow's, whose values need not be of their type."""
+    array = pa.array(values, kind)
+    return pd.Series(pd.arrays.ArrowExtensionArray(array.view(view) if view else array))
+
+
+# Columns whose second value pandas makes no object of, and then of no other one.
+UNREADABLE = {
+    "days": arrow([1, 2932897, 3], pa.int32(), pa.date32()),
+    "times": arrow([0, 10**12, 5], pa.int64(), pa.timestamp("s")),
+    "texts": arrow([b"a", b"\xff\xfe", b"b"], pa.binary(), pa.string()),
+}
+UTC = pd.Series(np.array([0, 10**18, 5], "M8[us]")).dt.tz_localize("UTC")
+UNREADABLE["zone"] = UTC.dt.tz_convert("Europe/Berlin")
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_a_value_that_its_type_makes_no_object_of_is_missing_and_no_other(name):
+    column = UNREADABLE[name]
+    with pytest.raises(Exception, match=r".+"):
+        list(column)
+    found = [as_text(cell) for cell in cells_of(column)]
+    assert found == [as_text(column[0]), "", as_text(column[2])]
+    reading = TableReading(dates={"label": Dates("1970-01-01", "days")})
+    table = FrameTable("the frame", reading, pd.DataFrame({"label": column, "x": [0.0, 1.0, 2.0]}))
+    numbers, labels = table.read(["x", "label"], "label")
+    assert np.isnan(numbers[:, 1]).tolist() == [False, True, False]
+    assert labels == [found[0], None, found[2]]
+    # Times of Arrow are numbers to NumPy, and so is one that is no object of pandas.
+    number = 3 if name == "times" else 2
+    owners, _, seen = _grouped(column, 3)
+    assert (owners[0], owners[2], seen) == (0, number - 1, number)
+
+
+def test_a_cell_of_a_spreadsheet_that_is_not_of_its_type_is_refused(folder):
+    """No program writes one, as docs/guarantee.md assumes."""
+    path = Path(as_excel(frame()))
+    with ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    [sheet] = (name for name in parts if name.endswith("sheet1.xml"))
+    number = re.search(rb'<c [^>]*t="n"[^>]*>\s*<v>([^<]+)</v>', parts[sheet])
+    parts[sheet] = parts[sheet][: number.start(1)] + b"x" + parts[sheet][number.end(1) :]
+    with ZipFile(path, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    with pytest.raises(DataError, match="cannot be read as an Excel file"):
+        read(path.name)

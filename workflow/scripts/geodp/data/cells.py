@@ -194,6 +194,26 @@ def as_text(cell):
         return f"<{type(cell).__name__}>"
 
 
+def cells_of(column):
+    """The cells of a column of pandas, or of another sequence; ``None`` for one that raises.
+
+    Types such as those of Arrow cannot make an object of every value, such as a date after 9999,
+    and then not even of those beside it.
+    """
+    try:
+        return list(column)
+    except Exception:
+        cells = getattr(column, "array", column)
+        return [_cell(cells, index) for index in range(len(cells))]
+
+
+def _cell(cells, index):
+    try:
+        return cells[index]
+    except Exception:
+        return None
+
+
 def real(cell):
     """A number of Python, in place of one of NumPy and of a complex one that is real."""
     cell = cell.item() if isinstance(cell, np.number | np.bool_) else cell

@@ -124,7 +124,11 @@ class View:
         """As `Manifold.layouts`, of these numbers."""
         if self.angle:
             return {1: f"the angle in {self.angle.unit}"}
-        return {2: "latitude and longitude"} if self.is_geographic else self.manifold.layouts()
+        if self.is_geographic:
+            return {2: "latitude and longitude"}
+        if self.coordinates in TRIANGLES:
+            return {self.manifold.dim: f"a triangle of the matrix ({self.coordinates})"}
+        return self.manifold.layouts()
 
     def values(self, points):
         """Numbers (n, c) of points along a curve."""

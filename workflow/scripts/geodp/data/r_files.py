@@ -60,7 +60,10 @@ def _long_integers(values, attributes):
 
 def _dates(seconds):
     def made(values, attributes):
-        return _column(values)._replace(kind=DATE, days=(seconds, "1970-01-01"))
+        column = _column(values)
+        # Of texts they are what they say.
+        is_number = column.kind == NUMBER
+        return column._replace(kind=DATE, days=(seconds, "1970-01-01")) if is_number else column
 
     return made
 

@@ -4,7 +4,7 @@ from contextlib import closing
 
 import numpy as np
 
-from geodp.data.cells import arrow_kind, as_text, no_numbers, type_of_values
+from geodp.data.cells import arrow_kind, as_text, cells_of, no_numbers, type_of_values
 from geodp.data.dates import DATE_TYPES
 from geodp.data.labels import Labels
 from geodp.data.large import Rows
@@ -38,7 +38,7 @@ class FrameTable(ColumnTable):
         column = self._column(label)
         kind = type_of_values(column.dtype)
         if kind.kind not in "fc":
-            return list(column)
+            return cells_of(column)
         size = getattr(kind, "itemsize", 8)
         return column.to_numpy(dtype=f"{kind.kind}{size}", na_value=np.nan)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from geodp.data.cells import are_lost, as_labels, as_text, simple_label
+from geodp.data.cells import are_lost, as_labels, as_text, cells_of, simple_label
 from geodp.data.dates import DATE_TYPES
 from geodp.data.labels import Labels
 from geodp.data.large import Rows
@@ -130,18 +130,18 @@ class ColumnTable(Table):
 
     def _numbers(self, column):
         """Arrays of numbers, one or several, of a loaded column; NaN for what is missing."""
-        return [list(map(self.reading.value, column))]
+        return [list(map(self.reading.value, cells_of(column)))]
 
     def _labels(self, column):
         """Labels of a loaded column."""
-        return map(as_text, column)
+        return map(as_text, cells_of(column))
 
     def _texts(self, column):
         """Lists of texts, one or several, of a loaded column."""
-        return [list(map(self.reading.shown, column))]
+        return [list(map(self.reading.shown, cells_of(column)))]
 
     def _types_of(self, label):
-        return list(self._loaded([label])[label])
+        return cells_of(self._loaded([label])[label])
 
     def records(self, names):
         """Number of each record, and the texts in columns, empty for no value."""

@@ -276,8 +276,10 @@ class SymmetricSpace(Manifold):
         if not self.two_point_homogeneous:
             # Singular values of a linear map move no faster than its norm lets them.
             rate = self._greatest_rate()
+            signs = np.array(self.curvature_signs)
+            most = np.sqrt(np.maximum(signs * np.choose(signs > 0, self.curvature_bounds), 0.0))
             slower = np.maximum(frequencies - rate * angle[..., None], 0.0)
-            faster = np.minimum(frequencies + rate * angle[..., None], rate)
+            faster = np.minimum(frequencies + rate * angle[..., None], most)
         else:
             slower = faster = frequencies
         least, greatest = np.ones(low.shape), np.ones(low.shape)

@@ -180,6 +180,11 @@ class KNGAsPublished(Mechanism):
                 f"{manifold.name} has no finite integral: raise the budget or n, or give the "
                 "support a ball of footpoints"
             )
+        if whole and not (manifold.two_point_homogeneous or np.isinf(manifold.injectivity_radius)):
+            raise DataError(
+                f"no ball about a point is all of {manifold.name}, so that nothing is drawn from "
+                "the whole space: give the support a ball of footpoints"
+            )
         radius = manifold.injectivity_radius if whole else support.footpoint_radius
         return self._target(
             FootpointDensity(self.model, *data, scale, found.parameters),

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from geodp.data.cells import are_lost, no_numbers
+from geodp.data.cells import are_lost, cells_of, no_numbers
 from geodp.data.labels import Labels, add_first_records
 from geodp.data.large import AT_ONCE, large_array, settle
 from geodp.errors import DataError
@@ -128,7 +128,10 @@ def _grouped(subjects, number):
 
     A record without a label has the index and the place -1.
     """
-    given = getattr(subjects, "to_numpy", lambda: subjects)()
+    try:
+        given = getattr(subjects, "to_numpy", lambda: subjects)()
+    except Exception:  # one label that a column of pandas makes no object of
+        given = cells_of(subjects)
     try:
         is_plain = isinstance(given, Labels)
         is_plain |= isinstance(given, np.ndarray) and given.dtype == np.int64 and given.ndim == 1
