@@ -27,7 +27,14 @@ from geodp_release.run.moments import (
     possible_moments,
 )
 from geodp_release.run.subjects import ONE_EACH, subject_records
-from geodp_release.stages import CountStage, FarStage, MomentsStage, NoisyStep, ScaleStage
+from geodp_release.stages import (
+    CountStage,
+    FarStage,
+    MatrixStage,
+    MomentsStage,
+    NoisyStep,
+    ScaleStage,
+)
 from geodp_release.stages.covariates import Covariates
 from geodp_release.stages.draw import Released, run_plan
 from geodp_release.stages.residual_tables import length_grid
@@ -183,6 +190,13 @@ def test_releases_predict_at_covariates(covariates):
         for x in ((), (np.zeros((3, 0)),)):
             for each in found.predict(*x):
                 np.testing.assert_allclose(each, found.footpoint, rtol=0.0, atol=1e-14)
+
+
+def test_a_mean_has_subjects_whatever_moments_say():
+    plan = quick(assumed(geodp.Euclidean(2), 0, 50))
+    measured = replace(plan, stages=(MatrixStage(Fraction(1), clip=0.2, prior=(0.05,)),))
+    for each in (plan, measured):
+        assert has_subjects(each, np.empty(0), np.empty((2, 0))).tolist() == [True, True]
 
 
 @pytest.mark.parametrize("covariates", [1, 2, 3])

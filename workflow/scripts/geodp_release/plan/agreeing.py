@@ -81,7 +81,7 @@ def has_subjects(plan, moments, places):
         least = np.mean(shares, axis=0) - CLEAR * np.std(shares, axis=0)
         there &= least[which] >= LEAST_GROUP
     # Products are where their factors are.
-    kept = ~groups & np.array([len(owner) == 1 for owner in terms.owners])
+    kept = ~groups & np.array([len(owner) == 1 for owner in terms.owners], dtype=bool)
     if not np.any(kept):
         return there
     near = _leverages(moment_matrix(each)[:, None], places, kept) <= _most_leverage(plan, kept)
