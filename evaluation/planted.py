@@ -162,7 +162,8 @@ def nothing(was, *_):
 MATRICES, ARRAYS = "a formula by the number of matrices", "one text a column of an array"
 BREAKS, LINES = "any break ends a row", "any break ends a line of landmarks"
 TEXTS, SLOW = "numbers by their text", "a slow record"
-TOWARDS_ZERO = "np.abs(each) // (LATTICE // PRODUCT_LATTICE)"
+TOWARDS_ZERO = "np.trunc(each * (PRODUCT_LATTICE / LATTICE))"
+AWAY = TOWARDS_ZERO.replace("trunc(", "sign(each) * np.ceil(abs(") + ")"
 ONE_BIN = " & ~np.append(longer[:, 1:], np.zeros((len(longer), 1), bool), axis=1)"
 COUNTED, USABLE = "valid[:, place] & (place < counts)", "places = np.empty("
 CRASH = "assert not np.any(np.abs(points[np.isfinite(points)]) > 1e100); "
@@ -190,7 +191,7 @@ for name, *part in (
     ("tau from the data", NoisyStep, "noisy_means", clipped_at_the_largest_residual),
     ("a window from the data", NoisyStep, "noisy_means", clipped_about_the_records),
     ("widths from the data", MatrixStage, "run", in_units_of_the_records),
-    ("products rounded up", *PARTS, Edit(TOWARDS_ZERO, f"-(-{TOWARDS_ZERO})")),
+    ("products rounded up", *PARTS, Edit(TOWARDS_ZERO, AWAY)),
     ("products clipped part by part", *PARTS, by_the_longest_part),
     ("long records in all bins below", *TAILS, Edit(ONE_BIN, "")),
     ("long records that are padding", *TAILS, Edit(COUNTED, f"{COUNTED} | (counts < 1)")),

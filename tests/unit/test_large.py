@@ -1,11 +1,17 @@
 """Arrays that are kept in files, and labels that are compared by hash."""
 
+import mmap
+
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from geodp.data import labels as labels_module
-from geodp.data import large
+from geodp.data import large, sheets
+from geodp.data.formats import open_table
 from geodp.data.labels import SHORT, Labels, add_first_records
+from geodp_release.run.subjects import _grouped, owners_of
 
 
 def test_what_is_kept_in_a_file_is_what_was_added():
@@ -52,3 +58,42 @@ def test_labels_are_the_same_if_all_their_characters_are(monkeypatch, factor):
         bool(label) and label not in ("a\0", long, f"{long}2", "\udcc3\udca9") for label in expected
     ]
     assert found.tolist() == np.where(short, first, 0).tolist()
+
+
+def ascii_labels(*batches):
+    """Labels that are added as Parquet has them, in batches."""
+    labels = Labels()
+    for batch in batches:
+        offsets = np.cumsum([0, *map(len, batch)])
+        labels.add_ascii(np.frombuffer("".join(batch).encode(), dtype=np.uint8), offsets)
+    return labels
+
+
+def test_a_long_label_changes_no_other_of_its_batch():
+    long = "l" * (SHORT + 1)
+    labels = ascii_labels(["a", "b"], ["b", long, "a"])
+    assert labels == ["a", "b", "b", long, "a"]
+    owners, seen = owners_of(labels)
+    assert (owners.tolist(), seen) == ([0, 1, 1, 2, 0], 3)
+
+
+def test_labels_in_a_file_take_more_batches(folder, monkeypatch):
+    monkeypatch.setattr(large, "LARGE", 64)
+    monkeypatch.setattr(large.Rows.__init__, "__defaults__", (float, 64))
+    names = [f"p{index % 70:02d}" for index in range(200)]
+    table = pa.table({"x": np.zeros(200), "who": names})
+    pq.write_table(table, "table.parquet")
+    monkeypatch.setattr(sheets, "IN_TURN", 50)
+    _, labels = open_table("table.parquet").read(["x"], "who")
+    assert labels == names
+
+
+def test_arrays_of_others_are_never_taken_out_of_memory():
+    """Of a private mapping what was written would be lost; and masked labels are nobody's."""
+    given = np.frombuffer(mmap.mmap(-1, 1 << 16), dtype=float)
+    given[:] = 1.0
+    large.settle(given)
+    assert np.all(given == 1.0)
+    masked = np.ma.array(np.array([1, 2, 1, 9]), mask=[0, 0, 0, 1])
+    owners, _, seen = _grouped(masked, 4)
+    assert (owners.tolist(), seen) == ([0, 1, 0, -1], 2)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from geodp import SPD, DataError, GeodesicModel, Huber, Sphere
+from geodp.manifolds.product import Product
 from geodp.manifolds.registry import make_manifold
 from geodp.models.sensitivity import (
     check_data_radius,
@@ -89,6 +90,10 @@ def test_bounds_are_attained(manifold, block):
         vector = np.diag([1.0, -1.0, 0.0][: manifold.size]) * float(bound.reach) / np.sqrt(2.0)
         across = np.zeros_like(vector)
         across[0, 1] = across[1, 0] = np.sqrt(0.5)
+    elif isinstance(manifold, Product) and manifold.curvature_bounds[0] < 0.0:
+        # The same plane of its matrices, behind a circle.
+        _, one, across, other = manifold.frame(point)
+        vector = float(bound.reach) * (one - other) / np.sqrt(2.0)
     elif manifold.curvature_bounds[0] < 0.0:
         vector, across = manifold.frame(point)[:2]
         vector = vector * float(bound.reach)

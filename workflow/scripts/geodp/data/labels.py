@@ -71,8 +71,10 @@ class Labels(Sequence):
         """Add labels that lie one behind the other in an array of bytes below 128."""
         lengths = np.diff(offsets)
         cells = np.zeros((len(lengths), SHORT), dtype=np.uint8)
-        if np.all(lengths <= SHORT):
-            cells[np.arange(SHORT) < lengths[:, None]] = characters[offsets[0] : offsets[-1]]
+        # Each by its own length: a long one beside it changes nothing.
+        short = lengths <= SHORT
+        some = characters[offsets[0] : offsets[-1]][np.repeat(short, lengths)]
+        cells[np.arange(SHORT) < np.where(short, lengths, 0)[:, None]] = some
 
         def text(place):
             return characters[offsets[place] : offsets[place + 1]].tobytes().decode()

@@ -12,6 +12,11 @@ import numpy as np
 # Bytes from which on an array is kept so.
 LARGE = 1 << 26
 
+
+class _Mapping(mmap.mmap):
+    """A file of this module in memory."""
+
+
 # Records after which what was read or written of such an array is taken out of memory.
 AT_ONCE = 1 << 15
 
@@ -75,7 +80,8 @@ def settle(*arrays):
         while isinstance(array, np.ndarray):
             array = array.base
         array = getattr(array, "obj", array)
-        if isinstance(array, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        # Of a mapping of others what was written would be lost.
+        if isinstance(array, _Mapping) and hasattr(mmap, "MADV_DONTNEED"):
             array.madvise(mmap.MADV_DONTNEED)
 
 
@@ -94,4 +100,4 @@ def _file():
 
 
 def _mapped(file, shape, dtype):
-    return np.frombuffer(mmap.mmap(file.fileno(), 0), dtype=dtype).reshape(shape)
+    return np.frombuffer(_Mapping(file.fileno(), 0), dtype=dtype).reshape(shape)

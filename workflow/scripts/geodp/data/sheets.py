@@ -138,16 +138,16 @@ class ParquetTable(ColumnTable):
         return ["" if cell is None else cell.decode(**kept) for cell in cells]
 
     def _named(self, column, before):
-        kind = arrow_kind(column.type)
+        kind, is_first = arrow_kind(column.type), isinstance(before, list) and not before
         if str(column.type) == "int64":
-            rows = before if before != [] else Rows((), np.int64)
+            rows = Rows((), np.int64) if is_first else before
             if isinstance(rows, Rows) and not column.null_count:
                 rows.add(column.to_numpy())
                 return rows
             before = rows.array().tolist() if isinstance(rows, Rows) else before
         if kind != "text":
             return super()._named(column, before)
-        labels = before if before != [] else Labels()
+        labels = Labels() if is_first else before
         cells = column.cast("large_binary").fill_null(b"").combine_chunks()
         if len(cells):
             _, offsets, data = cells.buffers()

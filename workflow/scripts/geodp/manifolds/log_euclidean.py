@@ -54,7 +54,7 @@ class LogEuclideanSPD(Charted, PositiveDefinite):
         if self.size != 3:
             return self.chart(points)
         entries, far = log_3x3(*np.moveaxis(self.entries(points), -1, 0))
-        found = self.symmetric(np.moveaxis(entries, -2, -1))
+        found = self.symmetric(np.moveaxis(entries, 0, -1))
         if np.any(far):
             found[far] = self.chart(points[far])
         return found

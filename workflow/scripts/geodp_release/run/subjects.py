@@ -134,7 +134,7 @@ def _grouped(subjects, number):
         given = cells_of(subjects)
     try:
         is_plain = isinstance(given, Labels)
-        is_plain |= isinstance(given, np.ndarray) and given.dtype == np.int64 and given.ndim == 1
+        is_plain |= type(given) is np.ndarray and given.dtype == np.int64 and given.ndim == 1
         labels = given if is_plain else list(given)
     except TypeError:
         labels = None

@@ -63,7 +63,8 @@ def read_settings(path, space, settings, key):
 
 
 def _read(path, manifold, settings):
-    columns, section = settings["columns"], TableData.model_validate(settings)
+    # Checked before; means have no covariate.
+    columns, section = settings["columns"], TableData.model_construct(**settings)
     if columns is None and not has_landmarks(manifold):
         raise DataError(
             f"the columns of a point are not given: name those of a point of {manifold.name}",
