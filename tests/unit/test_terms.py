@@ -76,12 +76,31 @@ def test_words_have_places_in_their_list_and_missing_ones_none():
 
 
 @pytest.mark.parametrize(
+    ("words", "cells"),
+    [([1, 2], [1, 2]), ([False, True], [False, True]), (["1", 2.5], [1, 2.5]), ([1, 10**17], [1])],
+)
+def test_words_that_are_numbers_are_found_whatever_another_cell_made_of_their_column(words, cells):
+    terms = Terms([basis_of({"words": words})], [1.0])
+    whole = column_numbers(np.array(cells)[:, None], terms)[:, 0]
+    np.testing.assert_array_equal(whole, range(len(cells)))
+    with_missing = column_numbers(np.array([*cells, np.nan])[:, None], terms)[:, 0]
+    np.testing.assert_array_equal(with_missing, [*whole, np.nan])
+    # A number without all of its digits is no word, in a column of whole ones either.
+    assert np.all(np.isnan(column_numbers(np.array([[10**17], [2**53]]), terms)))
+
+
+@pytest.mark.parametrize(
     ("given", "says"),
     [
         ({"spline": 2}, "spline has 2 knots: give 3 to 12"),
         ({"polynomial": 2.5}, "polynomial has 2.5 degrees"),
         ({"periodic": 0}, "give line, or one of spline: knots"),
         ({"words": ["a", "a"]}, "give two different ones or more"),
+        ({"words": ["a", "b "]}, "'b ' is blank, or has blanks at its ends"),
+        ({"words": ["a", None]}, "'' is blank"),
+        ({"words": ["a", "b\n"]}, "is no line that can be printed"),
+        ({"spline": np.inf}, "give line, or one of spline: knots"),
+        ({"polynomial": np.nan}, "give line, or one of spline: knots"),
         ({"spline": 4, "polynomial": 2}, "give line, or one of"),
         ("spline", "basis is 'spline'"),
     ],

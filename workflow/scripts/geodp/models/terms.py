@@ -12,6 +12,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline, PPoly
 from scipy.linalg import eigh
 
+from geodp.data.cells import as_text, cells_of, real
 from geodp.errors import DataError
 
 LINE, SPLINE, POLYNOMIAL, PERIODIC, WORDS = "line", "spline", "polynomial", "periodic", "words"
@@ -21,6 +22,9 @@ NUMBERS = {SPLINE: (3, 12), POLYNOMIAL: (2, 8)}
 
 # Numbers beyond have no digits of a phase left.
 FARTHEST_PHASE = 1e15
+
+# Whole numbers beyond are no words: floating-point numbers have not all of their digits.
+LARGEST_WORD = 2.0**53
 
 
 def basis_of(given, place="basis"):
@@ -46,11 +50,20 @@ def basis_of(given, place="basis"):
     if not isinstance(given, dict) or len(given) != 1:
         kind = None
     if kind == WORDS and isinstance(value, list | tuple):
-        words = [str(word) for word in value]
-        if len({*words}) < len(words) or len(words) < 2 or not all(map(str.isprintable, words)):
+        words = [as_text(word) for word in value]
+        if len({*words}) < len(words) or len(words) < 2:
             raise DataError(f"{place}: words are {words}: give two different ones or more")
+        for word in words:
+            if not word.isprintable():
+                raise DataError(f"{place}: {word!r} is no line that can be printed: correct it")
+            if not word or word != word.strip():
+                raise DataError(
+                    f"{place}: {word!r} is blank, or has blanks at its ends, which no cell keeps: "
+                    "leave them out"
+                )
         return {WORDS: words}
     is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    is_number = is_number and -np.inf < value < np.inf
     if kind == PERIODIC and is_number and 0.0 < value < np.inf:
         return {PERIODIC: float(value)}
     if kind in NUMBERS and is_number:
@@ -267,19 +280,20 @@ def _numbers(values, words):
     if not words:
         with np.errstate(all="ignore"):
             return np.asarray(values, dtype=float)
-    return np.array([word_code(value, words) for value in values], dtype=float)
+    return np.array([word_code(value, words) for value in cells_of(values)], dtype=float)
 
 
 def word_code(value, words):
-    """Place of a word among words; NaN for any other value."""
+    """Place of a word among words, of the text that files have for a value; NaN for any other.
+
+    Of a number it is the same whichever type others gave its column.
+    """
     try:
-        # A missing value is not the word None or nan.
-        return (
-            float(words.index(str(value).strip()))
-            if value == value and value is not None
-            else np.nan
-        )
-    except Exception:  # a value that is no text, or none of the words, has no place
+        number = real(value)
+        if isinstance(number, int | float) and not abs(number) < LARGEST_WORD:
+            return np.nan
+        return float(words.index(as_text(value).strip()))
+    except Exception:  # a value that is none of the words has no place
         return np.nan
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 from scipy.sparse import issparse
 
+from geodp.data.cells import cells_of
 from geodp.data.columns import has_landmarks
 from geodp.errors import DataError
 from geodp.manifolds.registry import layout_advice
@@ -32,7 +33,7 @@ def named_columns(X, assumptions):
             raise DataError(f"X has {values.shape[1]} columns, and {number} are wanted: give these")
         found = [[_cell(row, at) for row in values] for at in range(number)]
     each = [
-        np.array([word_code(value, words) for value in column], dtype=float)
+        np.array([word_code(value, words) for value in cells_of(column)], dtype=float)
         if (words := terms.words(at))
         else record_array(column, (1,), float)[:, 0]
         for at, column in enumerate(found)
