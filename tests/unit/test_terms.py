@@ -122,6 +122,8 @@ def test_bases_that_are_none_are_refused(given, says):
             {"transformation": ["log"] * 3 + ["none"] * 2, "ranges": ((1.0, 3.0),) * 5},
             "or of a period: give none",
         ),
+        ({"bases": {"periodic": 1e-310}, "ranges": (0.0, 8.0)}, "a period of 1e-310 is below"),
+        ({"bases": {"periodic": 0.0079}, "ranges": (0.0, 8.0)}, "covariate_range, 0 to 8: give"),
         ({"names": ["a"]}, "names are 1, and columns 5"),
     ],
 )

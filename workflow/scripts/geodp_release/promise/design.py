@@ -20,6 +20,9 @@ from geodp_release.promise.public_inputs import (
 # What noise of moments has for rounding is enough for so many; see `docs/guarantee.md`.
 MOST_COVARIATES = 100
 
+# Shorter ones, in parts of the range, are finer than what a column is measured to.
+SHORTEST_PERIOD = 1e-3
+
 
 class Design:
     """What `Assumptions` say of covariates: c columns that a record has, and k covariates of them.
@@ -79,6 +82,12 @@ class Design:
                 raise DataError(f"covariate_range of {last + 1} words: give 0 to {last}")
             if (last > 0 or PERIODIC in basis) and scale != NONE:
                 raise DataError("transformation of words or of a period: give none")
+            if PERIODIC in basis and basis[PERIODIC] < SHORTEST_PERIOD * np.ptp(limits):
+                raise DataError(
+                    f"basis: a period of {basis[PERIODIC]:g} is below {SHORTEST_PERIOD:g} of "
+                    f"covariate_range, {limits[0]:g} to {limits[1]:g}: give a longer one, in the "
+                    "unit of the range"
+                )
 
     @cached_property
     def terms(self):
