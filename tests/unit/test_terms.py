@@ -196,6 +196,12 @@ def test_fits_find_curves_and_say_which_records_have_none():
         ("point ~ spline(age, 4) + age", "has two terms of age"),
         ("a + b ~ age", "has several responses"),
         ("point ~ ~ age", "cannot be parsed"),
+        ("point ~ {age +}", "cannot be parsed .invalid syntax"),
+        (f"point ~ spline({'(' * 300}age{')' * 300}, 4)", "cannot be parsed .too many nested"),
+        ("point ~ age | sex", "has several parts"),
+        ("log(point) ~ age", "is no name of a column, and nothing is computed"),
+        ("age | sex", "has several parts"),
+        ("point:age ~ age", "point:age is no name of a column"),
     ],
 )
 def test_formulas_that_learn_or_are_no_terms_are_refused(text, says):

@@ -59,12 +59,19 @@ def read_formula(text: str) -> Formula:
         ) from problem
     try:
         found: Any = formulaic.Formula(text)
-    except formulaic.errors.FormulaicError as problem:
+    except (formulaic.errors.FormulaicError, SyntaxError, RecursionError, MemoryError) as problem:
         said = str(problem).partition("\n")[0].rstrip(".")
         raise DataError(f"formula {text!r} cannot be parsed ({said}): correct it") from None
     right, left = getattr(found, "rhs", found), list(getattr(found, "lhs", []))
+    if not isinstance(right, formulaic.SimpleFormula):
+        raise DataError(f"formula {text!r} has several parts: give one, without |")
     if len(left) > 1:
         raise DataError(f"formula {text!r} has several responses: name one column of points")
+    if any([each.eval_method.value for each in term.factors] != ["lookup"] for term in left):
+        raise DataError(
+            f"formula {text!r}: {left[0]} is no name of a column, and nothing is computed: give "
+            "the name of one with the points as they are"
+        )
     terms = [[factor.expr for factor in term.factors] for term in right]
     if ["1"] not in terms:
         raise DataError(
