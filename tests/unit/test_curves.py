@@ -108,6 +108,7 @@ def test_a_curve_with_groups_becomes_a_page(run):
         ({"data.basis": {"age": {"spline": 4, "polynomial": 2}}}, "give one of spline"),
         ({"data.products": ["age:height"]}, "age:height is no product of two covariates"),
         ({"public.covariate_range": [[50, 90]]}, "it names 2 columns without listed words"),
+        ({"public.transformation": ["none"]}, "public.transformation has 1 values"),
         ({"predictions": [[60, "East", 0]]}, "East is no value there: give one of north"),
         ({"predictions": [[60, 1, 0]]}, "1 is no value there: give one of north, south"),
     ],

@@ -7,6 +7,7 @@ import geodp
 from geodp.errors import DataError
 from geodp.models.terms import Terms, basis_of, column_numbers, natural_bends
 from geodp_release.plan.agreeing import has_subjects
+from geodp_release.promise.public_inputs import TWO_GROUPS, of_all
 from geodp_release.run.moments import moment_matrix
 from geodp_release.run.subjects import ONE_EACH, subject_records
 from geodp_release.stages.covariates import Covariates
@@ -130,6 +131,17 @@ def test_bases_that_are_none_are_refused(given, says):
 def test_public_inputs_that_do_not_go_together_are_refused(more, says):
     with pytest.raises(DataError, match=says):
         assumed(**more)
+
+
+def test_values_are_for_all_columns_for_each_or_for_those_without_words():
+    listed = [False, True, False]
+    for given in ("evenly", ["evenly"] * 2, ["evenly", TWO_GROUPS, "evenly"]):
+        assert of_all("key", given, listed, TWO_GROUPS) == ["evenly", TWO_GROUPS, "evenly"]
+    for given, says in ((["evenly"], "key has 1 values"), (["evenly"] * 4, "key has 4 values")):
+        with pytest.raises(DataError, match=says):
+            of_all("key", given, listed, TWO_GROUPS)
+    with pytest.raises(DataError, match="key is evenly for a covariate of listed words, and two"):
+        of_all("key", ["evenly"] * 3, listed, TWO_GROUPS)
 
 
 def test_simulated_covariates_lie_on_the_curve():

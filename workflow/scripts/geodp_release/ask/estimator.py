@@ -1,6 +1,5 @@
 """Private geodesic regression as an estimator of scikit-learn."""
 
-import itertools
 import secrets
 from dataclasses import dataclass, fields
 from typing import Any
@@ -35,6 +34,7 @@ from geodp_release.promise.public_inputs import (
     NONE,
     TWO_GROUPS,
     UNKNOWN,
+    of_all,
 )
 from geodp_release.run.subjects import (
     ONE_EACH,
@@ -366,20 +366,14 @@ class PrivateGeodesicRegression(PrivateRegression):
             return {"basis": LINE, "products": products}
         found = Columns.of(names or range(len(basis)), basis, ranges, products)
         words = [found.terms.words(at) for at in range(len(found.ranges))]
+        lists = {"covariate_spread": TWO_GROUPS, "transformation": NONE}
         return {
             "basis": found.terms.bases,
             "products": products,
             "names": tuple(map(str, names)),
             "covariate_range": tuple(map(tuple, found.ranges.tolist())),
-            "covariate_spread": self._of_numbers(self.covariate_spread, words, TWO_GROUPS),
-            "transformation": self._of_numbers(self.transformation, words, NONE),
+            **{key: of_all(key, getattr(self, key), words, its) for key, its in lists.items()},
         }
-
-    @staticmethod
-    def _of_numbers(given, words, of_words):
-        """A value for each column, from those of the columns without words, or one for all."""
-        each = iter(given) if isinstance(given, list | tuple) else itertools.repeat(given)
-        return [of_words if some else next(each) for some in words]
 
 
 def _noise_error(plan):

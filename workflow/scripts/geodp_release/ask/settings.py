@@ -27,7 +27,7 @@ from geodp_release.ask.sections import (
 )
 from geodp_release.ask.wording import Wording
 from geodp_release.promise.assumptions import Assumptions
-from geodp_release.promise.public_inputs import NONE, TWO_GROUPS
+from geodp_release.promise.public_inputs import NONE, TWO_GROUPS, of_all
 from geodp_release.show.document import plan_document
 
 # Path of records that are in memory.
@@ -190,11 +190,8 @@ class ReleaseSettings(Wording, ReleaseSection):
         lists = {"transformation": NONE, "covariate_spread": TWO_GROUPS}
         found: dict = {"basis": self._bases(data), "names": self.names}
         for name, of_words in lists.items():
-            given = getattr(self.public, name)
-            each = iter(given if isinstance(given, list) else [given] * len(self.public.ranges))
-            found[name] = [
-                of_words if column in data.words else next(each) for column in data.covariates
-            ]
+            listed = [column in data.words for column in data.covariates]
+            found[name] = of_all(f"public.{name}", getattr(self.public, name), listed, of_words)
         return found
 
     @cached_property

@@ -105,6 +105,31 @@ def one_each(name, given, number):
     return tuple(given)
 
 
+def of_all(name, given, listed, of_words):
+    """A value for each column, from one for all, for each, or for each without listed words.
+
+    ``listed`` says which columns (c,) have words, whose value is ``of_words`` in any case.
+    """
+    if not isinstance(given, list | tuple | np.ndarray):
+        return [of_words if words else given for words in listed]
+    given, measured = list(given), len(listed) - sum(map(bool, listed))
+    if len(given) not in (measured, len(listed)):
+        raise DataError(
+            f"{name} has {len(given)} values, and there are {measured} covariates without listed "
+            "words: give one for each of these, or one for all"
+        )
+    each = iter(given)
+    if len(given) == measured:
+        return [of_words if words else next(each) for words in listed]
+    for value, words in zip(given, listed, strict=True):
+        if words and value != of_words:
+            raise DataError(
+                f"{name} is {value} for a covariate of listed words, and {of_words} there: give "
+                "that, or values for the others alone"
+            )
+    return given
+
+
 def ranges_of(given, most=100):
     """A range, or several; of one alone it is that range."""
     each = list(given) if np.iterable(given) else [given]
