@@ -13,8 +13,9 @@ from conftest import CIRCLE, SETTINGS_OF
 from geodp import DataError, Ledger
 from geodp.data.coordinates import View, are_read, in_layout
 from geodp.data.triangles import TRIANGLES
+from geodp.manifolds.projective import RealProjective
 from geodp.manifolds.registry import MANIFOLDS, make_manifold, manifold_settings
-from geodp.manifolds.rotations import ORTHOGONAL
+from geodp.manifolds.rotations import ORTHOGONAL, Rotations
 from geodp_release.ask.cli import main
 from geodp_release.ask.publish import plan_of
 from geodp_release.ask.settings import read_settings
@@ -232,3 +233,12 @@ def test_distances_are_those_of_geomstats():
 @pytest.mark.parametrize("coordinates", TRIANGLES)
 def test_a_triangle_of_a_matrix_has_as_many_numbers_as_the_space_dimensions(coordinates):
     assert list(View(make_manifold("spd", 3), coordinates).layouts()) == [6]
+
+
+def test_signs_of_axes_and_of_quaternions_are_not_those_of_noise_about_zero():
+    axes, quaternions = RealProjective(2), Rotations("quaternion")
+    for noise in (1e-9, -1e-9):
+        rows = np.array([[-0.8, 0.6, noise], [0.8, -0.6, noise]])
+        np.testing.assert_array_equal(np.sign(axes.shown(rows)[:, 0]), 1.0)
+        rows = np.array([[-0.6, 0.8, 0.0, noise], [0.6, -0.8, 0.0, noise]])
+        np.testing.assert_array_equal(np.sign(quaternions.shown(rows)[:, 0]), 1.0)

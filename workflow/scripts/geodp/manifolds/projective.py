@@ -85,12 +85,16 @@ class RealProjective(ProjectiveSpace):
         tangent, sine, cosine, _ = super()._seen(point, sign[..., None] * other)
         return tangent, sine, cosine, 1.0
 
-    def in_one_piece(self, points):
-        """Representatives (n, d + 1) each next to the one before, the first with its last above."""
+    def in_one_piece(self, points, place=None):
+        """Representatives (n, d + 1) each next to the one before.
+
+        Of the first the number at a place is positive, by default the longest one, whose sign
+        noise about zero does not change.
+        """
         points = np.array(points)
-        last = points[0][np.flatnonzero(np.abs(points[0]) > 1e-12)[-1]]
+        given = points[0][np.argmax(np.abs(points[0])) if place is None else place]
         signs = np.where(np.sum(points[1:] * points[:-1], axis=-1) < 0.0, -1.0, 1.0)
-        return points * np.cumprod([np.sign(last), *signs])[:, None]
+        return points * np.cumprod([np.copysign(1.0, given), *signs])[:, None]
 
     def shown(self, points):
         """See `Manifold.shown`."""

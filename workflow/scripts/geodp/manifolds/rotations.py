@@ -126,7 +126,7 @@ class Rotations(Product):
         """See `Manifold.shown`."""
         if self.is_matrix:
             return self.to_matrices(points).reshape((-1, 9))
-        return self.factors[0].shown(points)
+        return self.factors[0].in_one_piece(points, place=0)
 
     def drawn(self, centre, points, radii):
         """See `Manifold.drawn`.
