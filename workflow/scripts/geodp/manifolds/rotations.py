@@ -36,6 +36,7 @@ class Rotations(Product):
 
     def __init__(self, coordinates=MATRIX):
         super().__init__([RealProjective(3)], [4.0])
+        self.factors[0].norm_word = "length as a quaternion"
         self.name = "rotations SO(3)"
         self.is_matrix = coordinates == MATRIX
         if not self.is_matrix:
@@ -109,6 +110,10 @@ class Rotations(Product):
             return None
         words = None, "the matrix is not orthogonal", "the matrix is a mirror image of a rotation"
         return words[int(self._fault(np.reshape(numbers, (3, 3))))]
+
+    def invalid_reason(self, array):
+        """See `Manifold.invalid_reason`; points are quaternions, whatever the columns hold."""
+        return self.factors[0].invalid_reason(array)
 
     @property
     def centres(self):

@@ -248,7 +248,8 @@ class UnitNormSpace(RankOneSpace):
             return self.not_finite
         length = float(np.sqrt(squared_length(array)))
         if abs(length - 1.0) > LENGTH_TOLERANCE:
-            return f"its {self.norm_word} is {length:.6g}, not 1"
+            digits = 6 if abs(length - 1.0) > 1e-4 else 9
+            return f"its {self.norm_word} is {length:.{digits}g}, not 1"
         return None
 
     def are_points(self, arrays):

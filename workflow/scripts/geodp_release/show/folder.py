@@ -115,7 +115,8 @@ def predictions(release, settings, covariates):
         names = [f"{name}_{end}" for end in (PERCENT, LOW, HIGH) for name in names]
     return [
         {
-            **dict(zip(known, row.tolist(), strict=True)),
+            # Without the rounding of places between the ends of a range.
+            **{name: float(f"{value:.12g}") for name, value in zip(known, row, strict=True)},
             **dict(zip(names, map(float, values[index]), strict=True)),
             **{name: float(radii[index]) for name, radii in bands.items()},
             NOTE: notes[index] if there[index] else NOBODY,
