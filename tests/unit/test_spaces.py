@@ -189,8 +189,11 @@ def test_numbers_that_come_round_are_in_one_piece_in_figures_and_said_in_tables(
     drawn = settings.view.drawn(settings.assumptions.centre, points, np.full(41, 0.1))
     assert np.abs(np.diff(drawn.values, axis=0)).max() < 10.0
     assert np.all(np.abs(drawn.before - drawn.values[20]) < 180.0)
+    shown = page(release, settings, rows)
     for each in rows:
-        assert each["note"] in page(release, settings, rows)
+        assert each["note"] in shown
+    assert " From " in shown
+    assert ".From" not in shown
 
 
 @pytest.mark.parametrize("away", [0.0, 4e-5, 6e-5, np.nan])
