@@ -219,29 +219,34 @@ def test_the_test_of_more_than_a_geodesic_has_its_size():
     assert 0.012 < np.mean(values <= 0.05) < 0.088
 
 
-def test_estimators_take_words_and_formulas():
+PUBLIC = {"manifold": geodp.Euclidean(8), "centre": np.zeros(8), "residual_scale": 0.1}
+PUBLIC |= {"footpoint_radius": 1.0, "shooting_vector_length": 1.0, "subjects": 3000}
+PUBLIC |= {"neighbours": "replace one subject", "unit": ONE_EACH, "epsilon": "100"}
+OF_AGE = {"covariate_range": {"age": (50, 90)}}
+
+
+@pytest.mark.competitors
+def test_estimators_take_formulas():
+    text = "spline(age, 4) + words(region, 'north', 'south', 'west')"
+    text += " + " + text.replace(" + ", ":")
+    made = geodp.PrivateGeodesicRegression(**PUBLIC, **OF_AGE, formula=text)._assumptions()
+    names = ["region: south", "region: west", "age x region: south"]
+    assert made.covariate_names[3:6] == names
+
+
+def test_estimators_take_words():
     frame = write_table()
-    public = {"manifold": geodp.Euclidean(8), "centre": np.zeros(8), "residual_scale": 0.1}
-    public |= {"footpoint_radius": 1.0, "shooting_vector_length": 1.0, "subjects": 3000}
-    public |= {"neighbours": "replace one subject", "unit": ONE_EACH, "epsilon": "100"}
-    by_name = {"basis": {"age": {"spline": 4}, "region": {"words": WORDS}}}
-    by_name |= {"covariate_range": {"age": (50, 90)}}
+    by_name = OF_AGE | {"basis": {"age": {"spline": 4}, "region": {"words": WORDS}}}
     listed = {"basis": [{"spline": 4}, {"words": WORDS}], "covariate_range": [(50, 90)]}
     new = pd.DataFrame({"region": ["south", "East"], "age": [70.0, 70.0]})
     array = new[["age", "region"]].to_numpy()
     cases = [(by_name, frame, new), (listed, frame[["age", "region"]].to_numpy(), array)]
     cases.append((listed, frame[["age", "region"]].to_numpy().tolist(), array))
     for given, X, at in cases:
-        made = geodp.PrivateGeodesicRegression(**public, **given)
+        made = geodp.PrivateGeodesicRegression(**PUBLIC, **given)
         predicted = made.fit(X, frame[COLUMNS].to_numpy()).predict(at)
         np.testing.assert_allclose(predicted[0, :2], [0.3, 0.2], atol=0.1)
         assert np.all(np.isnan(predicted[1]))
-    pytest.importorskip("formulaic")
-    text = "spline(age, 4) + words(region, 'north', 'south', 'west')"
-    by_name["formula"] = text + " + " + text.replace(" + ", ":")
-    made = geodp.PrivateGeodesicRegression(**public | by_name)._assumptions()
-    names = ["region: south", "region: west", "age x region: south"]
-    assert made.covariate_names[3:6] == names
 
 
 def test_init_keeps_the_order_of_words(monkeypatch):

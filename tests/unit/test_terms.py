@@ -176,11 +176,16 @@ def test_subjects_are_all_along_an_even_curve_and_in_groups_that_are_there():
     assert not np.any(there[x[:, 0] > 6.0])
 
 
-def test_fits_find_curves_and_say_which_records_have_none():
+def weeks():
+    """Columns of points that go with the days of a week, higher of one group."""
     rng = np.random.default_rng(3)
     table = {"day": rng.uniform(0.0, 9.0, 60), "who": rng.choice(["b", "a"], 60)}
     clean = np.cos(2.0 * np.pi * table["day"] / 7.0) + 2.0 * (table["who"] == "a")
-    table["point"] = np.stack([clean, clean**0], axis=-1)
+    return table | {"point": np.stack([clean, clean**0], axis=-1)}
+
+
+def test_fits_find_curves_and_say_which_records_have_none():
+    table = weeks()
     columns = np.array([table["day"], table["who"]], dtype=object).T
     more = {"basis": [{"periodic": 7}, {"words": ["b", "a"]}], "covariate_range": [(0, 9)]}
     found = geodp.fit(columns, table["point"], geodp.Euclidean(2), **more)
@@ -188,13 +193,17 @@ def test_fits_find_curves_and_say_which_records_have_none():
     np.testing.assert_allclose(found.predict([[14.0, "a"]]), [[3.0, 1.0]], atol=1e-9)
     with pytest.raises(DataError, match="record 2: a covariate is missing, none of its words"):
         found.predict([[14.0, "a"], [14.0, "c"]])
-    pytest.importorskip("formulaic")
-    text = "point ~ periodic(day, 7) + words(who, 'b', 'a')"
-    again = geodp.fit(text, table, geodp.Euclidean(2), covariate_range={"day": (0, 9)})
-    np.testing.assert_allclose(again.predict(table), found.fitted, atol=1e-9)
-    assert again.covariate_names == ["day, cosine", "day, sine", "who: a"]
 
 
+@pytest.mark.competitors
+def test_fits_take_formulas():
+    text, table = "point ~ periodic(day, 7) + words(who, 'b', 'a')", weeks()
+    found = geodp.fit(text, table, geodp.Euclidean(2), covariate_range={"day": (0, 9)})
+    np.testing.assert_allclose(found.predict(table), table["point"], atol=1e-9)
+    assert found.covariate_names == ["day, cosine", "day, sine", "who: a"]
+
+
+@pytest.mark.competitors
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -217,7 +226,6 @@ def test_fits_find_curves_and_say_which_records_have_none():
     ],
 )
 def test_formulas_that_learn_or_are_no_terms_are_refused(text, says):
-    pytest.importorskip("formulaic")
     from geodp.models.formulas import read_formula
 
     with pytest.raises(DataError, match=says):

