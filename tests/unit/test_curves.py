@@ -94,6 +94,7 @@ def test_a_curve_with_groups_becomes_a_page(run):
     frame.loc[7, "region"] = "North"
     frame.to_csv("mine.csv", index=False)
     shown = run("check", None, status=0).out
+    assert "1 of 3000 records would not count (row 9)" in shown
     assert "none of the categories north, south, west, and may be meant for north" in shown
 
 
