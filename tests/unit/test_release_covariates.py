@@ -197,6 +197,7 @@ def test_a_mean_has_subjects_whatever_moments_say():
     measured = replace(plan, stages=(MatrixStage(Fraction(1), clip=0.2, prior=(0.05,)),))
     for each in (plan, measured):
         assert has_subjects(each, np.empty(0), np.empty((2, 0))).tolist() == [True, True]
+    assert Covariates.by_turns([Covariates.independent(())], 3).nodes.shape[1:3] == (0, 3)
 
 
 @pytest.mark.parametrize("covariates", [1, 2, 3])

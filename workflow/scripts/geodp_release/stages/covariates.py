@@ -1,5 +1,6 @@
 """Distributions of covariates over their ranges, as simulations have them."""
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import product
@@ -108,8 +109,8 @@ class Covariates:
     @classmethod
     def by_turns(cls, each, repeats):
         """Distributions with as many nodes, by turns for releases, ``repeats`` times."""
-        nodes = [np.reshape(some.nodes, (*some.nodes.shape[:2], -1)) for some in each]
-        weights = [np.reshape(some.weights, (len(some.weights), -1)) for some in each]
+        nodes = [_with_one_axis(some.nodes, 2) for some in each]
+        weights = [_with_one_axis(some.weights, 1) for some in each]
         both = (np.concatenate(some, axis=-1) for some in (nodes, weights))
         return cls(*(np.tile(some, repeats)[..., None] for some in both))
 
@@ -211,6 +212,12 @@ def _column(spread, count, clustered, levels=None):
     if levels is None:
         return _beta_nodes(*beta, count)
     return betaincinv(*beta, levels) - 0.5
+
+
+def _with_one_axis(array, number):
+    """An array with one axis behind the first so many, which may be empty."""
+    shape = array.shape
+    return array.reshape((*shape[:number], math.prod(shape[number:])))
 
 
 def _mean_and_root(moments):
