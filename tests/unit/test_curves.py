@@ -205,7 +205,6 @@ def test_releases_with_terms_are_as_good_as_planned(basis, lengths, subjects, ep
         ratios.append(np.sqrt(squares[-1] / np.mean(others**2)))
         held.append(np.mean(away <= each.band(x, doubted=True)))
     error, predicted = np.sqrt(np.mean(squares)), plan.error_at(0.1)
-    print(basis, subjects, predicted, error, np.median(ratios), np.mean(held))
     assert error == pytest.approx(predicted, rel=0.2)
     assert np.mean(held) > 0.94
     assert np.median(ratios) < ratio
@@ -216,7 +215,6 @@ def test_the_test_of_more_than_a_geodesic_has_its_size():
     """At 2,000 subjects and epsilon 2, of 300 releases, within three deviations."""
     _, found = released([{"spline": 4}], 2000, "2", (0.7, 0.0, 0.0), 300, 3)
     values = np.array([each.p_values_beyond()[0] for each, *_ in found])
-    print(np.mean(values <= 0.05))
     assert 0.012 < np.mean(values <= 0.05) < 0.088
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from geodp.data.angles import ANGLES
+from geodp.manifolds.sphere import RealUnitVectors
 from geodp.manifolds.unit_norm import UnitNormSpace, hermitian
 
 
@@ -32,29 +33,18 @@ class ProjectiveSpace(UnitNormSpace):
         return np.conj(phase)[..., None] * carried
 
 
-class RealProjective(ProjectiveSpace):
+class RealProjective(RealUnitVectors, ProjectiveSpace):
     """RP^d, the axes of R^(d+1): a unit vector x and -x are one point, distances radians.
 
     The sphere covers it twice and locally isometrically, so that its curvature is 1.  Two axes are
     at most pi/2 apart; shorter geodesics are the shortest between their ends, and the only ones.
     """
 
-    curvature_bounds = (1.0, 1.0)
-    curvature_signs = (0, 1)
     responses = "axes: directions without a sense, by latitude and longitude, or as unit vectors"
 
     def __init__(self, dimension: int):
+        super().__init__(dimension)
         self.name = f"projective space RP^{dimension}"
-        self.size = self.dim = dimension
-        self.point_shape = (dimension + 1,)
-        self.multiplicities = (1, dimension - 1)
-        if dimension == 1:
-            self.curvature_bounds = (0.0, 0.0)
-
-    @classmethod
-    def size_of(cls, number):
-        """See `Manifold.size_of`."""
-        return number - 1
 
     @classmethod
     def asked(cls, columns, number, ask):
@@ -75,9 +65,6 @@ class RealProjective(ProjectiveSpace):
         """See `Manifold`."""
         kinds = {1: tuple(name for name in ANGLES if ANGLES[name].unit in ("degrees", "radians"))}
         return kinds.get(self.dim, ("latitude_longitude",) if self.dim == 2 else ())
-
-    def random_point(self, rng, shape=()):
-        return self.project(rng.standard_normal((*shape, self.dim + 1)))
 
     def _seen(self, point, other):
         """See `UnitNormSpace`; the nearer representative, so that nearby points lose no digits."""

@@ -6,16 +6,13 @@ from geodp.data.angles import ANGLES, told_angle
 from geodp.manifolds.unit_norm import UnitNormSpace
 
 
-class Sphere(UnitNormSpace):
-    """S^d of radius one; points are unit vectors of shape (d + 1,), distances radians."""
+class RealUnitVectors(UnitNormSpace):
+    """Unit vectors of R^(d+1), of shape (d + 1,), in the metric of the sphere."""
 
-    injectivity_radius = np.pi
     curvature_bounds = (1.0, 1.0)
     curvature_signs = (0, 1)
-    responses = "directions or places, by latitude and longitude, or as unit vectors"
 
     def __init__(self, dimension: int):
-        self.name = f"sphere S^{dimension}"
         self.size = self.dim = dimension
         self.point_shape = (dimension + 1,)
         self.multiplicities = (1, dimension - 1)
@@ -26,6 +23,20 @@ class Sphere(UnitNormSpace):
     def size_of(cls, number):
         """See `Manifold.size_of`."""
         return number - 1
+
+    def random_point(self, rng, shape=()):
+        return self.project(rng.standard_normal((*shape, self.dim + 1)))
+
+
+class Sphere(RealUnitVectors):
+    """S^d of radius one; points are unit vectors of shape (d + 1,), distances radians."""
+
+    injectivity_radius = np.pi
+    responses = "directions or places, by latitude and longitude, or as unit vectors"
+
+    def __init__(self, dimension: int):
+        super().__init__(dimension)
+        self.name = f"sphere S^{dimension}"
 
     @classmethod
     def asked(cls, columns, number, ask):
@@ -48,6 +59,3 @@ class Sphere(UnitNormSpace):
     def centres(self):
         """See `Manifold.centres`."""
         return {"anywhere": np.eye(self.dim + 1)[-1]}
-
-    def random_point(self, rng, shape=()):
-        return self.project(rng.standard_normal((*shape, self.dim + 1)))
