@@ -40,7 +40,9 @@ def configuration(given, files):
         load(path)
     # A new dictionary, since that of a module may be the other workflow's.
     by_command = workflow.config_settings.config
-    return without_studies(RELEASE) if RELEASE else validate(given, files=files, by_command=by_command)
+    return (
+        without_studies(RELEASE) if RELEASE else validate(given, files=files, by_command=by_command)
+    )
 
 
 # Files of `config`, which errors name; Snakemake publishes none of them.
