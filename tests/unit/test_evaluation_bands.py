@@ -124,7 +124,7 @@ def test_a_release_is_measured_against_the_population_and_the_fit(monkeypatch):
 
 def test_real_data_are_measured_against_their_fit(monkeypatch):
     """Text becomes a covariate, and a record that lacks something none."""
-    frame = pd.DataFrame({"age": [20, 30, 40, 50, None], "sex": ["F", "M", "M", "F", "M"]})
+    frame = pd.DataFrame({"age": [20, 30, 40, 50, None] * 9, "sex": [*"FMMFM"] * 9})
     package = SimpleNamespace(data=lambda *names: frame.assign(wages=np.exp(frame["age"] / 100)))
     monkeypatch.setattr(bands_hold.script, "need", lambda *given: None)
     monkeypatch.setattr(bands_hold, "import_module", lambda name: package)
@@ -135,7 +135,9 @@ def test_real_data_are_measured_against_their_fit(monkeypatch):
         band=lambda at, doubted: np.full(len(at), 0.03),
         doubts=list,
     )
-    monkeypatch.setattr(bands_hold.script, "release", lambda *given: release)
+    seen = []
+    made = lambda plan, x, *given: seen.append(x) or release  # noqa: E731
+    monkeypatch.setattr(bands_hold.script, "release", made)
     space = {"data": "a/b", "manifold": ("euclidean", 1), "covariates": ["age", "sex_M"]}
     space |= {
         "responses": ["wages"],
@@ -146,12 +148,20 @@ def test_real_data_are_measured_against_their_fit(monkeypatch):
     space |= {"shooting_vector_length": 4.0, "ranges": [(0.0, 100.0), (0.0, 1.0)]}
     space |= {"covariate_spread": ["unknown", "two groups"], "before": {1: 0.05}}
     space |= {"places": [[20, 0], [30, 1]]}
-    cell = {"space": "wages", "law": "real data", "epsilon": 1, "n": 4}
+    cell = {"space": "wages", "law": "real data", "epsilon": 1, "n": 36}
     table = bands_hold.measure([cell], space, 2, 1024, 1).set_index("measure")["value"]
     assert table["records"].tolist() == [1.0, 1.0]
     assert table["radius"].tolist() == pytest.approx([1.5, 1.5])
     assert table["error over before"] == pytest.approx(0.4)
     assert not {"population", "error", "error over predicted"} & {*table.index}
+    # Those for the fit of all records are of some of them, in another release of others.
+    drawn = bands_hold.measure([cell | {"law": bands_hold.RESAMPLED}], space, 2, 1024, 1)
+    assert {"population", "error"} < {*drawn["measure"]}
+    assert not {"error over before", "predicted"} & {*drawn["measure"]}
+    always, again, *resampled = seen
+    assert np.array_equal(always, again)
+    assert not np.array_equal(*resampled)
+    assert {len(each) for each in seen} == {len(always)}
 
 
 def test_aims_are_judged():
