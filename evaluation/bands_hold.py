@@ -13,9 +13,13 @@ import script
 from geodp import GeodesicModel, PrivacyBudget, plan_release
 from geodp.data.coordinates import unit_vectors
 from geodp.randomness import random_stream
-from simulated import assumed, places_of, population, simulate
+from geodp_release.promise.public_inputs import TWO_GROUPS
+from simulated import assumed, detectable, places_of, population, simulate, true_r_squared
 
-CELL = ["space", "law", "rare", "guess", "n", "epsilon"]
+# Of intervals, and of tests.
+LEVEL, SIZE = 0.95, 0.05
+
+CELL = ["space", "law", "rare", "guess", "power", "n", "epsilon"]
 
 # The law of records that are drawn with replacement from real ones.
 RESAMPLED = "real data, resampled"
@@ -52,8 +56,9 @@ def real_data(space, known):
 def measure(cells, space, releases, work, seed):
     """Table of cells of one plan: a row for each measure, and each place of those that have places.
 
-    A cell may have a share of the ``rare`` one of two groups, and a ``guess`` of the residual scale
-    over the true one, which is otherwise left out.
+    A cell may have a share of the ``rare`` one of two groups, a ``guess`` of the residual scale
+    over the true one, which is otherwise left out, and the ``power`` at which least squares detects
+    its shooting vectors, by tests at SIZE.
     """
     first, guess = cells[0], cells[0].get("guess")
     known = assumed(space | first, seed, "bands", first["space"])
@@ -70,8 +75,11 @@ def measure_cell(cell, space, known, plan, releases, seed):
     places = np.array(space.get("places", places_of(covariates, 2 if "rare" in cell else 5)))
     model, number, found = GeodesicModel(manifold, covariates), len(places), []
     rng = random_stream(seed, "bands", *map(str, cell.values()))
+    power, tests, told = cell.get("power"), [], []
+    trend = None if power is None else detectable(known, scale, power, SIZE)
+    variances = np.where(np.array(known.spreads) == TWO_GROUPS, rare * (1.0 - rare), 1.0 / 12.0)
     for _ in range(releases):
-        truth, x, points = real or simulate(known, scale, rng, cell["law"], rare)
+        truth, x, points = real or simulate(known, scale, rng, cell["law"], rare, trend)
         if cell["law"] == RESAMPLED:
             some = rng.integers(len(x), size=len(x))
             x, points = x[some], points[some]
@@ -85,6 +93,12 @@ def measure_cell(cell, space, known, plan, releases, seed):
         away = np.stack([manifold.dist(ours, each) for each in others])
         squares = np.mean(away[:, number:] ** 2, axis=1)
         radii = release.band(places, doubted=True)
+        explained = release.r_squared(LEVEL) if scale else None
+        if explained is not None:
+            true = true_r_squared(manifold, state, scale, variances, cell["law"])
+            told.append(explained.low <= true <= explained.high)
+        if power is not None:
+            tests.append(np.mean(release.p_values() <= SIZE))
         found.append((radii, away[:, :number], squares, len(release.doubts()) > 0))
     radii, away, squares, doubted = map(np.array, zip(*found, strict=True))
     # Where there is no band its radius is NaN: it holds nothing, and counts as without an end.
@@ -95,6 +109,11 @@ def measure_cell(cell, space, known, plan, releases, seed):
     at_places = {"population": population_held, "records": records_held, "radius": radius}
     at_places["drawn"] = np.mean(~np.isnan(radii), axis=0)
     whole = {"doubts": np.mean(doubted), "error": error, "error from records": from_records}
+    if told:
+        whole["R^2"] = np.mean(told)
+    if power is not None:
+        rejected = np.mean(tests)
+        whole |= {"size": rejected} if power <= SIZE else {"power lost": power - rejected}
     if scale:
         predicted = plan.error_at(scale)
         whole |= {"predicted": predicted, "error over predicted": error / predicted}
@@ -140,7 +159,7 @@ def verdict(cells, aim):
     worst = values.argmin() if side == "least" else values.argmax()
     where = dict(zip(CELL, values.index[worst], strict=True))
     words = [where["space"], where["law"], f"n {where['n']:,}", f"epsilon {where['epsilon']}"]
-    words += [f"{key} {where[key]:.2g}" for key in ("rare", "guess") if where[key]]
+    words += [f"{key} {where[key]:.2g}" for key in ("rare", "guess", "power") if where[key]]
     others = ", ".join(aim.get("other_laws", []))
     allowed = int(aim.get("cells", 0.0) * len(values))
     return {
@@ -159,7 +178,7 @@ def verdict(cells, aim):
 
 def summarise(table, aims, few):
     """Verdicts on aims, and ranges by space and residuals; and the figure."""
-    table = table.fillna({"rare": 0.0, "guess": 0.0})
+    table = table.fillna({"rare": 0.0, "guess": 0.0, "power": 0.0})
     part = np.where(table["n"] * table["epsilon"] < few, "below", "from")
     cells, ends = (
         table.groupby([*keys, "measure"], sort=False)["value"].agg(["min", "max"])

@@ -1,11 +1,16 @@
 """Simulated data about true geodesics, with residuals that a release assumes or others."""
 
 import numpy as np
+from scipy.optimize import brentq
+from scipy.stats import chi2, ncx2
 
 from geodp import Assumptions, GeodesicModel
 from geodp.manifolds.registry import make_manifold
 from geodp.randomness import random_stream
 from geodp_release.promise.public_inputs import TWO_GROUPS
+
+# Deviation of the curvature that is added to residuals, orthogonal to 1 and x.
+CURVED = 0.7
 
 
 def assumed(space, seed, *names):
@@ -56,8 +61,7 @@ def _growing(x, by):
 
 
 def _curvature(rng, normal, x):
-    # What is added is orthogonal to 1 and x, with a deviation of 0.7.
-    return _first(normal[:, :1] + 0.7 * np.sqrt(180.0) * (x**2 - 1.0 / 12.0), normal)
+    return _first(normal[:, :1] + CURVED * np.sqrt(180.0) * (x**2 - 1.0 / 12.0), normal)
 
 
 def _long_direction(rng, normal, x):
@@ -102,15 +106,16 @@ RESIDUALS = {
 }
 
 
-def simulate(assumptions, scale, rng, law="normal", rare=0.5):
+def simulate(assumptions, scale, rng, law="normal", rare=0.5, trend=None):
     """A true state (1 + k, *point_shape), covariates (n, k), and points (n, *point_shape).
 
-    The geodesic is uniform in the support, covariates are even from -1/2 to 1/2 or two groups, the
-    second with the share ``rare``, and ``scale`` is that of residuals, whose ``law`` is one of
-    `RESIDUALS`, in each direction.
+    The geodesic is uniform in the support unless its shooting vectors have the length ``trend``,
+    covariates are even from -1/2 to 1/2 or two groups, the second with the share ``rare``, and
+    ``scale`` is that of residuals, whose ``law`` is one of `RESIDUALS`, in each direction.
     """
     manifold, shape = assumptions.manifold, (assumptions.subjects, assumptions.number_of_covariates)
     lengths = rng.random(shape[1]) * assumptions.shooting_vector_length
+    lengths = lengths if trend is None else np.full(shape[1], trend)
     centre, away = assumptions.centre, assumptions.footpoint_radius * rng.random()
     p = manifold.exp(centre, away * manifold.random_direction(rng, centre))
     state = np.stack([p, *(length * manifold.random_direction(rng, p) for length in lengths)])
@@ -118,6 +123,24 @@ def simulate(assumptions, scale, rng, law="normal", rare=0.5):
     x = np.where(is_group, x > 1.0 - rare, x) - 0.5
     normal = rng.normal(size=(shape[0], manifold.dim))
     return state, x, _follow(manifold, state, x, scale * RESIDUALS[law](rng, normal, x[:, :1]))
+
+
+def detectable(assumptions, scale, power, size=0.05):
+    """Length of a shooting vector that least squares detects with a power, at even covariates."""
+    dim, subjects = assumptions.manifold.dim, assumptions.subjects
+    if power <= size:
+        return 0.0
+    limit = chi2.ppf(1.0 - size, dim)
+    squares = brentq(lambda each: ncx2.sf(limit, dim, each) - power, 1e-6, 1e3)
+    return scale * np.sqrt(12.0 * squares / subjects)
+
+
+def true_r_squared(manifold, state, scale, variances, law="normal"):
+    """`geodp.Release.r_squared` of the population, for variances (k,) of covariates."""
+    vectors = manifold.coordinates(state[0], state[1:], manifold.frame(state[0]))
+    explained = np.sum(vectors**2 * variances[:, None])
+    squares = manifold.dim + (CURVED**2 if law == "curvature" else 0.0)
+    return explained / (explained + squares * scale**2)
 
 
 def _follow(manifold, state, x, residuals):

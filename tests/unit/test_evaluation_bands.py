@@ -95,13 +95,16 @@ def test_a_release_is_measured_against_the_population_and_the_fit(monkeypatch):
             predict=lambda at: np.zeros((len(at), 2)) + away,
             band=lambda at, doubted: np.where(at[:, 0] == 0.5, np.nan, 0.35 if doubted else 0.0),
             doubts=lambda: ["Doubt."] * is_last,
+            r_squared=lambda level: SimpleNamespace(low=0.1 * is_last, high=1.0),
+            p_values=lambda: np.array([0.05, 0.06]),
         )
 
-    def data(assumptions, scale, rng, law, rare):
+    def data(assumptions, scale, rng, law, rare, trend):
+        trends.append(trend)
         x = np.linspace(-0.5, 0.5, 40)[:, None]
         return np.zeros((2, 2)), x, np.full((40, 2), [0.3, 0.0])
 
-    plans, drawn.number = [], 0
+    plans, trends, drawn.number = [], [], 0
     monkeypatch.setattr(bands_hold, "plan_release", planned)
     monkeypatch.setattr(bands_hold, "simulate", data)
     monkeypatch.setattr(bands_hold.script, "release", drawn)
@@ -114,12 +117,37 @@ def test_a_release_is_measured_against_the_population_and_the_fit(monkeypatch):
     assert by_measure["records"] == [0.25] * 4 + [0.0]
     assert by_measure["radius"] == pytest.approx([0.35 / 0.385] * 4 + [np.inf])
     single = {"doubts": 0.25, "error": np.sqrt(0.075), "error from records": np.sqrt(0.165)}
-    single |= {"predicted": 0.5, "error over predicted": np.sqrt(0.3)}
+    single |= {"predicted": 0.5, "error over predicted": np.sqrt(0.3), "R^2": 0.75}
     for name, value in single.items():
         assert by_measure[name] == pytest.approx([value])
     del cell["guess"]
     table = bands_hold.measure([cell | {"rare": 0.1}], SPACE, 1, 1024, 1)
     assert (set(table["place"].dropna()), plans[1].residual_scale) == ({-0.5, 0.5}, None)
+    assert {*trends} == {None}
+    for power, name, value in ((0.05, "size", 0.5), (0.8, "power lost", 0.3)):
+        table = bands_hold.measure([cell | {"power": power}], SPACE, 1, 1024, 1)
+        assert table.set_index("measure")["value"][name] == pytest.approx(value)
+    assert trends[-2] == 0.0 < trends[-1]
+
+
+def test_least_squares_has_the_power_that_is_asked_for():
+    known = simulated.assumed(SPACE | {"n": 200}, 1)
+    trend, rng, found = simulated.detectable(known, 0.1, 0.8), np.random.default_rng(3), []
+    for _ in range(400):
+        _, x, points = simulated.simulate(known, 0.1, rng, trend=trend)
+        slope = np.linalg.lstsq(np.insert(x, 0, 1.0, axis=1), points)[0][1]
+        found.append(np.sum(slope**2) / 0.1**2 * 200 * np.var(x))
+    # The limit of a test at 0.05 in two dimensions.
+    assert np.mean(np.array(found) > 2.0 * np.log(20.0)) == pytest.approx(0.8, abs=0.06)
+
+
+def test_the_share_explained_is_known():
+    known = simulated.assumed(SPACE | {"n": 200_000}, 1)
+    truth, x, points = simulated.simulate(known, 0.5, np.random.default_rng(5), "curvature")
+    rest = np.sum((points - truth[0] - x * truth[1]) ** 2)
+    share = 1.0 - rest / np.sum((points - np.mean(points, axis=0)) ** 2)
+    true = simulated.true_r_squared(known.manifold, truth, 0.5, np.full(1, 1.0 / 12.0), "curvature")
+    assert share == pytest.approx(true, rel=0.02)
 
 
 def test_real_data_are_measured_against_their_fit(monkeypatch):
@@ -176,12 +204,12 @@ def test_aims_are_judged():
     rows = [
         dict(zip([*bands_hold.CELL, "measure", "value"], [*cell, name, value], strict=True))
         for law, *others, measures in cells
-        for cell in [("S^2, few", law, np.nan, np.nan, *others)]
+        for cell in [("S^2, few", law, *[np.nan] * 3, *others)]
         for name, values in (measures | {"records": 1.0, "error over predicted": 0.9}).items()
         for value in np.ravel(values)
     ]
     # Real data have fewer measures.
-    real = dict(zip(bands_hold.CELL, ["wages", "real data", np.nan, np.nan, 250, 4], strict=True))
+    real = dict(zip(bands_hold.CELL, ["wages", "real data", *[np.nan] * 3, 250, 4], strict=True))
     for name, value in {"records": 0.5, "doubts": 0.0, "radius": 1.0}.items():
         rows.append(real | {"measure": name, "value": value})
     pages, figure = bands_hold.summarise(pd.DataFrame(rows), AIMS, 4000)
