@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -207,6 +208,7 @@ ONE_BAD = {
         dtype: lambda x, y, dtype=dtype: (pd.Series(with_bad(x, None), dtype=dtype), y)
         for dtype in ("Float64", "category", "object")
     },
+    "arrow": lambda x, y: (pa.array(with_bad(x, None)), y),
 }
 
 
@@ -283,6 +285,7 @@ def test_records_without_a_label_count_for_nobody(label):
 
 
 GAPS = ["Int64", "category", "string", object]
+WHOLE = [2**53, 2**53 + 1, 7, None, 7]
 
 
 @pytest.mark.parametrize(
@@ -296,6 +299,10 @@ GAPS = ["Int64", "category", "string", object]
         ([np.datetime64("2020-01-01"), np.datetime64("NaT"), pd.Timestamp("2020-01-01"), 1, ""], 3),
         # Columns with gaps.
         *((pd.Series(["0", "1", None, "3", None]).astype(dtype), 3) for dtype in GAPS),
+        # Whole numbers whose digits a missing one beside them must not cost.
+        *((pd.Series(WHOLE, dtype=kind), 3) for kind in ("Int64", "UInt64", "int64[pyarrow]")),
+        *((pa.chunked_array([WHOLE]).chunk(0), 3), (pa.chunked_array([WHOLE]), 3)),
+        (pd.Series(pd.Categorical(WHOLE, categories=pd.Index(WHOLE[:3]))), 3),
     ],
 )
 def test_labels_that_differ_are_of_different_subjects(labels, subjects):

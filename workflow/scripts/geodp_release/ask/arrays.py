@@ -8,7 +8,7 @@ from geodp.data.columns import has_landmarks
 from geodp.errors import DataError
 from geodp.manifolds.registry import layout_advice
 from geodp.models.terms import word_code
-from geodp_release.run.subjects import record_array, refuse_types
+from geodp_release.run.subjects import as_array, record_array, refuse_types
 
 
 def named_columns(X, assumptions):
@@ -99,7 +99,7 @@ def points_of(manifold, y):
 def unwrapped(values):
     """An array, where values are one or have one, or else a list of records."""
     refuse_types(values)
-    values = getattr(values, "to_numpy", lambda: values)()
+    values = as_array(values)
     if not isinstance(values, np.ndarray | list | tuple) and hasattr(values, "__array__"):
         values = np.asarray(values)
     if isinstance(values, np.ndarray):

@@ -128,10 +128,9 @@ def _grouped(subjects, number):
 
     A record without a label has the index and the place -1.
     """
-    try:
-        given = getattr(subjects, "to_numpy", lambda: subjects)()
-    except Exception:  # one label that a column of pandas makes no object of
-        given = cells_of(subjects)
+    # Of other types than NumPy's one missing label would make all floating-point numbers.
+    is_plain = isinstance(getattr(subjects, "dtype", np.dtype(object)), np.dtype)
+    given = as_array(subjects) if is_plain else cells_of(subjects)
     try:
         is_plain = isinstance(given, Labels)
         is_plain |= type(given) is np.ndarray and given.dtype == np.int64 and given.ndim == 1
@@ -306,7 +305,7 @@ def record_array(values, shape, dtype):
     Records of one number may come without an axis of their own.
     """
     refuse_types(values)
-    values = getattr(values, "to_numpy", lambda: values)()
+    values = as_array(values)
     if type(values) is np.ndarray and (values.dtype, values.shape[1:]) == (dtype, shape):
         return values
     if isinstance(values, np.ndarray) and values.dtype.kind in "iufc":
@@ -341,6 +340,14 @@ def record_array(values, shape, dtype):
             if np.shape(array) == shape or (shape == (1,) and np.shape(array) == ()):
                 found[index] = array
     return found
+
+
+def as_array(values):
+    """Values of pandas as an array, those of Arrow as a list, and others as they are."""
+    if hasattr(values, "to_pylist"):
+        # Its arrays raise where a value is missing.
+        return values.to_pylist()
+    return getattr(values, "to_numpy", lambda: values)()
 
 
 def refuse_types(values):
