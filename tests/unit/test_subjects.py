@@ -296,6 +296,8 @@ WHOLE = [2**53, 2**53 + 1, 7, None, 7]
         (["a", "a ", " a", "A", "a"], 4),
         (["a\udcff", "a\udcfe", "a\ufffd", "a", "a\udcff"], 4),
         ([2**53, 2**53 + 1, float(2**53), (1, 2), (1, 2)], 3),
+        # Each names nobody, whatever the others are.
+        ([[0], [1], [2], [3], [4]], 0),
         ([np.datetime64("2020-01-01"), np.datetime64("NaT"), pd.Timestamp("2020-01-01"), 1, ""], 3),
         # Columns with gaps.
         *((pd.Series(["0", "1", None, "3", None]).astype(dtype), 3) for dtype in GAPS),
@@ -344,7 +346,6 @@ def test_many_records_of_a_subject_push_out_no_others():
         (lambda x, y, s: (x, np.array(y)[:, :2], s), "give one of this shape"),
         (lambda x, y, s: (x[:-1], y[:-1], ONE_EACH), "not the public number 5"),
         (lambda x, y, s: (x, y, np.array([s, s]).T), "several values a record"),
-        (lambda x, y, s: (x, y, [[each] for each in s]), "several values a record"),
         (lambda x, y, s: (x, y, pd.DataFrame({"who": s})), "several values a record"),
     ],
 )

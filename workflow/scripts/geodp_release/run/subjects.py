@@ -144,8 +144,8 @@ def _grouped(subjects, number):
             "subjects are floating-point numbers so large that different whole numbers become the "
             "same one: give labels as text, or as whole numbers none of which is missing"
         )
-    values = [] if is_plain else labels
-    if values and all(issubclass(type(label), list | np.ndarray) for label in values):
+    # By its shape, and not by what is in a list.
+    if isinstance(given, np.ndarray) and given.ndim != 1:
         raise DataError("subjects has several values a record: give one label for each record")
     owners, seen = owners_of(labels)
     places = np.minimum(owners, 0)
