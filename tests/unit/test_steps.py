@@ -11,7 +11,8 @@ from scipy.stats import chi
 from test_contributions import assumed, states_of
 
 from geodp import Assumptions, Euclidean, PrivacyBudget, Release, ReleasePlan, Sphere
-from geodp.samplers.integer_choice import generator_bits
+from geodp.manifolds.hyperbolic import Hyperbolic
+from geodp.samplers.integer_choice import TABLE, ExactChoice, generator_bits
 from geodp_release.ask.holder import off_least_squares
 from geodp_release.plan.bands import Scatter
 from geodp_release.promise.public_inputs import EVENLY
@@ -31,9 +32,11 @@ from geodp_release.stages import (
     LastStep,
     MatrixStage,
     NoisyStep,
+    PointsStage,
     ProductsStage,
     ScaleStage,
     TailStage,
+    scale,
 )
 from geodp_release.stages.covariates import Covariates
 from geodp_release.stages.draw import Released, run_plan
@@ -322,3 +325,23 @@ def test_steps_in_units_of_a_released_length_are_steps():
     )
     np.testing.assert_allclose(one.state, other.state, atol=1e-12)
     np.testing.assert_allclose(one.covariance, other.covariance, atol=1e-12)
+
+
+def test_choices_of_wide_supports_have_weights_and_noisy_numbers_make_none_long(monkeypatch):
+    """Else a release would fail after it was paid for: for a public reason, or for its noise."""
+    wide = assumed(Hyperbolic(12), 3, footpoint_radius=7.9, covariate_range=())
+    wide = replace(wide, shooting_vector_length=())
+    rng = np.random.default_rng(0)
+    records = subject_records(wide, None, wide.support.draw(rng, (3,))[:, 0], ONE_EACH)
+    _, choice = PointsStage.of(1, "epsilon", 256, 1.0)._choice(wide, records)
+    assert len(choice.weights) == 256
+    made = []
+
+    def kept(*given):
+        made.append(ExactChoice(*given))
+        return made[-1]
+
+    monkeypatch.setattr(scale, "ExactChoice", kept)
+    found = Released(wide.support.origin, 1e10, np.zeros(0))
+    ScaleStage(1).run(found, wide, records, generator_bits(rng))
+    assert made[0].size == TABLE

@@ -77,7 +77,8 @@ class PointsStage(Stage):
     def _choice(self, assumptions, records):
         """Public points, and an exact choice among them by their losses."""
         states, volumes = assumptions.support.even_points(self.points)
-        weights = np.rint(np.ldexp(volumes, VOLUME_BITS)).astype(np.int64)
+        # Whole, and of negative curvature too large for integers of NumPy.
+        weights = np.rint(np.ldexp(volumes, VOLUME_BITS))
         used = np.flatnonzero(weights > 0)
         scores = loss_sums(assumptions, records, states[used], self.clip)
         [rate] = self.noise(assumptions).scales

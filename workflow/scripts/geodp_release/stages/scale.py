@@ -88,7 +88,8 @@ class ScaleStage(Stage):
         wanted = int(LOSS_LATTICE * self.share) * int(number)
         off = [abs(int(count) - wanted) for count in counts]
         [rate] = self.noise(assumptions).scales
-        most = LOSS_LATTICE * max(int(number), len(records))
+        # Of a noisy number, however large, distances from it differ by no more.
+        most = LOSS_LATTICE * len(records)
         choice = ExactChoice(weights[places].tolist(), off, rate, most)
         return replace(before, lengths=(*before.lengths, float(grid[choice.draw(bits)])))
 
