@@ -17,6 +17,7 @@ from conftest import space_of
 from geodp import (
     Assumptions,
     DataError,
+    Euclidean,
     GeomstatsManifold,
     PrivacyBudget,
     Release,
@@ -142,6 +143,17 @@ def test_what_is_loaded_is_what_was_saved(name, budget, neighbours, tmp_path):
     # A second file has the same text.
     found.save(tmp_path / "again.json")
     assert (tmp_path / "again.json").read_text() == path.read_text()
+
+
+def test_assumed_moments_of_words_are_loaded_whatever_rounding_did(tmp_path):
+    words = {"words": list("abcdefg")}
+    public = {"basis": words, "covariate_range": (0.0, 6.0), "covariate_spread": "two groups"}
+    assumptions = Assumptions(Euclidean(1), [0.0], 1.0, 1.0, subjects=2, **public)
+    step = stages.NoisyStep(Fraction(1, 2), clip=0.1, prior=(1.0,) * 7)
+    plan = ReleasePlan(assumptions, EPSILON, (step,), 1.0, 1.0, 1.0)
+    release = release_geodesic(plan, [0.0, 6.0], np.zeros((2, 1)), ONE_EACH)
+    release.save(tmp_path / "release.json")
+    assert bits(Release.load(tmp_path / "release.json").moments) == bits(release.moments)
 
 
 def test_a_space_without_a_name_is_refused(example, tmp_path):

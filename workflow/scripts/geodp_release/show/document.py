@@ -439,7 +439,7 @@ def _moments(given, covariates):
         matrix = moment_matrix(moments)
         least = np.where(np.eye(1 + covariates, dtype=bool), 0.0, -np.inf)
         most = np.outer([1.0, *[0.5] * covariates], [1.0, *[0.5] * covariates])
-        if np.all(np.abs(matrix) <= most) and np.all(matrix >= least):
+        if np.all(np.abs(matrix) <= (1.0 + TOLERANCE) * most) and np.all(matrix >= least):
             return moments
     raise _refused("covariate_moments", "they are not means and mean products of its covariates")
 
