@@ -242,6 +242,15 @@ def test_layouts_of_points(given, space):
         np.testing.assert_allclose(taken, points, atol=1e-12)
 
 
+@pytest.mark.parametrize("ranges", [None, (), {}])
+def test_columns_of_words_need_no_range(given, ranges):
+    words = ["north", "south"] * (NUMBER // 2)
+    covariates, *_ = given(words, Y, basis=[{"words": words[:2]}], covariate_range=ranges)
+    assert covariates.ravel().tolist() == [0.0, 1.0] * (NUMBER // 2)
+    with pytest.raises(DataError, match="covariate_range of age is None"):
+        estimator(basis={"age": {"spline": 4}}, covariate_range=ranges).fit(X, Y)
+
+
 @pytest.mark.parametrize("bad", [None, "no number", [1.0], 1j, {}, np.nan, [[1.0] * DIM]])
 def test_a_bad_record_changes_no_other(given, bad):
     """Nor does it raise: an error would tell of it."""

@@ -11,6 +11,9 @@ from geodp.data import labels as labels_module
 from geodp.data import large, sheets
 from geodp.data.formats import open_table
 from geodp.data.labels import SHORT, Labels, add_first_records
+from geodp.data.messages import opened
+from geodp.errors import DataError
+from geodp_release.ask.checking import words_of
 from geodp_release.run.subjects import _grouped, owners_of
 
 
@@ -37,6 +40,9 @@ def test_a_full_disk_is_a_lack_of_memory(monkeypatch):
     monkeypatch.setattr(large.tempfile, "TemporaryFile", fails)
     with pytest.raises(MemoryError, match="No space"):
         large.large_array((10,), large=1)
+    with pytest.raises(DataError) as told, opened(__file__, "text", "none", "none"):
+        large.large_array((10,), large=1)
+    assert "has no room for the records (No space" in words_of(told.value)
 
 
 @pytest.mark.parametrize("factor", [labels_module.FACTOR, np.uint64(0)])

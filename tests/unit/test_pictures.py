@@ -10,7 +10,7 @@ from test_release_covariates import assumed, cohort, quick
 import geodp
 from geodp import SPD, KendallPlanarShapes
 from geodp.data.angles import ANGLES
-from geodp.data.coordinates import PLACES, View
+from geodp.data.coordinates import PLACES, View, in_layout
 from geodp.data.shares import percent_limits, percent_of
 from geodp.manifolds.landmark_maps import fourier_harmonics
 from geodp.manifolds.registry import make_manifold
@@ -137,11 +137,31 @@ def test_shares_are_shown_in_percent():
     assert "At any one covariate, the true shares lie within their bands with" in caption
 
 
+def test_angles_are_shown_near_to_the_public_centre_and_lengths_in_their_unit():
+    factor = {"name": "sphere", "size": 1, "coordinates": "degrees"}
+    torus = make_manifold("product", factors=[factor, factor])
+    given = np.array([[-60.0, 100.0], [-40.0, 100.0], [-19.0, 100.0]])
+    views = [(View(torus), given, [1]), (View(geodp.Sphere(1), "degrees"), given[:, :1], [])]
+    views.append((View(geodp.Sphere(2), PLACES), np.array([[50.0, 170.0], [50.0, 200.0]]), [0]))
+    for view, numbers, as_before in views:
+        points = view.manifold.from_layout(in_layout(numbers, view.coordinates))
+        usual, found = view.values(points), view.about(points[1:2], numbers[1].tolist())
+        np.testing.assert_allclose(found.values(points), numbers)
+        assert [k for k in range(len(numbers[0])) if np.allclose(usual[:, k], numbers[:, k])] == (
+            as_before
+        )
+        drawn = found.drawn(points[1], points, np.full(len(points), 0.01))
+        np.testing.assert_allclose([*drawn.values, drawn.before], [*numbers, numbers[1]])
+        assert view.turn == (180.0 / np.pi, "degrees")
+    assert (found.longitude(-160.0), view.longitude(200.0)) == ("200", "-160")
+    two = [factor, factor | {"coordinates": "hours"}]
+    assert View(make_manifold("product", factors=two)).turn is None
+
+
 def test_times_of_a_day_are_in_one_piece():
     hours = ANGLES["hours"]
     x = np.array([22.5, 23.5, 0.5, 1.75])
     np.testing.assert_allclose(hours.values(hours.points(x)), x)
-    np.testing.assert_allclose(hours.unwrapped(hours.points(x)), [-1.5, -0.5, 0.5, 1.75])
     assert [hours.words(each) for each in (21.66, 25.5, -0.25, 23.999)] == [
         *("21:40", "1:30", "23:45", "0:00")
     ]

@@ -37,15 +37,8 @@ class Angle(NamedTuple):
         """Numbers (...) of unit vectors, from `zero` on."""
         return self.zero + self.turn * np.arctan2(points[..., 1], points[..., 0]) % self.period
 
-    def unwrapped(self, points):
-        """Numbers (n,) along a curve, in one piece, the middle one from `zero` on."""
-        values = np.unwrap(self.values(points), period=self.period)
-        middle = values[len(values) // 2]
-        return values - self.period * np.floor((middle - self.zero) / self.period)
-
     def words(self, value):
-        """A number of the first turn in words; hours as on a clock."""
-        value = self.zero + (value - self.zero) % self.period
+        """A number in words; hours as on a clock."""
         if self.unit != "hours":
             return f"{value:.4g}"
         minutes = round(60.0 * value) % 1440

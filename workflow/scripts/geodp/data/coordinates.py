@@ -1,6 +1,6 @@
 """What numbers stand for points of a space: in columns that are read, and where it is shown."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -68,10 +68,39 @@ class View:
     manifold : Manifold
     coordinates : str
         As `data.coordinates` of settings.
+    branch : tuple of pairs
+        Column and number of what comes round, near to which it is shown: settings have the public
+        centre there, such as at -40 degrees.
     """
 
     manifold: Any
     coordinates: str = "ambient"
+    branch: tuple = ()
+
+    def about(self, point, numbers):
+        """The view in whose branch a point (1, ...) has these numbers (c,) of settings."""
+        own = zip(self.values(point)[0], numbers, self.periods, strict=True)
+        far = [abs(given - value) > 0.25 * period for value, given, period in own]
+        return replace(self, branch=tuple((k, numbers[k]) for k in np.flatnonzero(far).tolist()))
+
+    def turns(self, values):
+        """Whole periods (..., c) from numbers to those in the branch."""
+        found = np.zeros_like(values)
+        for column, number in self.branch:
+            period = self.periods[column]
+            found[..., column] = period * np.round((number - values[..., column]) / period)
+        return found
+
+    def words(self, value):
+        """A number of an angle in words."""
+        if not self.branch:
+            value = self.angle.zero + (value - self.angle.zero) % self.angle.period
+        return self.angle.words(value)
+
+    def longitude(self, value):
+        """A longitude in words."""
+        value = np.array([0.0, (value + 180.0) % 360.0 - 180.0])
+        return f"{(value + self.turns(value))[1]:g}"
 
     @property
     def angle(self):
@@ -98,7 +127,7 @@ class View:
         """Factor from lengths to those that tables and figures have, and their unit; or None."""
         if self.angle:
             return self.angle.turn, self.angle.unit
-        return (180.0 / np.pi, "degrees") if self.is_geographic else None
+        return (180.0 / np.pi, "degrees") if self.is_geographic else self.manifold.turn
 
     @property
     def names(self):
@@ -132,6 +161,10 @@ class View:
 
     def values(self, points):
         """Numbers (n, c) of points along a curve."""
+        values = self._values(points)
+        return values + self.turns(values)
+
+    def _values(self, points):
         if self.angle:
             values = self.angle.values(points)
             values = self.angle.zero + (values - self.angle.zero) % self.periods[0]
@@ -142,12 +175,18 @@ class View:
 
     def drawn(self, centre, points, radii):
         """What a figure shows of points along a curve; see `Manifold.drawn`."""
+        found = self._drawn(centre, points, radii)
+        turns = self.turns(found.values[len(found.values) // 2]) if self.branch else 0.0
+        arrays = [each + turns for each in found[:4]]
+        return Drawn(*arrays, *found[4:])
+
+    def _drawn(self, centre, points, radii):
         if self.is_shares:
             low, high = percent_limits(points, radii)
             return Drawn(percent_of(points), low, high, percent_of(centre), "Predicted shares")
-        if not self.turn:
+        if not (self.angle or self.is_geographic):
             return self.manifold.drawn(centre, points, radii)
-        both = self.values(np.concatenate([centre[None], points]))
+        both = self._values(np.concatenate([centre[None], points]))
         values, before = in_one_piece(both[1:], both[0], self.periods)
         away, what = self.turn[0] * radii[:, None], "Predicted angle"
         if self.is_geographic:

@@ -13,6 +13,10 @@ import numpy as np
 LARGE = 1 << 26
 
 
+class NoSpaceError(MemoryError):
+    """A disk that is full, where arrays are kept outside of memory."""
+
+
 class _Mapping(mmap.mmap):
     """A file of this module in memory."""
 
@@ -91,7 +95,10 @@ def _space():
     try:
         yield
     except OSError as problem:
-        raise MemoryError(problem.strerror) from None
+        raise NoSpaceError(
+            f"{tempfile.gettempdir()} has no room for the records ({problem.strerror}): make room "
+            "there, or name another folder in the environment variable TMPDIR"
+        ) from None
 
 
 def _file():

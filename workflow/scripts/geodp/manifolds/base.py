@@ -265,6 +265,11 @@ class Manifold(ABC):
         return [np.inf] * len(self.coordinate_names)
 
     @property
+    def turn(self):
+        """Factor from lengths to the unit that all these numbers have, and that; or None."""
+        return None
+
+    @property
     def units(self):
         """Unit of each of these numbers; empty where it has none."""
         return [""] * len(self.coordinate_names)

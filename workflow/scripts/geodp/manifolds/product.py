@@ -390,6 +390,12 @@ class Product(SymmetricSpace):
         return self._of_views("periods", np.inf)
 
     @property
+    def turn(self):
+        """See `Manifold.turn`."""
+        turns = {view.turn for view in self._views}
+        return turns.pop() if len(turns) == 1 and {*self.weights} == {1.0} else None
+
+    @property
     def units(self):
         """See `Manifold.units`."""
         return self._of_views("units", "")

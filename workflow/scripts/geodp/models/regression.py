@@ -155,7 +155,10 @@ def fit(
     try:
         x = x.astype(float)
     except (TypeError, ValueError):
-        raise DataError("x is no array of numbers: give a row of covariates a record") from None
+        raise DataError(
+            "x is no array of numbers: give a row of covariates for each record; of words list "
+            "them, by basis=[{'words': ['north', 'south']}] or in a formula"
+        ) from None
     if x.ndim not in (1, 2):
         raise DataError(f"x has {x.ndim} axes: give a row of covariates for each record")
     fitted = _fitted(x, points, manifold, x.shape[1] if x.ndim == 2 else 1, loss, weights)

@@ -42,9 +42,9 @@ def named_columns(X, assumptions):
 
 
 def _cell(row, at):
-    """A cell of a row; ``None`` of a row that has none there."""
+    """A cell of a row; ``None`` of a row that has none there.  A word is a row of its own."""
     try:
-        return row[at]
+        return (row,)[at] if isinstance(row, str) else row[at]
     except Exception:  # whatever a record raises would tell of it
         return None
 

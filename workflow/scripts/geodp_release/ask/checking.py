@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from geodp.data.cells import real
+from geodp.data.large import NoSpaceError
 from geodp.data.text_tables import TextTable
 from geodp.errors import DataError
 from geodp_release.ask.faults import faults as faults_of
@@ -165,6 +166,10 @@ def _other_number(assumptions, number):
 
 def words_of(problem):
     """An exception as a sentence; of one not ours its place alone, as its words may quote data."""
+    for each in (problem, problem.__context__):
+        # A reader says of any error that its file cannot be read.
+        if isinstance(each, NoSpaceError):
+            return str(each)
     if isinstance(problem, DataError):
         return str(problem)
     last = traceback.extract_tb(problem.__traceback__ or sys.exc_info()[2])[-1]

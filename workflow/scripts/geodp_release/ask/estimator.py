@@ -43,6 +43,8 @@ from geodp_release.run.subjects import (
 )
 from geodp_release.show.release import release_geodesic
 
+RANGE = "covariate_range"
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivateRegression(RegressorMixin, BaseEstimator):
@@ -187,8 +189,9 @@ class PrivateRegression(RegressorMixin, BaseEstimator):
         found = named_columns(X, assumptions)
         return columns_of(X, number) if found is None else found
 
-    def _refuse_missing(self):
-        missing = [name for name in self._mandatory if getattr(self, name) is None]
+    def _refuse_missing(self, has_terms=False):
+        needed = [name for name in self._mandatory if not (has_terms and name == RANGE)]
+        missing = [name for name in needed if getattr(self, name) is None]
         if missing:
             verb, pronoun = ("is", "it") if len(missing) == 1 else ("are", "them")
             raise DataError(
@@ -196,10 +199,11 @@ class PrivateRegression(RegressorMixin, BaseEstimator):
                 f"data, and give {pronoun} to the estimator",
                 argument=missing[0],
             )
-        if len(self.covariate_range) == 0:
+        if not has_terms and len(self.covariate_range) == 0:
             raise DataError(
-                "covariate_range is empty: give a range; for a mean use geodp.release_geodesic",
-                argument="covariate_range",
+                f"{RANGE} is empty: give a range; for a mean use geodp.release_geodesic, and for "
+                "words a basis or a formula, which lists them",
+                argument=RANGE,
             )
 
     def _whose(self, subjects):
@@ -335,7 +339,8 @@ class PrivateGeodesicRegression(PrivateRegression):
         self.shooting_vectors_ = self.release_.shooting_vectors
 
     def _assumptions(self):
-        self._refuse_missing()
+        # Words have no range, and columns of other terms that lack one are named below.
+        self._refuse_missing(self.basis is not None or self.formula is not None)
         manifold, centre = self.manifold, self.centre
         if not isinstance(manifold, Manifold):
             raise DataError(
@@ -358,7 +363,7 @@ class PrivateGeodesicRegression(PrivateRegression):
         if self.formula is not None:
             found = read_formula(self.formula)
             names, basis, products = found.names, found.bases, found.products
-        elif isinstance(ranges, dict) or isinstance(basis, dict):
+        elif isinstance(basis, dict) or (basis is None and isinstance(ranges, dict)):
             listed = [name for name in basis or {} if name not in (ranges or {})]
             names = (*(ranges or {}), *listed)
             basis = [(basis or {}).get(name, LINE) for name in names]

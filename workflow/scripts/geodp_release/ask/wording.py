@@ -54,7 +54,11 @@ class Wording:
     @cached_property
     def view(self):
         """The numbers that points are shown as."""
-        return View(self.assumptions.manifold, getattr(self.data, "coordinates", "ambient"))
+        found = View(self.assumptions.manifold, getattr(self.data, "coordinates", "ambient"))
+        given = self.public.centre
+        if not isinstance(given, list) or len(given) != len(found.names):
+            return found
+        return found.about(self.assumptions.centre[None], given)
 
     @property
     def responses(self):

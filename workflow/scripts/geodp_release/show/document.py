@@ -90,10 +90,22 @@ class AssumptionsDocument(Section, **QUICK):
     # Absent where squares are minimised.
     loss: str = LEAST_SQUARES
     threshold: float | None = None
-    # Absent where covariates are the columns themselves.
-    basis: str | dict | list = LINE
-    products: list[list[int]] = []  # noqa: RUF012
-    names: list[str] = []  # noqa: RUF012
+    basis: str | dict | list = Field(
+        default=LINE,
+        description="Functions of each column, one t_j each, of its place u from -1/2 to 1/2 over "
+        "its range; absent where all are u itself, a line. spline m: u, and m - 2 bends, which "
+        "with 1 and u span the natural cubic splines with m knots, at -1/2, -1/2 + 1/(m - 1), ..., "
+        "1/2; bends are orthogonal to 1, to u and to each other over the range, the smoothest "
+        "first (least integral of the squared second derivative), as long as 1/2 at most, and "
+        "above zero at the end. polynomial d: half of the Legendre polynomials of 2 u, of degree 1 "
+        "to d. periodic w: halves of the cosine and sine of 2 pi (x - middle of the range) / w. "
+        "words: 1/2 for a word and -1/2 for others, for each word after the first.",
+    )
+    products: list[list[int]] = Field(
+        default=[],
+        description="Pairs of columns of which twice the products of their t_j are also some.",
+    )
+    names: list[str] = Field(default=[], description="Names of the columns.")
 
 
 class PredictedDocument(Section, **QUICK):

@@ -153,6 +153,7 @@ def _map(release, settings, level):
         found = release.predict(rows), release.band(rows, level), there
         line = _draw_map(panel, release.plan.assumptions.centre, is_chosen, is_group, *found)
         panel.set(xlabel="longitude (degrees)", ylabel="latitude (degrees)")
+        panel.xaxis.set_major_formatter(lambda value, _: settings.view.longitude(value))
         ends, inner = np.flatnonzero(there), ()
         if names and not is_group:
             # Along a curve also between.
@@ -177,7 +178,7 @@ def _map(release, settings, level):
     note = "" if np.all(there) else " It ends where subjects are too few, by noisy moments."
     return (
         figure,
-        f"Map of the released {what}.{note}",
+        f"Map of the released {what}{_others(release, settings)}.{note}",
         "true point lies within a ball about the released one, and the shaded region is all these "
         "balls: it does so",
     )
@@ -208,7 +209,6 @@ def _draw_map(panel, centre, is_chosen, is_group, points, radii, there):
     line[~there] = np.nan
     panel.plot(*line.T, color=LINE, **POINT | {"marker": "o"} if is_group else {})
     panel.grid(color="0.88", linewidth=0.6)
-    panel.xaxis.set_major_formatter(lambda value, _: f"{(value + 180.0) % 360.0 - 180.0:g}")
     panel.set_aspect(1.0 / max(np.cos(np.radians(0.5 * (low + high)[1])), 0.25))
     return line
 
@@ -254,7 +254,7 @@ def _coordinates(release, settings, level):
             if row == 0:
                 panel.set_title(responses[index])
             if settings.view.angle:
-                panel.yaxis.set_major_formatter(lambda value, _: settings.view.angle.words(value))
+                panel.yaxis.set_major_formatter(lambda value, _: settings.view.words(value))
             if several or index + columns >= shown:
                 panel.set_xlabel(name)
                 # Also where the last row has no panel below.
@@ -262,13 +262,22 @@ def _coordinates(release, settings, level):
     first = f", the first {shown} of {number}," if shown < number else ""
     against = " against the covariate" if settings.names else ", the mean"
     if several:
-        against = " against each covariate, with the others at noisy means or in the first group"
+        against = f" against each covariate{_others(release, settings)}"
     ends = any(np.any(np.isnan(values)) for _, values, *_ in found)
     return (
         figure,
         f"{what}{first}{against}.{' Lines end where subjects are too few.' if ends else ''}",
         "true value lies within its band" if number == 1 else "true values lie within their bands",
     )
+
+
+def _others(release, settings):
+    """At which covariates others are, as `_views` has them, in words; nothing if there are none."""
+    names, usual = settings.names, release.usual
+    if len(names) < 2:
+        return ""
+    at = [f"{name} {settings.value_words(k, usual[k])}" for k, name in enumerate(names)]
+    return f", with the others at {', '.join(at)}"
 
 
 def _views(release, settings):
