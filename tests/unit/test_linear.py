@@ -188,7 +188,7 @@ def test_density_of_proposals_in_the_plane_integrates_to_one():
     places = 0.75 * np.column_stack([(total + difference).ravel(), (total - difference).ravel()])
     density = np.exp(grid.log_mixture(places, 1.5))
     assert np.mean(density) * 2.0 * 1.5**2 == pytest.approx(1.0, abs=0.01)
-    assert np.min(density) * 2.0 * 1.5**2 == pytest.approx(plane.UNIFORM)
+    assert np.min(density) * 2.0 * 1.5**2 == pytest.approx(grid.uniform)
 
 
 PLANE_CASES = [("kng", 12), ("kng", 150), ("kng_smoothed", 150), ("exponential", 12)]

@@ -225,13 +225,13 @@ def test_a_plan_states_no_distance_that_its_pilots_cannot_see():
     """Proposals that fit: all weights are alike."""
     for proposals in (100, 1000):
         plan = planned(random_stream(1, "plan claim"), misfit(1.0), proposals=proposals)
-        assert plan.total_variation == pytest.approx(matched.RULE_OF_THREE / proposals)
+        assert plan.total_variation == pytest.approx(-np.log(0.05) / proposals)
         assert not plan.cut_short
     log_weight = np.zeros((3, 100))
     log_weight[1, 0] = np.log(5.0)
     log_weight[2] = -np.inf
     # The largest weight is five, over a mean of 1.04.
-    expected = [matched.RULE_OF_THREE / 100, matched.RULE_OF_THREE * 5.0 / 104.0, 1.0]
+    expected = [-np.log(0.05) / 100, -np.log(0.05) * 5.0 / 104.0, 1.0]
     np.testing.assert_allclose(matched.resolution(log_weight), expected)
 
 

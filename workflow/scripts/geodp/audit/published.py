@@ -20,11 +20,6 @@ from geodp.models.losses import Huber, SquaredDistance
 from geodp.randomness import random_stream
 
 SPHERE = Sphere(2)
-PLANE = Euclidean(2)
-
-# Nodes of quadrature, rings and rays: while searching, and for what is reported.
-ROUGH = (16, 12)
-FINE = (40, 32)
 
 
 @dataclass(frozen=True)
@@ -140,13 +135,13 @@ def densities(variant, setting, budget, covariates, points):
         disc, pole = Disc(SPHERE, setting.centre, radius), mode.parameters["footpoint"]
     else:
         # The longest shooting vectors lead from edge to edge of the ball.
-        disc = Disc(PLANE, np.zeros(2), 2.0 * setting.radius)
+        disc = Disc(Euclidean(2), np.zeros(2), 2.0 * setting.radius)
         pole = SPHERE.coordinates(p, mode.parameters["shooting_vector"])
     return Densities(disc, covariates, points, scale, p, v, pole, variant.block, clip)
 
 
-def losses(compared, nodes=ROUGH, places=8):
-    """Privacy losses of pairs, NaN where a fit failed, at the nodes of quadrature alone.
+def losses(compared, nodes=(16, 12), places=8):
+    """Privacy losses of pairs, NaN where a fit failed, at nodes of quadrature, rings and rays.
 
     Returns
     -------
@@ -188,11 +183,11 @@ class Realised(NamedTuple):
     place: np.ndarray
 
 
-def realised_loss(rng, compared):
+def realised_loss(rng, compared, nodes=(40, 32)):
     """Realised loss of the only pair of a `Densities`: finer quadrature, and climbing."""
     space = compared.disc.space
-    _, constants, starts = losses(compared, FINE)
-    _, rougher, _ = losses(compared, tuple(2 * count // 3 for count in FINE))
+    _, constants, starts = losses(compared, nodes)
+    _, rougher, _ = losses(compared, tuple(2 * count // 3 for count in nodes))
 
     def gap(states):
         flat = states.reshape((1, 1, -1, *space.point_shape))

@@ -9,13 +9,10 @@ from typing import Any
 
 import numpy as np
 
-# Points times records, at a time.
-AT_ONCE = 1 << 15
 
-
-def _in_parts(function, theta, records):
+def _in_parts(function, theta, records, at_once=1 << 15):
     """Values of a function at places (m, d), which needs so many numbers for each of them."""
-    size = max(1, AT_ONCE // max(1, records))
+    size = max(1, at_once // max(1, records))
     starts = range(0, len(theta), size)
     return np.concatenate([function(theta[start : start + size]) for start in starts])
 

@@ -15,9 +15,6 @@ from scipy.special import logsumexp
 from geodp.linear import l1_ball
 from geodp.samplers.base import visited
 
-# Share of proposals from the whole support.
-UNIFORM = 0.05
-
 
 @dataclass(frozen=True)
 class Grid:
@@ -26,6 +23,7 @@ class Grid:
     centre: np.ndarray
     half_width: float
     log_shares: np.ndarray
+    uniform: float = 0.05  # Share of proposals from the whole support.
 
     def draw(self, rng, count):
         """Places (count, 2)."""
@@ -42,8 +40,8 @@ class Grid:
         log_cell = 2.0 * np.log(2.0 * self.half_width / cells)
         inside = np.all((scaled >= 0.0) & (scaled <= 1.0), axis=-1)
         log_density = np.where(inside, self.log_shares[row, column] - log_cell, -np.inf)
-        log_uniform = np.log(UNIFORM) - np.log(2.0 * bound**2)
-        return np.logaddexp(log_uniform, np.log1p(-UNIFORM) + log_density)
+        log_uniform = np.log(self.uniform) - np.log(2.0 * bound**2)
+        return np.logaddexp(log_uniform, np.log1p(-self.uniform) + log_density)
 
 
 def _tabulated(score, centre, half_width, bound, cells):
@@ -89,7 +87,7 @@ def chains(rng, score, centre, bound, number, states):
     """Places (number, states, 2) of chains, and their scores (number, states); see `match`."""
     grid, shape = match(score, centre, bound), (number, states + 1)
     places = grid.draw(rng, number * (states + 1))
-    anywhere = rng.random(len(places)) < UNIFORM
+    anywhere = rng.random(len(places)) < grid.uniform
     # The first proposal of a chain is where it starts: in the support, where it stays.
     anywhere[:: states + 1] = True
     places[anywhere] = l1_ball.uniform(rng, (np.sum(anywhere), 2), bound)

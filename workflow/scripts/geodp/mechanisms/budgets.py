@@ -5,28 +5,21 @@ from decimal import ROUND_DOWN, Decimal, InvalidOperation, localcontext
 from geodp.errors import DataError
 from geodp.models.blocks import symbol
 
-LEAST_BUDGET, MOST_BUDGET = Decimal("1e-9"), Decimal("1e6")
 
-# Longest text of a budget.
-MOST_CHARACTERS = 100
-
-
-def parse_budget(text, key):
-    """The `Decimal` of a budget's text, from 1e-9 to 1e6; messages call it ``key``."""
-    if len(str(text)) > MOST_CHARACTERS:
-        raise DataError(
-            f"{key}: a budget has {MOST_CHARACTERS} characters at most: give a shorter one"
-        )
+def parse_budget(text, key, least=Decimal("1e-9"), most=Decimal("1e6"), characters=100):
+    """The `Decimal` of a budget's text of so many characters at most; messages call it ``key``."""
+    if len(str(text)) > characters:
+        raise DataError(f"{key}: a budget has {characters} characters at most: give a shorter one")
     try:
         value = Decimal(str(text))
     except InvalidOperation:
         raise DataError(f"{key}: '{text}' is not a number: give a budget such as \"0.5\"") from None
     if not value.is_finite() or value <= 0:
         raise DataError(f"{key}: a budget must be above zero and is {text}")
-    if not LEAST_BUDGET <= value <= MOST_BUDGET:
+    if not least <= value <= most:
         raise DataError(
-            f"{key}: a budget of {text} is not between {LEAST_BUDGET} and {MOST_BUDGET}, beyond "
-            "which none means anything: give another"
+            f"{key}: a budget of {text} is not between {least} and {most}, beyond which none means "
+            "anything: give another"
         )
     return value
 

@@ -15,26 +15,6 @@ from geodp.manifolds.unit_norm import LARGEST_COSINE, SQUARE_ROUNDING
 # Below this angle ``a``, radians, ``-a cot a`` is less than one.
 BEND_STARTS = 2.0
 
-# ``asin(s) = s + s z P(z) / Q(z)`` with ``z = s^2``, for s up to one half, to 2^-58 (fdlibm).
-P0, P1, P2 = 1.66666666666666657415e-01, -3.25565818622400915405e-01, 2.01212532134862925881e-01
-P3, P4, P5 = -4.00555345006794114027e-02, 7.91534994289814532176e-04, 3.47933107596021167570e-05
-Q1, Q2 = -2.40339491173441421878e00, 2.02094576023350569471e00
-Q3, Q4 = -6.88283971605453293030e-01, 7.70381505559019352791e-02
-
-# Sine and cosine up to an eighth of a turn, in the square of the angle, to 2^-58 (fdlibm).
-S1, S2, S3 = -1.66666666666666324348e-01, 8.33333333332248946124e-03, -1.98412698298579493134e-04
-S4, S5, S6 = 2.75573137070700676789e-06, -2.50507602534068634195e-08, 1.58969099521155010221e-10
-C1, C2, C3 = 4.16666666666666019037e-02, -1.38888888888741095749e-03, 2.48015872894767294178e-05
-C4, C5, C6 = -2.75573143513906633035e-07, 2.08757232129817482790e-09, -1.13596475577881948265e-11
-
-# A quarter turn in two parts, the first of 33 bits, and the angle up to which that is enough.
-QUARTER, QUARTER_REST = 1.57079632673412561417e00, 6.07710050650619224932e-11
-LONGEST_ANGLE = 1e5
-
-# Added to a number and taken off again, this rounds it.
-ROUNDER = 6755399441055744.0
-
-
 # Compiler options of each function to be compiled, by name.
 KERNELS: dict[str, dict] = {}
 
@@ -76,14 +56,31 @@ def _dot(first, second):
 
 @_kernel()
 def _cosine_and_sine(angle):
-    """Cosine and sine of an angle below `LONGEST_ANGLE`."""
-    quarters = (angle / (0.5 * math.pi) + ROUNDER) - ROUNDER
-    rest = (angle - quarters * QUARTER) - quarters * QUARTER_REST
+    """Cosine and sine of an angle below 1e5."""
+    # Added to a number and taken off again, this rounds it.
+    rounder = 6755399441055744.0
+    # A quarter turn in two parts, the first of 33 bits, which are enough for such an angle.
+    quarter, quarter_rest = 1.57079632673412561417e00, 6.07710050650619224932e-11
+    # Sine and cosine up to an eighth of a turn, in the square of the angle, to 2^-58 (fdlibm).
+    s1, s2, s3 = (
+        -1.66666666666666324348e-01,
+        8.33333333332248946124e-03,
+        -1.98412698298579493134e-04,
+    )
+    s4, s5, s6 = 2.75573137070700676789e-06, -2.50507602534068634195e-08, 1.58969099521155010221e-10
+    c1, c2, c3 = 4.16666666666666019037e-02, -1.38888888888741095749e-03, 2.48015872894767294178e-05
+    c4, c5, c6 = (
+        -2.75573143513906633035e-07,
+        2.08757232129817482790e-09,
+        -1.13596475577881948265e-11,
+    )
+    quarters = (angle / (0.5 * math.pi) + rounder) - rounder
+    rest = (angle - quarters * quarter) - quarters * quarter_rest
     z = rest * rest
-    sine = rest + rest * z * (S1 + z * (S2 + z * (S3 + z * (S4 + z * (S5 + z * S6)))))
-    cosine = 1.0 - 0.5 * z + z * z * (C1 + z * (C2 + z * (C3 + z * (C4 + z * (C5 + z * C6)))))
+    sine = rest + rest * z * (s1 + z * (s2 + z * (s3 + z * (s4 + z * (s5 + z * s6)))))
+    cosine = 1.0 - 0.5 * z + z * z * (c1 + z * (c2 + z * (c3 + z * (c4 + z * (c5 + z * c6)))))
     # From minus two to two, both of which are half a turn.
-    turn = quarters - 4.0 * ((0.25 * quarters + ROUNDER) - ROUNDER)
+    turn = quarters - 4.0 * ((0.25 * quarters + rounder) - rounder)
     odd = abs(turn) == 1.0
     first, second = (sine, cosine) if odd else (cosine, sine)
     return (
@@ -95,7 +92,7 @@ def _cosine_and_sine(angle):
 @_kernel()
 def _cosines_and_sines(speed, covariates, longest, cosines, sines):
     """Fill cosines and sines of ``speed * covariates``; ``longest`` is the largest covariate."""
-    if speed * longest < LONGEST_ANGLE:
+    if speed * longest < 1e5:
         for i in range(len(covariates)):
             cosines[i], sines[i] = _cosine_and_sine(speed * covariates[i])
     else:
@@ -106,12 +103,17 @@ def _cosines_and_sines(speed, covariates, longest, cosines, sines):
 @_kernel()
 def _arccos(cosine):
     """Angle of a cosine."""
+    # ``asin(s) = s + s z P(z) / Q(z)`` with ``z = s^2``, for s up to one half, to 2^-58 (fdlibm).
+    p0, p1, p2 = 1.66666666666666657415e-01, -3.25565818622400915405e-01, 2.01212532134862925881e-01
+    p3, p4, p5 = -4.00555345006794114027e-02, 7.91534994289814532176e-04, 3.47933107596021167570e-05
+    q1, q2 = -2.40339491173441421878e00, 2.02094576023350569471e00
+    q3, q4 = -6.88283971605453293030e-01, 7.70381505559019352791e-02
     size = abs(cosine)
     large = size > 0.5
     z = 0.5 * (1.0 - size) if large else size * size
     s = math.sqrt(z) if large else size
-    numerator = z * (P0 + z * (P1 + z * (P2 + z * (P3 + z * (P4 + z * P5)))))
-    arcsin = s + s * numerator / (1.0 + z * (Q1 + z * (Q2 + z * (Q3 + z * Q4))))
+    numerator = z * (p0 + z * (p1 + z * (p2 + z * (p3 + z * (p4 + z * p5)))))
+    arcsin = s + s * numerator / (1.0 + z * (q1 + z * (q2 + z * (q3 + z * q4))))
     angle = 2.0 * arcsin if large else 0.5 * math.pi - arcsin
     return math.pi - angle if cosine < 0.0 else angle
 

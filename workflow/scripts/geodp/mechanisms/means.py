@@ -34,9 +34,6 @@ from geodp.samplers.riemannian_laplace import check_laplace_space, draw_laplace,
 # Relative excess of a distance over its bound that counts as rounding.
 ROUNDING = 1e-9
 
-# Proposals whose gradients are computed together.
-AT_ONCE = 1 << 10
-
 
 def is_nonpositive(manifold):
     """Whether no curvature is positive."""
@@ -287,6 +284,7 @@ class KNormGradient(MeanMechanism):
     name = "kng"
     proved_positive = NONE
     certificate = "rejection from a Laplace distribution"
+    at_once: ClassVar[int] = 1 << 10  # Proposals whose gradients are computed together.
 
     def scale(self, budget):
         """Scale of the gradient's length."""
@@ -319,8 +317,8 @@ class KNormGradient(MeanMechanism):
                 return inside, proposed
             places, left = proposed[inside], left[inside]
             log_chance = h * manifold.dist(mean[left], places) / scale
-            for start in range(0, len(left), AT_ONCE):
-                some = slice(start, start + AT_ONCE)
+            for start in range(0, len(left), self.at_once):
+                some = slice(start, start + self.at_once)
                 points = self.points[data_set[left[some]]]
                 arrays = model.aligned(None, points), points, np.full(len(points), scale)
                 density = FootpointDensity(model, *arrays, {block: places[some]})

@@ -11,13 +11,6 @@ import numpy as np
 from geodp.randomness import random_directions
 from geodp.samplers.base import Modes
 
-# Points all over the support, starts chosen among them, steps from each start, and the most modes
-# that are kept.
-SCREENED, STARTS, STEPS, MOST_MODES = 256, 8, 6, 4
-
-# Points around each end of the search, within these fractions of the support's radius.
-LOCAL_POINTS, LOCAL_RADII = 32, (0.08, 0.025)
-
 
 def search_points(dim, number, rim=0.0):
     """Starting points in the unit ball, the same at every call, shape (number, dim).
@@ -31,11 +24,17 @@ def search_points(dim, number, rim=0.0):
     return directions * radii[:, None]
 
 
-def find_modes(target, rough):
+def find_modes(
+    target, rough, screened=256, chosen=8, steps=6, most=4, nearby=32, fractions=(0.08, 0.025)
+):
     """Search a bounded support for modes other than the main one: `Modes` by decreasing mass.
 
     The target has a `GradientDensity` and a ball as its support; ``rough`` is a cheaper
     approximation for the search, such as `GradientDensity.thinned`.
+
+    Of points that are ``screened`` all over the support some are ``chosen``, from which so many
+    ``steps`` lead to at most so many modes.  Around these lie points that are ``nearby``, within
+    fractions of the support's radius.
     """
     space, density = target.space, target.density
     support_centre, support_radius = target.support.centre, target.support.radius
@@ -58,37 +57,37 @@ def find_modes(target, rough):
         state, matrix, norm_at_end = ends
         log_mass = _log_mass(matrix, norm_at_end, density.scale) - main_log_mass
         # Two ends nearer than this are one mode.
-        return _distinct(space, state, matrix, log_mass, main, 0.02 * support_radius)
+        return _distinct(space, state, matrix, log_mass, main, 0.02 * support_radius, most)
 
     gradient = rough.coordinates
     # Half of them near the rim: long geodesics pass near many cut loci, with slivers of high
     # density between them.
-    starts, _ = around(support_centre, support_radius, SCREENED, 0.5)
+    starts, _ = around(support_centre, support_radius, screened, 0.5)
     # Start where the gradient is smallest, absolutely and relative to its linear prediction from
     # the main mode.
     offset = space.coordinates(main, space.log(main, starts), space.frame(main))
     expected = np.linalg.norm(offset @ target.hessian, axis=-1)
     norm = np.maximum(np.linalg.norm(gradient(starts), axis=-1), 1e-12)
-    half = STARTS // 2
+    half = chosen // 2
     order = np.concatenate(
         [np.argsort(norm, axis=-1)[..., :half], np.argsort(norm / expected, axis=-1)[..., :half]],
         axis=-1,
     )
     starts = np.take_along_axis(starts, space.expand(order), axis=axis)
-    refined = distinct(rough, descend(starts, rough, STEPS)).position
+    refined = distinct(rough, descend(starts, rough, steps)).position
     # Near a cut locus the gradient jumps, and a descent can end short of the mode.
-    for fraction in LOCAL_RADII:
+    for fraction in fractions:
         best = []
-        for mode in range(MOST_MODES):
+        for mode in range(most):
             place = np.take(refined, mode, axis=axis)
-            nearby, inside = around(place, fraction * support_radius, LOCAL_POINTS)
-            nearby = np.concatenate([np.expand_dims(place, axis), nearby], axis=axis)
-            norm = np.linalg.norm(gradient(nearby), axis=-1)
+            points, inside = around(place, fraction * support_radius, nearby)
+            points = np.concatenate([np.expand_dims(place, axis), points], axis=axis)
+            norm = np.linalg.norm(gradient(points), axis=-1)
             norm[..., 1:] = np.where(inside, norm[..., 1:], np.inf)
             index = np.argmin(norm, axis=-1)[..., None]
-            best.append(np.take_along_axis(nearby, space.expand(index), axis=axis))
+            best.append(np.take_along_axis(points, space.expand(index), axis=axis))
         refined = np.concatenate(best, axis=axis)
-    ends = descend(refined, rough, STEPS)
+    ends = descend(refined, rough, steps)
     if rough is not density:
         ends = descend(ends[0], density, 3)
     return distinct(density, ends)
@@ -117,12 +116,12 @@ def _descend(space, linearise, state, centre, support_radius, steps):
     return state, matrix, norm
 
 
-def _distinct(space, state, matrix, log_mass, main, merge_radius):
+def _distinct(space, state, matrix, log_mass, main, merge_radius, most):
     """`Modes` from the ends of a search: distinct from the main mode and one another."""
     axis = -space.point_ndim - 1
     taken = space.dist(main, state) < merge_radius[..., None]
     chosen = []
-    for _ in range(MOST_MODES):
+    for _ in range(most):
         log_mass = np.where(taken, -np.inf, log_mass)
         best = np.argmax(log_mass, axis=-1)[..., None]
         place = np.take_along_axis(state, space.expand(best), axis=axis)

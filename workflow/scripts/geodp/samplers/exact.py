@@ -18,18 +18,11 @@ from geodp.samplers.radial import RadialEnvelope
 # that may need more has no certificate.
 RUN_OUT, MOST_PROPOSALS = 1e-12, 20000
 
-# Certified acceptance rates that are enough for any number of draws: of a `CellEnvelope`, and of an
-# envelope at the mode.
-CELLS_ACCEPTANCE, MODE_ACCEPTANCE = 0.5, 0.02
+# Certified acceptance rate of an envelope at the mode that is enough for any number of draws.
+MODE_ACCEPTANCE = 0.02
 
 # Cells for each density, by dimension: fewest with which a certificate is attempted, and most.
 CELLS = {1: (300, 10_000), 2: (1_000, 10_000), 3: (3_000, 50_000)}
-
-# Most cells times records of a batch: takes 20 s on the sphere, half a minute elsewhere.
-MOST_WORK = 5e7
-
-# Proposals evaluated at once.
-PROPOSALS_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -59,7 +52,7 @@ class Exact(Kernel):
         shape = (*target.batch, chains)
         return State(position.reshape((*shape, *space.point_shape)), log_density.reshape(shape))
 
-    def _rejection(self, rng, envelope, members, chains):
+    def _rejection(self, rng, envelope, members, chains, at_once=1 << 16):
         target = envelope.target
         space = target.space
         position = np.empty((len(members), chains, *space.point_shape), dtype=space.dtype)
@@ -76,10 +69,9 @@ class Exact(Kernel):
             width = int(np.max(np.sum(waiting, axis=-1)))
             # The first of a row's chains are those without a draw yet.
             columns = np.argsort(~waiting, axis=-1, kind="stable")[:, :width]
-            repeat = max(
-                1, min(wanted, self.proposals - made, PROPOSALS_AT_ONCE // (len(asked) * width))
-            )
-            step = max(1, PROPOSALS_AT_ONCE // (len(asked) * repeat))
+            repeat = min(wanted, self.proposals - made, at_once // (len(asked) * width))
+            repeat = max(1, repeat)
+            step = max(1, at_once // (len(asked) * repeat))
             for first in range(0, width, step):
                 part = columns[:, first : first + step]
                 state = self._propose(rng, envelope, members[asked], part.shape[-1], repeat)
@@ -119,11 +111,12 @@ class Exact(Kernel):
         return position, log_density, found
 
 
-def plan(target, draws, work=MOST_WORK):
+def plan(target, draws, work=5e7):
     """Certify an envelope for each member of a batch, of so many draws.
 
     A `SamplerPlan`, or ``None`` without any certificate; which members have one (*batch); and why
-    the others have none, or ``None``.  ``work`` is the most cells times records, over the batch.
+    the others have none, or ``None``.  ``work`` is the most cells times records, over the batch:
+    the default takes 20 s on the sphere, half a minute elsewhere.
     """
     density = target.density
     reason = "its density gives no bounds" if density is None else density.refusal()
@@ -170,7 +163,7 @@ def plan(target, draws, work=MOST_WORK):
     return planned, certified.reshape(target.batch), None if np.all(certified) else reason
 
 
-def _cells(target, members, draws, least, work, at_mode):
+def _cells(target, members, draws, least, work, at_mode, enough=0.5):
     """Reason for members without a certificate, and a `CellEnvelope`; either may be ``None``."""
     dim = target.space.dim
     convexity = "its energy is not certified to be convex enough"
@@ -185,6 +178,4 @@ def _cells(target, members, draws, least, work, at_mode):
     if most_cells < fewest:
         allowed = f"the {most_cells} cells for each that its work allows are too few"
         return f"{convexity}, and {allowed}", None
-    return reason, CellEnvelope.of(
-        target, members, draws, (least, CELLS_ACCEPTANCE), most_cells, at_mode
-    )
+    return reason, CellEnvelope.of(target, members, draws, (least, enough), most_cells, at_mode)

@@ -15,9 +15,6 @@ from math import isqrt
 # Bits of the first enclosures, beyond those of the scale: they leave less than 2^-100 undecided.
 PRECISION = 128
 
-# Bits of interval arithmetic beyond those of the enclosures.
-GUARD = 32
-
 
 class _Uniform:
     """A uniform number between 0 and 1, known to as many bits as were asked for."""
@@ -40,13 +37,16 @@ class _Uniform:
         return -self.enclosure(precision).log()
 
 
-def _floors(scale, enclosures):
-    """Largest integers below numbers of about this scale, from enclosures at ever more bits."""
+def _floors(scale, enclosures, guard=32):
+    """Largest integers below numbers of about this scale, from enclosures at ever more bits.
+
+    Interval arithmetic has the bits of the guard besides.
+    """
     from flint import ctx
 
     precision = PRECISION + int(scale).bit_length()
     while True:
-        with ctx.workprec(precision + GUARD):
+        with ctx.workprec(precision + guard):
             found = [each.floor().unique_fmpz() for each in enclosures(precision)]
         if None not in found:
             return [int(each) for each in found]

@@ -15,34 +15,12 @@ from scipy.special import logsumexp
 from geodp.samplers.base import Kernel, SamplerPlan, choose, visited
 from geodp.samplers.mixture import ELLIPSE_ALONE, Mixture
 
-# Proposals evaluated at once.
-PROPOSALS_AT_ONCE = 1 << 15
-
-# Most times that chains which start at density zero are drawn again.
-REDRAWS = 30
-
 # Shares of the elliptical, the axial and the uniform component that a plan chooses from, and those
 # of its pilots.  The axial component takes hundreds of evaluations to tabulate, so it is tried only
 # where the others give large weights.
 SHARES = ((0.90, 0.00, 0.10), (0.70, 0.00, 0.30), (0.45, 0.00, 0.55), (0.10, 0.00, 0.90))
 SHARES_WITH_AXIAL = (*SHARES, (0.45, 0.45, 0.10), (0.10, 0.80, 0.10), (0.20, 0.30, 0.50))
-PILOT_SHARES = (0.6, 0.0, 0.4)
-PILOT_SHARES_WITH_AXIAL = (0.4, 0.3, 0.3)
-
-# Largest importance weight up to which the axial component is not tried, in few dimensions.
-GOOD_WEIGHT = 3.0
-FEW_DIMENSIONS = 12
-
-# Factor on the number of pilots where weights are larger than that or another mode has mass, and
-# the most pilots of all batch members together.
-MANY_TIMES, MANY = 10, 60000
-
-# Log mass, relative to the main mode's, above which another mode counts.  This mass comes from the
-# Hessian.  Near jumps of the gradient a mode held a thousand times more.
-LEAST_LOG_MASS = np.log(1e-6)
-
-# Expected number of pilots in a region that all of them miss with probability 1/20 (rule of three).
-RULE_OF_THREE = -np.log(0.05)
+PILOT_SHARES, PILOT_SHARES_WITH_AXIAL = (0.6, 0.0, 0.4), (0.4, 0.3, 0.3)
 
 
 @dataclass(frozen=True)
@@ -64,23 +42,23 @@ class Matched(Kernel):
         shares = np.asarray(self.shares)
         return Matched(shares[index] if shares.ndim > 1 else shares)
 
-    def init(self, rng, target, chains):
-        """One proposal for each chain, within the support where that is possible."""
+    def init(self, rng, target, chains, redraws=30):
+        """One proposal for each chain, within the support after so many redraws if need be."""
         proposal = Mixture.of(target, self.shares)
         state = proposal.draw(rng, target, chains)
-        for _ in range(REDRAWS):
+        for _ in range(redraws):
             nowhere = ~np.isfinite(state.log_density)
             if not np.any(nowhere):
                 break
             state = choose(target.space, nowhere, proposal.draw(rng, target, chains), state)
         return state
 
-    def walk(self, rng, target, state, steps, every):
+    def walk(self, rng, target, state, steps, every, at_once=1 << 15):
         """As `Kernel.walk`; proposals do not depend on the state, so many are drawn at once."""
         space, batch = target.space, target.batch
         proposal = Mixture.of(target, self.shares)
         chains = state.log_density.shape[-1]
-        block = max(1, PROPOSALS_AT_ONCE // state.log_density.size)
+        block = max(1, at_once // state.log_density.size)
         accepted = np.zeros(batch)
 
         def in_blocks(_, array):
@@ -111,7 +89,19 @@ def _at(space, proposed, place, before):
     return choose(space, place >= 0, proposed.combined(space, pick), before)
 
 
-def plan(rng, target, proposals, total_variation, fewest, most, counted=True):
+def plan(
+    rng,
+    target,
+    proposals,
+    total_variation,
+    fewest,
+    most,
+    counted=True,
+    good_weight=3.0,
+    few_dimensions=12,
+    most_pilots=60_000,
+    least_mass=1e-6,
+):
     """`SamplerPlan` with the mixture of proposals and the number of steps, from pilot proposals.
 
     Each member of the batch gets the mixture whose largest importance weight among pilot proposals
@@ -121,24 +111,29 @@ def plan(rng, target, proposals, total_variation, fewest, most, counted=True):
     large or another mode has mass.  A part of the target that no pilot reached is not in the
     estimate, so the plan states at least the pilots' `resolution`.  Members (*batch) that are
     ``counted`` alone decide on the steps and the diagnostics, those whose chains are used.
+
+    In a ``few_dimensions`` the axial component is not tried up to a ``good_weight``.  Another mode
+    has mass above ``least_mass`` times the main one's.  That mass comes from the Hessian; near
+    jumps of the gradient a mode held a thousand times more.  ``most_pilots`` are of all members
+    together.
     """
     dim = target.space.dim
     counted = np.broadcast_to(counted, target.batch)
     # A line has no directions across an axis.
     axial = dim > 1 and target.support.bounded
     # In many dimensions all pilots of the other components can miss the mass.
-    if not axial or dim <= FEW_DIMENSIONS:
+    if not axial or dim <= few_dimensions:
         shares, log_largest = _pilot(rng, target, proposals, PILOT_SHARES, SHARES)
-        axial = axial and np.max(log_largest[counted]) > np.log(GOOD_WEIGHT)
+        axial = axial and np.max(log_largest[counted]) > np.log(good_weight)
     if axial:
         shares, log_largest = _pilot(
             rng, target, proposals, PILOT_SHARES_WITH_AXIAL, SHARES_WITH_AXIAL
         )
     modes = target.other_modes
-    other_mode = modes is not None and np.any(modes.log_mass[counted] > LEAST_LOG_MASS)
-    if np.max(log_largest[counted]) > np.log(GOOD_WEIGHT) or other_mode:
+    other_mode = modes is not None and np.any(modes.log_mass[counted] > np.log(least_mass))
+    if np.max(log_largest[counted]) > np.log(good_weight) or other_mode:
         members = int(np.prod(target.batch, dtype=int))
-        proposals = max(proposals, min(MANY_TIMES * proposals, MANY // members))
+        proposals = max(proposals, min(10 * proposals, most_pilots // members))
     drawn = Mixture.of(target, shares).draw(rng, target, proposals)
     log_weight = drawn.memory["log_weight"][counted]
     steps = np.unique(np.geomspace(fewest, most, 60).astype(int))
@@ -164,7 +159,8 @@ def resolution(log_weight):
     bound: the weight there may be larger.  Log weights (*batch, pilots) are up to a constant.
     """
     largest = np.exp(np.max(_relative(log_weight), axis=-1))
-    return np.minimum(1.0, RULE_OF_THREE * largest / log_weight.shape[-1])
+    # The rule of three: so many pilots are expected in a region that all miss in 1 case of 20.
+    return np.minimum(1.0, -np.log(0.05) * largest / log_weight.shape[-1])
 
 
 def _relative(log_weight):

@@ -16,13 +16,6 @@ from geodp.mechanisms.gradient_bounds import ROUNDING
 from geodp.randomness import random_directions
 from geodp.samplers.base import Target, inverted, log_sphere_area
 
-# Distances from the mode at which the growth of the gradient is bounded, and shells of distances on
-# which the density is.
-SLOPE_PLACES, SHELLS = 24, 1000
-
-# The tail of an unbounded support starts where the density is below the exponential of minus this.
-TAIL = 40.0
-
 
 @dataclass(frozen=True, eq=False)
 class RadialEnvelope:
@@ -81,10 +74,16 @@ class RadialEnvelope:
         return replace(self, log_upper=upper, log_lower=lower), radius
 
     @classmethod
-    def of(cls, target):
-        """Envelope of each member of a target's batch; acceptance zero where there is none."""
+    def of(cls, target, slope_places=24, shells=1000):
+        """Envelope of each member of a target's batch; acceptance zero where there is none.
+
+        The growth of the gradient is bounded at ``slope_places`` distances from the mode, and the
+        density on ``shells`` of distances.
+        """
         space, dim = target.space, target.space.dim
-        members, mode, part = _flattened(target)
+        members = int(np.prod(target.batch, dtype=int))
+        mode = target.centre.reshape((members, 1, *space.point_shape))
+        part = target.density.take(np.arange(members))
         scale = target.scale.reshape(members)[:, None]
         aside = space.dist(target.support.centre, target.centre).reshape(members)
         radius = target.support.radius.reshape(members)
@@ -94,16 +93,16 @@ class RadialEnvelope:
         rate, loss, end, tail_rate = _tail(space, part, mode, scale[:, 0])
         unbounded = np.isinf(reach)
         reach = np.where(unbounded, np.where(np.isinf(end), 1.0, end), reach)
-        places = np.linspace(0.0, 1.0, SLOPE_PLACES + 1)[1:] * reach[:, None]
-        states = np.broadcast_to(mode, (members, SLOPE_PLACES, *space.point_shape))
+        places = np.linspace(0.0, 1.0, slope_places + 1)[1:] * reach[:, None]
+        states = np.broadcast_to(mode, (members, slope_places, *space.point_shape))
         least, greatest = part.slopes(states, places)
         # Shells as thin as the density is narrow near the mode, and wider ones farther out.
         steep = np.where(np.isfinite(greatest[:, :1]), np.maximum(greatest[:, :1], 1e-300), 1e-300)
         narrow = np.minimum(dim * scale / steep, reach[:, None])
-        steps = np.linspace(0.0, 1.0, SHELLS + 1)
+        steps = np.linspace(0.0, 1.0, shells + 1)
         edges = narrow * np.sinh(steps * np.arcsinh(reach[:, None] / narrow))
         edges[:, -1] = reach
-        gap = reach[:, None] / SLOPE_PLACES
+        gap = reach[:, None] / slope_places
         risen = [
             _integral(np.where(np.isfinite(s), s, n), gap, edges)
             for s, n in ((least, -1e300), (greatest, 1e300))
@@ -164,24 +163,18 @@ class RadialEnvelope:
             return position, log_bound - np.log(volume)
 
 
-def _flattened(target):
-    """Number of members of a target's batch, their modes (k, 1, ...), and their densities."""
-    members = int(np.prod(target.batch, dtype=int))
-    mode = target.centre.reshape((members, 1, *target.space.point_shape))
-    return members, mode, target.density.take(np.arange(members))
-
-
-def _tail(space, density, mode, scale):
+def _tail(space, density, mode, scale, fall=40.0):
     """Rate and loss of `GradientDensity.far_slope`, start of the tail, and rate of the tail.
 
-    Where these are unknown the rate is zero, and the loss and the start are infinite.
+    It starts where the density is below ``exp(-fall)``.  Where these are unknown the rate is zero,
+    and the loss and the start are infinite.
     """
     known = density.far_slope(mode)
     if known is None:
         return np.zeros_like(scale), *np.full((2, len(scale)), np.inf), np.ones_like(scale)
     rate, loss = (values[:, 0] for values in known)
     falling = rate / scale > 1.05 * space.volume_growth
-    end = np.where(falling, (loss + TAIL * scale) / np.where(falling, rate, 1.0), np.inf)
+    end = np.where(falling, (loss + fall * scale) / np.where(falling, rate, 1.0), np.inf)
     # A power of the length is below the exponential that touches it where the tail starts.
     power = np.where(falling, (space.dim - 1) / end, 0.0)
     tail_rate = rate / scale - space.volume_growth - power

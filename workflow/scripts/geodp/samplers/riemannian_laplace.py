@@ -20,13 +20,6 @@ from geodp.manifolds.symmetric import SymmetricSpace
 from geodp.randomness import random_directions
 from geodp.samplers.base import by_rejection
 
-# Where volume grows exponentially: length beyond which coordinates lose their digits, and the
-# chance of a longer proposal that is accepted.
-LONGEST, CHANCE = 18.0, 1e-6
-
-# Logarithm below which a density counts as zero.
-NOTHING = -700.0
-
 
 def check_laplace_space(manifold):
     """Refuse spaces on which no Laplace distribution can be drawn exactly."""
@@ -41,10 +34,14 @@ def check_laplace_space(manifold):
         )
 
 
-def check_laplace_scale(manifold, scale):
-    """Refuse a scale at which a Laplace distribution has no finite volume, or nearly none."""
+def check_laplace_scale(manifold, scale, longest=18.0, chance=1e-6):
+    """Refuse a scale at which a Laplace distribution has no finite volume, or nearly none.
+
+    Coordinates lose their digits beyond the ``longest`` length, which a proposal that is accepted
+    exceeds with this ``chance`` at most.
+    """
     growth = manifold.volume_growth
-    room = gammaincinv(manifold.dim, 1.0 - CHANCE) / LONGEST
+    room = gammaincinv(manifold.dim, 1.0 - chance) / longest
     if growth and 1.0 / scale - growth < room:
         raise DataError(
             f"a Laplace distribution on {manifold.name} has a finite volume for scales below "
@@ -164,8 +161,11 @@ def mean_under_laplace(manifold, scale, function, nodes=400):
     return float(np.sum(mass * function(r)) / np.sum(mass))
 
 
-def _lengths(rng, manifold, scale, shape):
-    """Distances from the centre, on a space whose directions are all alike."""
+def _lengths(rng, manifold, scale, shape, nothing=-700.0):
+    """Distances from the centre, on a space whose directions are all alike.
+
+    A density whose logarithm is below ``nothing`` counts as zero.
+    """
     # Imported here since they are slow to import.
     from scipy.optimize import brentq
     from scipy.stats.sampling import TransformedDensityRejection
@@ -180,8 +180,8 @@ def _lengths(rng, manifold, scale, shape):
     density = replace(density, shift=density.log(mode))
     ends = [tiny, farthest]
     for index, end in enumerate(ends):
-        if density.log(end) < NOTHING:
-            ends[index] = brentq(lambda r: density.log(r) - NOTHING, *sorted((mode, end)))
+        if density.log(end) < nothing:
+            ends[index] = brentq(lambda r: density.log(r) - nothing, *sorted((mode, end)))
     if ends[0] == tiny:
         ends[0] = 0.0
         mode = mode if mode > tiny else 0.0
