@@ -15,9 +15,6 @@ SCRIPTS = Path(__file__).resolve().parents[1]
 # module of the mechanism that it draws from is among those it names.
 REGISTERS = ("geodp/mechanisms/registry.py",)
 
-# Nodes that may begin with a docstring.
-DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-
 
 @cache
 def code(script, *chosen, folder=SCRIPTS):
@@ -67,8 +64,9 @@ def _read(path):
     """
     tree = ast.parse(path.read_text(encoding="utf-8"))
     nodes = [tree, *_statements(tree)]
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     for node in nodes:
-        if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+        if isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None:
             del node.body[0]
     imports = [node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
     return hashlib.sha256(ast.dump(tree).encode()).hexdigest(), imports

@@ -19,18 +19,12 @@ import numpy as np  # noqa: E402
 from geodp.errors import DataError  # noqa: E402
 from geodp.plain import from_plain, plain  # noqa: E402
 
-FREE = "free some space"
-ELSEWHERE = "let this user write there, or work in another folder with --directory"
-
 # What to do about errors that are of a disk and not of a program.
-REMEDIES = {
-    errno.ENOSPC: FREE,
-    errno.EDQUOT: FREE,
-    errno.EFBIG: FREE,
-    errno.EACCES: ELSEWHERE,
-    errno.EPERM: ELSEWHERE,
-    errno.EROFS: ELSEWHERE,
-}
+REMEDIES = dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free some space")
+REMEDIES |= dict.fromkeys(
+    (errno.EACCES, errno.EPERM, errno.EROFS),
+    "let this user write there, or work in another folder with --directory",
+)
 
 
 @contextmanager

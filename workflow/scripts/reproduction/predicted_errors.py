@@ -7,10 +7,7 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 
-from geodp_release.plan.release_plan import (
-    SEED,
-    simulated,
-)
+from geodp_release.plan.release_plan import SEED, simulated
 from geodp_release.plan.search import plan_release
 from geodp_release.promise.assumptions import Assumptions
 from geodp_release.promise.budget import PrivacyBudget
@@ -18,8 +15,6 @@ from geodp_release.promise.public_inputs import EVENLY
 from reproduction.figures.files import annotate
 from reproduction.figures.style import new_figure, plot_markers
 from reproduction.models import study_manifold
-
-MARKERS = "osD^vP*X<>"
 
 
 def predicted(plan, threads=1):
@@ -94,7 +89,7 @@ def _first_within(part, key, wanted):
     return found, "about"
 
 
-def draw(table, wanted):
+def draw(table, wanted, markers="osD^vP*X<>"):
     """Figure of a plan's table: error against subjects, a curve a budget; an error to mark."""
     figure, [[panel]] = new_figure(1, 1, width=5.6, height=3.6)
     budgets = sorted(table["budget"].unique())
@@ -103,7 +98,7 @@ def draw(table, wanted):
     for index, budget in enumerate(budgets):
         part = table[table["budget"] == budget]
         colour = colours(0.15 + 0.85 * index / max(1, len(budgets) - 1))
-        marker = MARKERS[index % len(MARKERS)]
+        marker = markers[index % len(markers)]
         panel.plot(part["n"], part["curve_error"], color=colour, zorder=3)
         plot_markers(panel, part["n"], part["curve_error"], part["is_noise"], colour, marker)
         # One handle that shows line and marker together.

@@ -16,9 +16,6 @@ from reproduction.figures.shapes import MARKED
 from reproduction.pages import render_page
 from reproduction.papers import PAPERS
 
-NAMES = {key: paper.name for key, paper in PAPERS.items()}
-PACKAGES = ("snakemake", "numpy", "scipy", "pandas", "matplotlib")
-
 
 def report(files, params, made_by):
     """Text of the report, from paths, parameters and provenance.
@@ -32,12 +29,7 @@ def report(files, params, made_by):
     judged = [pd.DataFrame(columns=RESULT_COLUMNS), *map(read_verdicts, files.claims)]
     found = pd.concat(judged[1:] or judged, ignore_index=True)
     figures = [
-        {
-            **figure,
-            "picture": smaller(svg, png),
-            "csv": csv,
-            "shows": figure_shows(csv),
-        }
+        {**figure, "picture": smaller(svg, png), "csv": csv, "shows": figure_shows(csv)}
         for figure, svg, png, csv in zip(
             params.figures, files.svg, files.png, files.csv, strict=True
         )
@@ -54,6 +46,7 @@ def report(files, params, made_by):
         for paper in by_paper(found)
     ]
     named = [paper["name"] for paper in papers]
+    packages = ("snakemake", "numpy", "scipy", "pandas", "matplotlib")
     own = found["paper"].isin(params.own_questions)
     return render_page(
         files.template,
@@ -71,7 +64,7 @@ def report(files, params, made_by):
         losses=[row for path in files.losses for row in pd.read_csv(path).to_dict("records")],
         times=params.times,
         seeds=found.groupby("paper", sort=False)["seed"].first().astype(int).to_dict(),
-        versions={name: version(name) for name in PACKAGES},
+        versions={name: version(name) for name in packages},
         machine=f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         made_by=made_by,
     )
@@ -126,7 +119,8 @@ def _sentences(found):
 def _unjudged(path):
     """Statements that no claim judges, rows of the list by the paper's name."""
     rows = pd.read_csv(path, dtype=str, keep_default_na=False)
-    rows = rows[rows["claim"] == ""].assign(paper=lambda some: some["paper"].map(NAMES))
+    rows = rows[rows["claim"] == ""]
+    rows = rows.assign(paper=[PAPERS[key].name for key in rows["paper"]])
     return {name: some.to_dict("records") for name, some in rows.groupby("paper", sort=False)}
 
 

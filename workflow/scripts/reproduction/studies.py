@@ -23,14 +23,6 @@ STUDY_TABLES = ("data", "errors", "diagnostics", "neighbours", "losses")
 
 # Source of simulated records in place of a table, and how names of their groups begin.
 STAND_IN = "stand_in"
-STAND_IN_NOTE = "Simulated stand-in: no real data."
-
-# Default number of draws of each budget.
-DRAWS = 10
-
-# Default cells per block, and the number of blocks above which it is doubled.  Doubled, so that a
-# few cells more seldom change all blocks.
-FEWEST_CELLS, MANY_BLOCKS = 10, 200
 
 # Samplers of cells: the study's own, the papers' random walk, and releases; a mechanism that draws
 # besides has one of its name.
@@ -101,7 +93,7 @@ class Study:
         """Note on the data, for every figure of the study."""
         if self.computed:
             return self.settings["note"]
-        stand_in = STAND_IN_NOTE if self.source == STAND_IN else ""
+        stand_in = "Simulated stand-in: no real data." if self.source == STAND_IN else ""
         chosen = self.settings["manifold"]["landmark_map"]
         reduced = ""
         if chosen is not None:
@@ -146,9 +138,10 @@ class Study:
                     chosen[name].setdefault(group, {})[cell] = budgets
         for group, cell in self.walked:
             chosen[RANDOM_WALK].setdefault(group, {})[cell] = self.cells[group][cell]
-        size = self.cells_per_job or FEWEST_CELLS
+        size = self.cells_per_job or 10
         if self.cells_per_job is None:
-            while sum(map(len, self.cells.values())) > MANY_BLOCKS * size:
+            # Doubled, so that a few cells more seldom change all blocks.
+            while sum(map(len, self.cells.values())) > 200 * size:
                 size *= 2
         return {
             (group, sampler, start // size): dict(list(cells.items())[start : start + size])
@@ -179,7 +172,7 @@ class Study:
         """Number of draws of a sampler, by name of a budget."""
         if sampler == RELEASE:
             return {ALL: self.settings["release"]["draws"]}
-        return {name: self.settings["draws"].get(name, DRAWS) for name in self.budgets}
+        return {name: self.settings["draws"].get(name, 10) for name in self.budgets}
 
     @property
     def mechanism_settings(self):

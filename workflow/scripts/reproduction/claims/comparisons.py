@@ -4,7 +4,7 @@ import numpy as np
 
 from reproduction.claims.conditions import column_of
 from reproduction.claims.measures import MEASURES, Measured, measure, plain
-from reproduction.claims.resampling import NotEvaluated, cell_statistics
+from reproduction.claims.resampling import NotEvaluated, cell_statistics, shared_nodes
 from reproduction.pages import short
 
 __all__ = ["MEASURES"]
@@ -54,17 +54,11 @@ def share_nearer(claim, table, rng, replicates, other):
     return Measured(np.mean(by_cell.values < 0.0, axis=1), by_cell.over, says)
 
 
-def _shared(keys, *tables):
-    """Means of two tables, frames (nodes, 1 + replicates), at the nodes that they share."""
-    mine, theirs = (each.nodes(keys) for each in tables)
-    return mine.align(theirs, join="inner", axis=0)
-
-
 @measure("within", "against")
 def rank_correlation(claim, table, rng, replicates, other):
     """Spearman correlation of two studies' curves over the points (``within``) they share."""
     both = [cell_statistics(part, claim.column[0], rng, replicates) for part in (table, other)]
-    mine, theirs = _shared(claim.within, *both)
+    mine, theirs = shared_nodes(claim.within, *both)
     if len(mine) < 3:
         raise NotEvaluated(f"the studies share {len(mine)} points, and three are needed")
     with np.errstate(invalid="ignore"):
@@ -82,7 +76,7 @@ def _beside(claim, table, other, rng, replicates):
         cell_statistics(each, claim.column[0], np.random.default_rng(seed), replicates)
         for each, seed in zip((table, other), seeds[[0, 0 if alike else 1]], strict=True)
     ]
-    mine, theirs = _shared([claim.along], *both)
+    mine, theirs = shared_nodes([claim.along], *both)
     if mine.empty:
         raise NotEvaluated(f"the two have no {plain(claim.along)} in common")
     return mine.to_numpy().T, theirs.to_numpy().T, both[0].over

@@ -6,14 +6,11 @@ from reproduction.claims.rows import sentence_of
 from reproduction.claims.verdicts import VERDICTS
 from reproduction.pages import render_page
 
-# Columns of verdicts that are numbers; the others are text, empty where there is none.
-NUMBERS = ("value", "low", "high", "shown_value", "seed")
 
-
-def read_verdicts(path):
-    """Verdicts of a table that the script of claims wrote."""
+def read_verdicts(path, numbers=("value", "low", "high", "shown_value", "seed")):
+    """Verdicts of a table that the script of claims wrote; but for numbers text, perhaps empty."""
     found = pd.read_csv(path, dtype=str, keep_default_na=False)
-    return found.assign(**{name: pd.to_numeric(found[name]) for name in NUMBERS})
+    return found.assign(**{name: pd.to_numeric(found[name]) for name in numbers})
 
 
 def render(template, found, tables, **names):

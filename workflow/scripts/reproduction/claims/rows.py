@@ -61,11 +61,6 @@ class Claim(Section):
     construction: str = ""
 
     @property
-    def sentence(self):
-        """Identifier of the sentence that the row belongs to: what stands before a point."""
-        return sentence_of(self.claim)
-
-    @property
     def other(self):
         """Study and mechanism that the claim compares with; empty if there is no other."""
         study, _, mechanism = self.against.partition(" ")

@@ -68,12 +68,12 @@ def judge(paper, claims, tables, stream, replicates=1000):
     """
     studies = {study for study, _ in tables}
     there = [claim for claim in claims if claim.study in studies]
-    counting = {claim.sentence for claim in there if not claim.reading}
+    counting = {sentence_of(claim.claim) for claim in there if not claim.reading}
     found = pd.DataFrame(
         [
             {"paper": paper, **_judged(claim, tables, stream(claim.claim), replicates)}
             for claim in there
-            if claim.sentence in counting
+            if sentence_of(claim.claim) in counting
         ],
         columns=RESULT_COLUMNS,
     )
@@ -213,11 +213,5 @@ def _verdict(claim, table, measured):
     if "flagged" in used and used["flagged"].any():
         cells = used.groupby(["group", "cell", "sampler"])["flagged"].any()
         why += f"; {cells.sum()} of {len(cells)} cells are flagged by their diagnostics"
-    return {
-        "value": value,
-        "low": low,
-        "high": high,
-        "interval_over": measured.over,
-        "verdict": verdict,
-        "why": why,
-    }
+    found = {"value": value, "low": low, "high": high, "interval_over": measured.over}
+    return found | {"verdict": verdict, "why": why}

@@ -9,14 +9,6 @@ from reproduction.configuration import MODELS, ConfigurationError, settings_mode
 from reproduction.pages import render_page
 from reproduction.places import CHECKOUT
 
-LIMITS = {
-    "minimum": "from",
-    "exclusiveMinimum": "above",
-    "maximum": "to",
-    "exclusiveMaximum": "below",
-}
-NOUNS = {"string": "text", "boolean": "true or false"}
-
 
 class WithoutTitles(GenerateJsonSchema):
     """Generator of JSON schemas without titles of keys, which would repeat their names."""
@@ -143,8 +135,11 @@ def _type(part):
     if kind == "object":
         values = part.get("patternProperties", {"": part.get("additionalProperties")})
         return f"mapping to {' or '.join(_type(value) for value in values.values())}"
-    limits = [f"{word} {part[limit]}" for limit, word in LIMITS.items() if limit in part]
-    return " ".join([NOUNS.get(kind, kind), *limits])
+    nouns = {"string": "text", "boolean": "true or false"}
+    words = {"minimum": "from", "exclusiveMinimum": "above"}
+    words |= {"maximum": "to", "exclusiveMaximum": "below"}
+    limits = [f"{word} {part[limit]}" for limit, word in words.items() if limit in part]
+    return " ".join([nouns.get(kind, kind), *limits])
 
 
 def _name(part):

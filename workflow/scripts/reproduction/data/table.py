@@ -12,8 +12,6 @@ from geodp.models.terms import Terms
 from reproduction.configuration.data import TableData
 from reproduction.models import study_manifold
 
-CHOICES = ("transformation", "subject", "keep", "outline")
-
 
 def make(job):
     """Arrays of the one data set, by name; notes on the file are printed."""
@@ -80,5 +78,5 @@ def _read(path, manifold, settings):
         settings["coordinates"],
         reading=section.reading,
         covariate_range=section.ranges[0] if len(section.ranges) == 1 else section.ranges or None,
-        **{key: settings[key] for key in CHOICES},
+        **{key: settings[key] for key in ("transformation", "subject", "keep", "outline")},
     )

@@ -2,12 +2,10 @@
 
 from reproduction.figures import style
 
-QUANTILES = ["distance_low", "distance_median", "distance_high"]
-
 
 def draw(numbers, params):
     """Draw the figure; return it and the numbers that it shows."""
-
+    quantiles = ["distance_low", "distance_median", "distance_high"]
     names = list(dict.fromkeys(numbers["distribution"]))
     length_unit = params.length_unit
     unit = f" ({length_unit})" if length_unit else ""
@@ -20,9 +18,9 @@ def draw(numbers, params):
         part = numbers[numbers["distribution"] == which]
         handles.append(style.line(label=_in_words(which, part, length_unit), **curve.keywords))
         walks = part[part["kind"] == "random_walk"].sort_values("step")
-        step, low, middle, high = walks[["step", *QUANTILES]].to_numpy().T
+        step, low, middle, high = walks[["step", *quantiles]].to_numpy().T
         style.plot_band(walked, step, middle, low, high, curve, marker="")
-        low, middle, high = part.loc[part["kind"] == "default", QUANTILES].iloc[0]
+        low, middle, high = part.loc[part["kind"] == "default", quantiles].iloc[0]
         ends = [[middle - low], [high - middle]]
         drawn.errorbar(place, middle, yerr=ends, color=curve.colour, marker=curve.marker, capsize=3)
     dotted = {"color": "0.3", "linestyle": ":", "linewidth": 1.2}

@@ -9,21 +9,12 @@ from reproduction.jobs import replacing
 # Without dates the same figure gives the same bytes.
 METADATA = {"pdf": {"CreationDate": None, "ModDate": None}, "svg": {"Date": None}, "png": {}}
 
-# Width of the letters of notes, on average.
-INCHES_A_LETTER = 0.051
 
-
-def annotate(figure, notes):
+def annotate(figure, notes, inches_a_letter=0.051):
     """Write lines below the axes, as wide as these, so that they go wherever the picture goes."""
-    length = int(figure.get_figwidth() / INCHES_A_LETTER)
-    figure.text(
-        0.0,
-        -0.02,
-        "\n".join(textwrap.fill(note, length) for note in notes if note),
-        fontsize=7,
-        color="0.35",
-        verticalalignment="top",
-    )
+    length = int(figure.get_figwidth() / inches_a_letter)
+    text = "\n".join(textwrap.fill(note, length) for note in notes if note)
+    figure.text(0.0, -0.02, text, fontsize=7, color="0.35", verticalalignment="top")
 
 
 def save_figure(figure, outputs):

@@ -11,11 +11,6 @@ from geodp.errors import DataError
 from geodp.mechanisms.base import FALSE, NONE, PROVED
 from reproduction.figures import style
 
-STYLES = (*style.CURVES, style.Curve("#7a7a7a", "v", ":"))
-
-# What is said of budgets, by status.
-STATUSES = {PROVED: "Proved", NONE: "Without a proof", FALSE: "Not kept"}
-
 
 def draw(*tables, params):
     """Draw the figure; return it and the numbers that it shows."""
@@ -55,8 +50,9 @@ def draw(*tables, params):
 
 def _look(number):
     """Style of a curve by its place: after all colours other markers and lines."""
-    last = STYLES[(number + number // len(STYLES)) % len(STYLES)]
-    return replace(last, colour=STYLES[number % len(STYLES)].colour)
+    styles = (*style.CURVES, style.Curve("#7a7a7a", "v", ":"))
+    last = styles[(number + number // len(styles)) % len(styles)]
+    return replace(last, colour=styles[number % len(styles)].colour)
 
 
 def _parts(panel, table):
@@ -148,10 +144,11 @@ def notes(numbers):
         yield f"Means over up to {numbers['rows'].max():,.0f} data sets, with two standard errors."
     if "guarantee" not in numbers:
         return
+    statuses = {PROVED: "Proved", NONE: "Without a proof", FALSE: "Not kept"}
     stated = numbers[numbers["curve"] != "non_private"]
     for title, rows in stated.groupby("panel", sort=False):
         said = [title] if title else []
-        for status, word in STATUSES.items():
+        for status, word in statuses.items():
             labels = dict.fromkeys(rows.loc[rows["guarantee"] == status, "label"])
             if labels:
                 said.append(f"{word}: {'; '.join(labels)}")

@@ -4,33 +4,28 @@ import numpy as np
 
 from reproduction.figures import style
 
-# Draws that are shown.
-SHOWN = 6
 
-NAMES = {
-    "kng": "K-norm gradient,\nas published",
-    "laplace": "Laplace,\nas published",
-    "landmarkwise_laplace": "Laplace for\neach landmark",
-    "private_steps": "two private steps,\na wider ball",
-}
-THIN = {"color": style.CURVES[1].colour, "linewidth": 0.7, "alpha": 0.7, "linestyle": "--"}
-BOLD = {"color": style.CURVES[0].colour, "linewidth": 1.6}
-
-
-def draw(errors, params):
-    """Draw the figure; return it and the numbers that it shows."""
-
-    numbers = errors[errors["draw"] < SHOWN]
+def draw(errors, params, shown=6):
+    """Draw the figure, with so many draws; return it and the numbers that it shows."""
+    names = {
+        "kng": "K-norm gradient,\nas published",
+        "laplace": "Laplace,\nas published",
+        "landmarkwise_laplace": "Laplace for\neach landmark",
+        "private_steps": "two private steps,\na wider ball",
+    }
+    thin = {"color": style.CURVES[1].colour, "linewidth": 0.7, "alpha": 0.7, "linestyle": "--"}
+    bold = {"color": style.CURVES[0].colour, "linewidth": 1.6}
+    numbers = errors[errors["draw"] < shown]
     spaces = list(numbers.groupby("space", sort=False))
-    size = {"width": 1.8 * len(NAMES), "height": 1.0 + 1.2 * len(spaces)}
+    size = {"width": 1.8 * len(names), "height": 1.0 + 1.2 * len(spaces)}
     # Panels of a row have one scale and one height, and so have titles above them.
-    figure, axes = style.new_figure(len(spaces), len(NAMES), **size, sharex="row", sharey="row")
+    figure, axes = style.new_figure(len(spaces), len(names), **size, sharex="row", sharey="row")
     for row, (space, shapes) in zip(axes, spaces, strict=True):
         [mean] = _outlines(shapes, "mean")
-        for panel, name in zip(row, NAMES, strict=True):
+        for panel, name in zip(row, names, strict=True):
             for outline in _outlines(shapes, name):
-                panel.plot(*outline, **THIN)
-            panel.plot(*mean, **BOLD)
+                panel.plot(*outline, **thin)
+            panel.plot(*mean, **bold)
             panel.set_aspect("equal")
             panel.axis("off")
         beside = {"rotation": 90, "transform": row[0].transAxes, "ha": "right", "va": "center"}
@@ -39,11 +34,11 @@ def draw(errors, params):
         low = float(np.min(mean[1])) - 0.12
         row[0].plot([-0.05, 0.05], [low, low], color="0.2", linewidth=2.0)
         row[0].text(0.0, low - 0.02, "0.1 of the centroid size", fontsize=6, ha="center", va="top")
-    for panel, title in zip(axes[0], NAMES.values(), strict=True):
+    for panel, title in zip(axes[0], names.values(), strict=True):
         panel.set_title(title, fontsize=8)
     style.letter_panels(axes)
-    handles = [style.line(label="mean shape", **BOLD)]
-    handles.append(style.line(label="private mean shapes", **THIN))
+    handles = [style.line(label="mean shape", **bold)]
+    handles.append(style.line(label="private mean shapes", **thin))
     figure.legend(handles=handles, loc="outside upper center", ncols=2, fontsize=7)
     return figure, numbers
 

@@ -4,9 +4,6 @@ import numpy as np
 
 from reproduction.figures import style
 
-# Panels in a row, and coordinates that are shown.
-COLUMNS, COORDINATES = 4, 7
-
 
 def notes(numbers):
     """What the table says of the whole fit."""
@@ -17,17 +14,17 @@ def notes(numbers):
     )
 
 
-def draw(numbers, params):
-    """Draw the figure; return it and the numbers that it shows."""
+def draw(numbers, params, in_a_row=4, most=7):
+    """Draw the figure, of coordinates so many at most; return it and the numbers that it shows."""
     # Of latitudes and longitudes only vectors have other coordinates.
     records = numbers[numbers["kind"] == "record"].dropna(axis=1, how="all")
     names = [name for name in records if name.startswith("covariate_")]
     coordinates = [name for name in records if name.startswith("coordinate_")]
     are_shapes = records["manifold"].iloc[0].startswith("planar shapes")
     unit = f" ({params.length_unit})" if params.length_unit else ""
-    shown = [*([] if are_shapes else coordinates[:COORDINATES]), "residual"]
+    shown = [*([] if are_shapes else coordinates[:most]), "residual"]
     number = len(shown) + are_shapes
-    rows, columns = -(-number // COLUMNS), min(number, COLUMNS)
+    rows, columns = -(-number // in_a_row), min(number, in_a_row)
     figure, axes = style.new_figure(
         rows * len(names), columns, width=2.4 * columns, height=2.1 * rows * len(names) + 0.5
     )

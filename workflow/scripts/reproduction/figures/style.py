@@ -58,14 +58,10 @@ HOLLOW = {"color": "0.3", "marker": "o", "markerfacecolor": "white", "linestyle"
 
 REFUSED = "refused by geodp plan as noise"
 
-# Shade of the bands of releases.
-BAND_SHADE = 0.25
-
-RELEASED = CURVES[1]
-WITHOUT_PRIVACY = CURVES[0]
+WITHOUT_PRIVACY, RELEASED = CURVES[:2]
 
 # Bands of releases, and of those that are refused.
-BAND = {"facecolor": RELEASED.colour, "alpha": BAND_SHADE}
+BAND = {"facecolor": RELEASED.colour, "alpha": 0.25}
 HATCHED = {"facecolor": "none", "edgecolor": RELEASED.colour, "hatch": "/////", "alpha": 0.5}
 
 

@@ -2,9 +2,6 @@
 
 from reproduction.tables import Needs
 
-# Number of steps of a walk that are recorded.
-CHECKPOINTS = 60
-
 
 def needs(study, figure, studies):
     """See `Needs`: the group of the figure, and the first one of the study with reduced shapes."""
@@ -57,10 +54,11 @@ def tabulate(job):
     return pd.DataFrame(rows)
 
 
-def _compared(params, name, mechanism, data):
+def _compared(params, name, mechanism, data, checkpoints=60):
     """Rows of independent draws of the default sampler, then of walks that start at the estimate.
 
-    Of walks also how the distribution of their distances differs from that of the draws.
+    Of walks, at so many steps, also how the distribution of their distances differs from that of
+    the draws.
     """
     import numpy as np
     from scipy.stats import ks_2samp
@@ -115,11 +113,11 @@ def _compared(params, name, mechanism, data):
     drawn, first = row("default", planned, planned.steps, state)
     yield first
     # Among them the number after which the study's own random walks end.
-    checkpoints = {*np.geomspace(1, steps, CHECKPOINTS).astype(int), params.steps_of_draws}
+    recorded = {*np.geomspace(1, steps, checkpoints).astype(int), params.steps_of_draws}
     rng = random_stream(params.seed, params.study, name, "walks")
     kernel = RandomWalk(params.step_scale)
     walked = kernel.walk(rng, target, kernel.init(rng, target, chains), steps, 1)
     for step, (reached, _) in enumerate(walked, start=1):
-        if step in checkpoints:
+        if step in recorded:
             planned = SamplerPlan(kernel, step, proposals=step)
             yield row("random_walk", planned, step, reached, drawn)[1]

@@ -13,7 +13,7 @@ from geodp.evaluation import (
 from geodp.manifolds.symmetric import SymmetricSpace
 from geodp.mechanisms.base import sampled_by
 from geodp.models.blocks import ALL, FOOTPOINT
-from reproduction.diagnostics import JUDGED, LARGEST_FLAGGED_SHARE
+from reproduction.diagnostics import JUDGED
 from reproduction.jobs import load_arrays, load_cells
 from reproduction.models import load_fit, study_model
 
@@ -74,13 +74,13 @@ def is_refused(draws):
     return bool(draws.get("refused", False))
 
 
-def flagged_cells(diagnostics):
-    """Text on how many cells of the default sampler their diagnostics doubt."""
+def flagged_cells(diagnostics, accepted=0.05):
+    """Text on how many cells of the default sampler their diagnostics doubt, and if too many."""
     default = diagnostics[diagnostics["sampler"] == "default"]
     passed = default.groupby(["group", "cell"])["passed"].all()
     message = f"diagnostics doubt the draws of {(~passed).sum()} of {len(passed)} cells"
-    if np.mean(~passed) > LARGEST_FLAGGED_SHARE:
-        message += f", more than the {LARGEST_FLAGGED_SHARE:.0%} that this project accepts"
+    if np.mean(~passed) > accepted:
+        message += f", more than the {accepted:.0%} that this project accepts"
     return message
 
 

@@ -38,15 +38,8 @@ from reproduction.diagnostics import effective_size
 
 # Coefficients of linear regression, the first that of the constant, and of median regression; and
 # the l1 norm B that those of fits may have.
-TRUTH = np.append(0.0, -1.0 + 2.0 * np.arange(11) / 11)
-TRUTH_OF_MEDIANS = np.array([0.0, -1.0])
+TRUTH, TRUTH_OF_MEDIANS = np.append(0.0, -1.0 + 2.0 * np.arange(11) / 11), np.array([0.0, -1.0])
 BOUND = 1.0
-
-# In the plane the last state of the first chain is a draw; the others say how well chains mix.
-CHAINS, STATES = 4, 100
-
-# Deviation of each coordinate of the records of locations, which are clipped to the unit square.
-DEVIATION = 0.3
 
 
 def _beside_non_private(table):
@@ -94,9 +87,12 @@ def linear_errors(job):
     return _beside_non_private(table.reset_index("mechanism"))
 
 
-def _draw_in_plane(rng, score, centre, bound):
-    """A draw in the plane, and the smallest effective sample size of its chains."""
-    places, values = chains(rng, score, centre, bound, CHAINS, STATES)
+def _draw_in_plane(rng, score, centre, bound, number=4, states=100):
+    """A draw in the plane, and the smallest effective sample size of its chains.
+
+    The last state of the first chain is the draw; the others say how well chains mix.
+    """
+    places, values = chains(rng, score, centre, bound, number, states)
     traces = {"score": values, "first": places[..., 0], "second": places[..., 1]}
     return places[0, -1], effective_size(traces)
 
@@ -147,7 +143,8 @@ def location_errors(job):
     for number in chosen["n"]:
         key = (job.params.seed, job.params.study, f"n{number}")
         shape = (chosen["replicates"], number, 2)
-        points = DEVIATION * random_stream(*key, "data").standard_normal(shape)
+        # Records are clipped to the unit square.
+        points = 0.3 * random_stream(*key, "data").standard_normal(shape)
         found = _locations(key, np.clip(points, -1.0, 1.0), chosen["budget"])
         for name, (estimate, private, size) in found.items():
             columns = {

@@ -26,13 +26,6 @@ from geodp.settings.sections import public_centre
 from reproduction.data.table import read_settings
 from reproduction.models import study_manifold
 
-# Others with a proved budget are better.
-LEFT_OUT = ("laplace_as_published", "laplace_general")
-
-# Of the mean from the centre of the ball of private steps, as a share of the data's radius, and
-# that ball's radius: as if another study had told them.  A budget is proved for a public ball.
-DISPLACEMENT, WIDER = 0.5, 1.5
-
 
 def _place(job):
     """Configuration key of a table."""
@@ -94,9 +87,11 @@ def own_means(job):
 
     estimates, draws = [rows("estimate", "mean", fit.footpoint)], []
     estimates.append(rows("estimate", "median", at_median.fit(None, points).footpoint))
+    # Others with a proved budget are better.
+    left_out = ("laplace_as_published", "laplace_general")
     for name in named_in("means"):
         kind = mechanism_class(name)
-        if name in LEFT_OUT or kind.status(manifold) == FALSE:
+        if name in left_out or kind.status(manifold) == FALSE:
             continue
         rng = random_stream(job.params.seed, "means", "own", name)
         try:
@@ -147,8 +142,12 @@ def mean_shapes(job):
     return pd.concat(tables, ignore_index=True)
 
 
-def _drawn(stream, problem, fit, budget, draws):
-    """Draws of each mechanism, by name."""
+def _drawn(stream, problem, fit, budget, draws, displacement=0.5, wider=1.5):
+    """Draws of each mechanism, by name.
+
+    The ball of private steps is wider, and its centre displaced from the mean, in radii of the
+    data: as if another study had told them.  A budget is proved for a public ball.
+    """
     [block], [mean], within = problem.model.blocks, problem.mean, 2.0 * problem.radius
     public = PublicSettings(data_radius=problem.radius, centre=mean, footpoint_radius=within)
     kng = KNGAsPublished.prepare(problem.model, None, problem.points, public, fit)
@@ -156,8 +155,8 @@ def _drawn(stream, problem, fit, budget, draws):
     found = {"kng": drawn}
     found["laplace"] = _laplace_within(stream("laplace"), problem, budget, within, draws)
     rng, manifold = stream("private_steps"), problem.manifold
-    step = DISPLACEMENT * problem.radius * manifold.random_direction(rng, mean)
-    moved = replace(problem, centre=manifold.exp(mean, step), radius=WIDER * problem.radius)
+    step = displacement * problem.radius * manifold.random_direction(rng, mean)
+    moved = replace(problem, centre=manifold.exp(mean, step), radius=wider * problem.radius)
     by_landmark = LandmarkwiseLaplace.of(problem), stream("landmarkwise_laplace")
     for each, random in (by_landmark, (PrivateSteps.of(moved), rng)):
         one = (each.private_means(random, budget) for _ in range(draws))

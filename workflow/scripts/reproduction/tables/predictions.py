@@ -4,9 +4,6 @@ import numpy as np
 
 from reproduction.tables import Needs
 
-# Probability that the band of a release holds the true prediction.
-BAND_LEVEL = 0.9
-
 
 def needs(study, figure, studies):
     """See `Needs`: the cells of one group, each by the samplers that the figure shows."""
@@ -27,8 +24,8 @@ def needs(study, figure, studies):
     )
 
 
-def tabulate(job):
-    """Coordinates or landmarks of every prediction, a row each."""
+def tabulate(job, level=0.9):
+    """Coordinates or landmarks of every prediction, a row each; bands of releases at a level."""
     from types import SimpleNamespace
 
     import pandas as pd
@@ -54,7 +51,7 @@ def tabulate(job):
         if band is not None:
             radii = _radii(settings["kind"], manifold, sequences[0], band)
             banded = [
-                {"band": width, "band_level": BAND_LEVEL, "radius": radius}
+                {"band": width, "band_level": level, "radius": radius}
                 for width, radius in zip(band, radii, strict=True)
             ]
         if settings["kind"] == "shapes":
@@ -86,7 +83,7 @@ def tabulate(job):
             public = SimpleNamespace(**params.released)
             mechanism = load_mechanism(model, public, params.study, data_file, fit)
             first = model.parameters(footpoints[0], vectors[0, 0])
-            band = mechanism.band(budgets, first, scaled, BAND_LEVEL)
+            band = mechanism.band(budgets, first, scaled, level)
         add(
             model.predict(model.parameters(footpoints, vectors[:, 0]), scaled),
             band,

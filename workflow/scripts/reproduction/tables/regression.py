@@ -4,9 +4,6 @@ import numpy as np
 
 from reproduction.tables import Needs
 
-# Places along a curve.
-PLACES = 61
-
 
 def needs(study, figure, studies):
     """See `Needs`: the study's first group."""
@@ -17,8 +14,11 @@ def needs(study, figure, studies):
     )
 
 
-def tabulate(job):
-    """A row for each parameter, record and place; curves have other covariates at their means."""
+def tabulate(job, length=61):
+    """A row for each parameter, record and place of curves, with other covariates at their means.
+
+    Curves of numbers have a ``length``, so many places.
+    """
     import pandas as pd
 
     from geodp.manifolds.euclidean import Euclidean
@@ -68,7 +68,7 @@ def tabulate(job):
     for index, name in enumerate(names):
         # Of words the reference, and each.
         listed = [bool(terms.words(each)) for each in range(k)] if terms.bases else [False] * k
-        count = len(terms.words(index)) if listed[index] else PLACES
+        count = len(terms.words(index)) if listed[index] else length
         places = np.tile(np.where(listed, 0.0, np.mean(x, axis=0)), (count, 1))
         places[:, index] = np.linspace(np.min(x[:, index]), np.max(x[:, index]), count)
         add(f"curve of {name}", places, found.predict(at(places)))

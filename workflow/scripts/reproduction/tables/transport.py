@@ -4,17 +4,14 @@ import numpy as np
 
 from reproduction.tables import Needs
 
-# Places along each side, its ends included.
-PLACES = 31
-
 
 def needs(study, figure, studies):
     """See `Needs`: none, since the triangle is always the same."""
     return Needs()
 
 
-def tabulate(job):
-    """Places along both ways of each triangle, with the vector carried there."""
+def tabulate(job, places=31):
+    """Places along both ways of each triangle, of each side so many, with the vector carried."""
     from itertools import pairwise
 
     import pandas as pd
@@ -32,11 +29,11 @@ def tabulate(job):
         vector = sphere.project_tangent(start, middle)
         vector *= 0.35 / np.linalg.norm(vector)
         ends = []
-        for way, places in (("C", (start, end)), ("C'", (start, aside, end))):
+        for way, path in (("C", (start, end)), ("C'", (start, aside, end))):
             carried = vector
-            for side, (here, there) in enumerate(pairwise(places), start=1):
+            for side, (here, there) in enumerate(pairwise(path), start=1):
                 step = sphere.log(here, there)
-                for fraction in np.linspace(0.0, 1.0, PLACES):
+                for fraction in np.linspace(0.0, 1.0, places):
                     moved = sphere.transport(here, fraction * step, carried)
                     at = sphere.exp(here, fraction * step)
                     rows.append([loop, way, side, fraction, *at, *moved])
