@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from planted_claims import CELLS, DATA_SETS, convergence_table, errors_table
 
-from reproduction.claims.columns import with_derived_columns
 from reproduction.claims.comparisons import MEASURES
+from reproduction.claims.conditions import with_derived_columns
 from reproduction.claims.resampling import cell_statistics
 
 

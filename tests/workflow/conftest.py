@@ -15,20 +15,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
-
-ROOT = Path(__file__).resolve().parents[2]
+from beside import ROOT, read
 
 # What a run reads.
 PARTS = ("Snakefile", "config", "envs", "evaluation", "profiles", "resources", "workflow")
 
 # Long enough for a busy machine; a run that is well takes a minute at most.
 PATIENCE = 1800
-
-# Every kind of figure and of data.
-SMALL = Path(__file__).with_name("small.yaml").read_text()
-
-# Fixtures of tests that start the workflow, or make an environment.
-SLOW_FIXTURES = {"checkout", "finished", "finished_copy"}
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -41,7 +34,8 @@ def pytest_collection_modifyitems(items):
         if item.path.parent != Path(__file__).parent:
             continue
         used = set(item.fixturenames)
-        if SLOW_FIXTURES & used:
+        # They start the workflow, or make an environment.
+        if {"checkout", "finished", "finished_copy", "made"} & used:
             item.add_marker(pytest.mark.slow)
         shared = {"finished", "finished_copy"} & used
         item.add_marker(pytest.mark.xdist_group("finished" if shared else item.path.stem))
@@ -160,10 +154,22 @@ def copied():
     return Checkout.copied
 
 
+@pytest.fixture(scope="session")
+def made(source, tmp_path_factory):
+    """What makes a checkout with a configuration, for fixtures of a module."""
+
+    def make(configuration):
+        checkout = Checkout.copied(source, tmp_path_factory.mktemp(configuration["name"]))
+        checkout.configure(configuration)
+        return checkout
+
+    return make
+
+
 @pytest.fixture
 def small():
-    """The configuration of the finished run, to be changed at will, and no part in two places."""
-    return json.loads(json.dumps(yaml.safe_load(SMALL)))
+    """The configuration of the finished run, with every kind of figure and of data."""
+    return read("small")
 
 
 @pytest.fixture
@@ -175,13 +181,12 @@ def checkout(source, tmp_path, small):
 
 
 @pytest.fixture(scope="session")
-def finished(source, tmp_path_factory):
+def finished(made, tmp_path_factory):
     """The small configuration run to its end; not to be modified.
 
     Its attribute ``jobs`` is what each job loaded.
     """
-    done = Checkout.copied(source, tmp_path_factory.mktemp("finished"))
-    done.configure(yaml.safe_load(SMALL))
+    done = made(read("small"))
     folder = tmp_path_factory.mktemp("loaded")
     plain = done.environment
     done.environment = plain | {

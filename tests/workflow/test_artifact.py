@@ -5,11 +5,11 @@ import shlex
 from pathlib import Path
 
 import pytest
+from beside import ROOT
 
 from reproduction.papers import PAPERS
 from reproduction.results_page import WORDS, page, sentences
 
-ROOT = Path(__file__).resolve().parents[2]
 GUIDE, PAPERS_PAGE = (ROOT / "docs" / name for name in ("artifact.md", "papers.md"))
 EVALUATION = "evaluation/Snakefile"
 PAGES = [GUIDE, PAPERS_PAGE, ROOT / "README.md", ROOT / "ARTIFACT-APPENDIX.md"]

@@ -7,13 +7,12 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
-from conftest import SMALL
+from beside import read
 
 from geodp import GeodesicModel, Sphere
 from geodp.evaluation import mean_squared_errors
 from reproduction.claims.verdicts import VERDICTS
-from reproduction.jobs import load_cells
+from reproduction.jobs import load_arrays, load_cells
 from reproduction.places import digest_of
 
 GUARANTEE = "Mechanism as published: the stated budgets do not hold."
@@ -67,7 +66,7 @@ STUDIES = {
 }
 FIGURES = {
     (study, figure)
-    for study, settings in yaml.safe_load(SMALL)["studies"].items()
+    for study, settings in read("small")["studies"].items()
     for figure in settings.get("figures", ())
 }
 EACH = pytest.mark.parametrize("name", STUDIES)
@@ -83,11 +82,6 @@ OWN_TABLES = {
 BEGINNINGS = {"pdf": b"%PDF-", "svg": b"<?xml", "png": b"\x89PNG\r\n", "csv": b""}
 
 KEY = ["group", "cell", "sampler"]
-
-
-def arrays(path):
-    with np.load(path, allow_pickle=False) as file:
-        return {name: file[name] for name in file.files}
 
 
 def block_of(study, group, cell, sampler="default"):
@@ -133,13 +127,13 @@ def test_every_file_is_made_and_no_other(finished):
 def test_groups_hold_points_fits_and_bounds(finished, name):
     study, files = STUDIES[name], finished.files()
     for group, number in study.groups.items():
-        data = arrays(files[f"{name}/groups/{group}/data.npz"])
+        data = load_arrays(files[f"{name}/groups/{group}/data.npz"])
         assert data["covariates"].shape == (study.data_sets, number, 1)
         assert data["points"].shape == (study.data_sets, number, *study.point_shape)
         assert 0.0 <= data["covariates"].min() < data["covariates"].max() <= 1.0
         fit = fit_of(finished, name, group)
         assert fit["converged"] == [True] * study.data_sets
-        bounds = arrays(files[f"{name}/groups/{group}/sensitivity.npz"])
+        bounds = load_arrays(files[f"{name}/groups/{group}/sensitivity.npz"])
         np.testing.assert_array_equal(bounds["tau"], fit["largest_residual"])
         said = [str(bounds[key]) for key in ("description", "status", "guarantee")]
         assert said == [study.support, "stated but false", GUARANTEE]
@@ -199,7 +193,7 @@ def test_flags_agree_with_diagnostics(finished, name):
 def test_errors_are_those_of_the_draws(finished):
     errors, model = finished.table("sphere", "errors"), GeodesicModel(Sphere(2))
     for group, cell in product(STUDIES["sphere"].groups, STUDIES["sphere"].cells):
-        data = arrays(finished.files()[f"sphere/groups/{group}/data.npz"])
+        data = load_arrays(finished.files()[f"sphere/groups/{group}/data.npz"])
         found = draws_of(finished, "sphere", group, cell)
         draws = {block: found[block] for block in model.blocks}
         squares = mean_squared_errors(model, draws, data["covariates"], data["points"])
@@ -245,7 +239,7 @@ def test_predicted_curves_are_draws_fits_and_records(finished):
     numbers = finished.table("sphere", "figure_5_curves")
     group = "n5_noise0.001"
     coordinates = ["coordinate_1", "coordinate_2", "coordinate_3"]
-    data = arrays(finished.files()[f"sphere/groups/{group}/data.npz"])
+    data = load_arrays(finished.files()[f"sphere/groups/{group}/data.npz"])
     observed = numbers[numbers["kind"] == "observed"]
     np.testing.assert_array_equal(observed[coordinates], data["points"][0])
     released = numbers[numbers["kind"] == "private"]
@@ -291,7 +285,7 @@ def test_convergence_has_walks_and_draws_inside_their_supports(finished, small):
     numbers = finished.table("corpus_callosum", "figure_3_convergence_convergence")
     assert list(dict.fromkeys(numbers["distribution"])) == ["as configured", "wider", "reduced"]
     tau = {
-        study: arrays(finished.files()[f"{study}/groups/stand_in/sensitivity.npz"])["tau"][0]
+        study: load_arrays(finished.files()[f"{study}/groups/stand_in/sensitivity.npz"])["tau"][0]
         for study in ("corpus_callosum", "reduced")
     }
     data_radius = small["studies"]["corpus_callosum"]["data_radius"]
@@ -352,7 +346,7 @@ def test_the_stated_budgets_do_not_hold(finished):
 def origin_of(path):
     if path.suffix == ".json":
         return json.loads(path.read_text())["made_by"]
-    return json.loads(str(arrays(path)["made_by"]))
+    return json.loads(str(load_arrays(path)["made_by"]))
 
 
 def test_every_file_says_what_made_it(finished):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from beside import ROOT, read
 from snakemake.utils import validate as validate_by_schema
 
 from geodp.errors import DataError
@@ -23,7 +24,6 @@ from reproduction.configuration.study import FIGURES, TABLES
 from reproduction.expansion import expand
 from reproduction.papers import paper_key
 
-ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = {
     path.stem: yaml.safe_load(path.read_text())
     for path in (ROOT / "config").glob("*.yaml")
@@ -57,7 +57,7 @@ def change(configuration, place, value):
         configuration[last] = value
 
 
-TABLE = yaml.safe_load(Path(__file__).with_name("refused.yaml").read_text())
+TABLE = read("refused")
 REFUSED = TABLE["refused"]
 PUBLIC, PRIVATE = TABLE["constants"]["public"], TABLE["constants"]["private"]
 # A sentence of several facts would be longer than a line of a terminal or two.
@@ -105,17 +105,17 @@ def test_a_configuration_without_studies_says_what_to_add(given, missing):
     )
 
 
-def test_a_list_of_studies_names_the_files():
-    with pytest.raises(ConfigurationError, match=r"^a.yaml, b.yaml: .*studies.* give a mapping"):
-        validate({"name": "mine", "seed": 1, "studies": ["sphere"]}, files=["a.yaml", "b.yaml"])
-
-
-def test_a_key_of_the_command_line_is_not_blamed_on_a_file():
-    given = {"name": "mine", "seed": 1, "studies": {"a": {}}, "sede": 3}
-    with pytest.raises(
-        ConfigurationError, match=r"^--config: configuration key sede is unknown: did"
-    ):
-        validate(given, files=["mine.yaml"], by_command=["sede"])
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"studies": ["sphere"]}, "^a.yaml, b.yaml: .*studies.* give a mapping"),
+        # No file is blamed for a key of the command line.
+        ({"studies": {"a": {}}, "sede": 3}, "^--config: configuration key sede is unknown: did"),
+    ],
+)
+def test_what_is_wrong_names_where_it_was_given(given, said):
+    with pytest.raises(ConfigurationError, match=said):
+        validate({"name": "a", "seed": 1} | given, files=["a.yaml", "b.yaml"], by_command=["sede"])
 
 
 STUDIES = ["sphere", "spd", "corpus_callosum", "corpus_callosum_reduced", "rats"]

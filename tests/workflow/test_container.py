@@ -5,11 +5,9 @@ import re
 import shlex
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
+from beside import ROOT
 
 
 def steps(word):

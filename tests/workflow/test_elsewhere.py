@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
+from beside import ROOT, read
 
 from reproduction import places
 from reproduction.papers import PAPERS
@@ -24,7 +25,7 @@ PARENT = Path(__file__).with_name("parent.smk.txt").read_text()
 
 def tiny(path=RATS):
     """A configuration with one study and one figure, of a table at the path."""
-    configuration = yaml.safe_load(Path(__file__).with_name("tiny.yaml").read_text())
+    configuration = read("tiny")
     configuration["studies"]["rats"]["data"]["path"] = path
     return configuration
 
@@ -117,7 +118,7 @@ def test_module_by_its_address(checkout, folder):
 
 def test_every_configuration_is_described():
     """In the page that the catalogue of workflows shows."""
-    folder = Path(__file__).resolve().parents[2] / "config"
+    folder = ROOT / "config"
     described = (folder / "README.md").read_text()
     shipped = {path.name for path in folder.glob("*.yaml")}
     assert {name for name in shipped if f"`{name}`" not in described} == set()

@@ -3,14 +3,14 @@
 import ast
 import re
 import sys
-from pathlib import Path
 
 import pytest
 import yaml
+from beside import ROOT
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-FOLDER = Path(__file__).resolve().parents[2] / "envs"
+FOLDER = ROOT / "envs"
 FILES = sorted(path for path in FOLDER.iterdir() if path.is_file())
 
 # Each is made from the file of direct needs with its name.

@@ -3,14 +3,12 @@
 Other models and mechanisms, releases beside a study's own draws, other spaces, and tables.
 """
 
-import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
+from beside import read
 from test_report import text_of
 
 from geodp.manifolds.registry import make_manifold
@@ -23,7 +21,6 @@ from reproduction.jobs import load_cells
 pytestmark = pytest.mark.slow
 
 NOTE = "Too little to conclude from."
-STUDIES = Path(__file__).with_name("other_studies.yaml").read_text()
 
 # On a geodesic, but for the entries off the diagonal.
 X = np.roll(np.linspace(1.0, 9.0, 60), 7)
@@ -32,12 +29,9 @@ MATRICES = np.stack([np.exp(ALONG), ASIDE, ASIDE, np.exp(-ALONG)], axis=-1)
 
 
 @pytest.fixture(scope="module")
-def ran(copied, source, tmp_path_factory):
+def ran(made):
     """A checkout after the run of all, without claims; not to be modified."""
-    run = copied(source, tmp_path_factory.mktemp("others"))
-    # No part in two places.
-    studies = json.loads(json.dumps(yaml.safe_load(STUDIES)))
-    run.configure({"name": "others", "seed": 5, "note": NOTE, "studies": studies})
+    run = made({"name": "others", "seed": 5, "note": NOTE, "studies": read("other_studies")})
     columns = ["a11", "a12", "a21", "a22"]
     table = pd.DataFrame(MATRICES, columns=columns).assign(x=X)
     table.to_csv(run.root / "matrices.csv", index=False)
@@ -74,7 +68,7 @@ PROVED = {
 @pytest.mark.parametrize("study", PROVED)
 def test_a_study_of_another_model_or_mechanism(ran, study):
     group, cells, budgets, guarantee = PROVED[study]
-    settings, files = yaml.safe_load(STUDIES)[study], ran.files()
+    settings, files = read("other_studies")[study], ran.files()
     manifold, covariates = make_manifold(**settings["manifold"]), int(study == "released")
     data = np.load(files[f"{study}/groups/{group}/data.npz"])
     assert data["covariates"].shape == (*data["points"].shape[:2], covariates)
@@ -154,7 +148,7 @@ def test_rows_of_outlines_are_budgets_and_bands_narrow_with_them(ran):
 
 
 def test_where_there_is_a_file_figures_show_it_in_place_of_stand_ins():
-    settings = yaml.safe_load(STUDIES)["outlines"]
+    settings = read("other_studies")["outlines"]
     settings["data"] |= {"path": "resources/vilmann_rats.csv"}
     settings["cells"].append({"budgets": ["equal"]})
     configuration = validate({"name": "others", "seed": 5, "studies": {"outlines": settings}})
@@ -179,7 +173,7 @@ def test_a_table_may_be_cut_down_and_its_landmarks_mapped(source, monkeypatch, t
     monkeypatch.chdir(source)
     # Keeps the first five of eight landmarks.
     np.savetxt(tmp_path / "map.csv", np.eye(8)[:5], delimiter=",")
-    settings = yaml.safe_load(STUDIES)["outlines"] | {
+    settings = read("other_studies")["outlines"] | {
         "manifold": {
             **{"name": "kendall", "size": 8},
             "landmark_map": {"matrix": str(tmp_path / "map.csv")},
@@ -192,9 +186,9 @@ def test_a_table_may_be_cut_down_and_its_landmarks_mapped(source, monkeypatch, t
     }
     configuration = validate({"name": "others", "seed": 5, "studies": {"rats": settings}})
     study = expand(configuration)["rats"]
-    read = study.table, study.settings["manifold"], study.settings["data"], "key"
+    of = study.table, study.settings["manifold"], study.settings["data"], "key"
     # Two rats at eight ages.
-    assert read_settings(*read).points.shape == (16, 5)
+    assert read_settings(*of).points.shape == (16, 5)
 
 
 def test_regression_on_two_covariates_is_that_of_least_squares(ran):

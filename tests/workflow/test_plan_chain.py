@@ -1,26 +1,23 @@
 """A plan from its configuration to its figure; it looks at no data."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
+from beside import read
 
 pytestmark = pytest.mark.slow
 
 # No studies: a name, a seed and a plan are a configuration.
-PLANNED = yaml.safe_load(Path(__file__).with_name("planned.yaml").read_text())
+PLANNED = read("planned")
 NUMBERS, BUDGETS, WANTED, SUPPORT = (
     PLANNED["plan"][key] for key in ("n", "budgets", "wanted", "support")
 )
 
 
 @pytest.fixture(scope="module")
-def planned(source, copied, tmp_path_factory):
+def planned(made):
     """A checkout with the plan run to its end, by the default target."""
-    checkout = copied(source, tmp_path_factory.mktemp("plan"))
-    checkout.configure(PLANNED)
+    checkout = made(PLANNED)
     checkout.run()
     return checkout
 

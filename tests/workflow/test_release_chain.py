@@ -12,11 +12,10 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def released(source, copied, tmp_path_factory):
+def released(made):
     """A checkout with data, a ledger and a release; and what the run printed."""
-    checkout = copied(source, tmp_path_factory.mktemp("release"))
+    checkout = made(SETTINGS)
     write_cohort(checkout.root, "5")
-    checkout.configure(SETTINGS)
     return checkout, checkout.run("release")
 
 

@@ -112,6 +112,18 @@ def test_the_answer_is_that_of_the_verdicts(finished):
     assert set(re.findall(r'href="#([^"]*)"', text)) <= set(re.findall(r'id="([^"]*)"', text))
 
 
+def test_whatever_is_of_a_stand_in_says_so(finished):
+    """Tables and figures of the study with the stand-in, and of the one of the same outlines."""
+    files = finished.files("*.csv") | finished.files("*.svg")
+    said = {name for name, path in files.items() if "stand-in" in path.read_text().lower()}
+    of_outlines = {name for name in files if name.startswith(("corpus_callosum/", "reduced/"))}
+    assert said == of_outlines | {"claims/kulkarni_soto.csv"}
+    assert len(of_outlines) == 2 * 3 + 2 + 2 + 2
+    for name in of_outlines:
+        if "/tables/" in name:
+            assert set(pd.read_csv(files[name])["data"]) == {"simulated stand-in"}, name
+
+
 def test_archive_of_snakemake_has_figures_tables_and_pages(finished_copy):
     finished_copy.run("--report", "report.zip")
     names = [Path(name).name for name in ZipFile(finished_copy.root / "report.zip").namelist()]

@@ -2,13 +2,12 @@
 
 import re
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
+from beside import ROOT
 
 import geodp
 
-ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "results" / "site"
 
 built = pytest.mark.skipif(

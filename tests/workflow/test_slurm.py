@@ -6,12 +6,11 @@
 import re
 import subprocess
 import time
-from pathlib import Path
 
 import one_node_slurm
 import psutil
 import pytest
-import yaml
+from beside import read
 
 pytestmark = [
     pytest.mark.slurm,
@@ -20,7 +19,7 @@ pytestmark = [
 ]
 
 # Blocks of cells that take some seconds.
-FEW = yaml.safe_load(Path(__file__).with_name("slurm.yaml").read_text())
+FEW = read("slurm")
 
 PROFILE = ("--profile", "profiles/slurm")
 
@@ -38,10 +37,9 @@ def slurm():
 
 
 @pytest.fixture(scope="module")
-def wanted(copied, source, tmp_path_factory):
+def wanted(made):
     """Tables of a local run, by path."""
-    run = copied(source, tmp_path_factory.mktemp("local"))
-    run.configure(FEW)
+    run = made(FEW)
     run.run()
     return tables(run)
 

@@ -5,10 +5,10 @@ import re
 
 import numpy as np
 import pytest
-from test_chain import STUDIES, arrays
+from test_chain import STUDIES
 
 from reproduction.dependencies import code
-from reproduction.jobs import load_cells
+from reproduction.jobs import load_arrays, load_cells
 
 SCRIPTS = "workflow/scripts"
 
@@ -109,6 +109,21 @@ def test_changed_table_reruns_its_study_alone(finished_copy):
     assert finished_copy.planned() == dict.fromkeys(of_rats, 1)
 
 
+def test_a_table_in_the_place_of_stand_ins_takes_over(finished_copy):
+    """The study with stand-ins and the one that shows it run anew, on the table."""
+    rats = (finished_copy.root / "resources" / "vilmann_rats.csv").read_text()
+    path = finished_copy.root / "data" / "corpus_callosum.csv"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(rats.replace("rat,age_days", "subject,age", 1))
+    planned = finished_copy.planned()
+    assert planned["fit"] == planned["evaluate"] == 2
+    assert (planned["sample"], planned["figure"], planned["evaluate_claims"]) == (3, 2, 1)
+    # Nothing of the other studies.
+    assert "neighbour_ratios" not in planned
+    path.unlink()
+    assert finished_copy.planned() == {}
+
+
 def test_every_rule_says_what_it_does(source):
     """In a line of its own: without a message Snakemake prints its name alone."""
     text = "".join(path.read_text() for path in (source / "workflow/rules").glob("*.smk"))
@@ -132,7 +147,7 @@ def sampled_arrays(run):
 
 def same_arrays(first, second):
     """Whether two files hold the same numbers, whatever made them."""
-    left, right = arrays(first), arrays(second)
+    left, right = load_arrays(first), load_arrays(second)
     return left.keys() == right.keys() and all(
         (left[name].dtype, left[name].shape, left[name].tobytes())
         == (right[name].dtype, right[name].shape, right[name].tobytes())
@@ -173,3 +188,37 @@ def test_another_seed_and_another_cell_have_other_draws(finished, checkout, smal
         for key in ("footpoint", "shooting_vector"):
             assert not np.any(before[cell][key] == after[cell][key])
     assert not np.any(after[one]["footpoint"] == after[other]["footpoint"])
+
+
+# --- A large sweep ---
+
+
+def sweep(groups, cells):
+    """Configuration of so many groups, each with a noise variance, with so many budgets each."""
+    study = {
+        "manifold": {"name": "sphere", "size": 2},
+        "data": {"source": "simulated", "data_sets": 2, "shooting_vector_length": 0.6},
+        "budgets": {"equal": {"totals": [f"{2 * (k + 1) / 100:.2f}" for k in range(cells)]}},
+        "cells": [
+            {
+                "n": [5],
+                "noise_variance": [f"{(k + 1) / 10000:.4f}" for k in range(groups)],
+                "budgets": ["equal"],
+            }
+        ],
+        "draws": {"footpoint": 2, "shooting_vector": 2},
+        "sampler": {"states": 250},
+    }
+    return {"name": "sweep", "seed": 1, "studies": {"sphere": study}}
+
+
+def test_plan_of_a_million_cells_takes_seconds(checkout):
+    checkout.configure(sweep(groups=1000, cells=1000))
+    before = os.times()
+    planned = checkout.planned()
+    after = os.times()
+    spent = after.children_user + after.children_system
+    # Of the processor, which other processes hardly change.
+    assert spent - before.children_user - before.children_system < 20.0
+    # Each job takes cells enough to be worth its start.
+    assert planned == {"fit": 1000, "sample": 1000, "evaluate": 1, "report": 1}

@@ -31,6 +31,8 @@ rule neighbour_ratios:
         "../../envs/environment.yaml"
     threads: share
     params:
+        module="neighbours",
+        function="tabulate",
         manifold=settings("manifold"),
         model=settings("model"),
         data=settings(
@@ -45,9 +47,11 @@ rule neighbour_ratios:
         data_radius=settings("data_radius"),
         settings=settings("neighbours"),
         seed=study_seed,
-        code=code_of("neighbour_ratios.py", "geodp.mechanisms.kng_as_published"),
+        code=code_of(
+            "table.py", "reproduction.tables.neighbours", "geodp.mechanisms.kng_as_published"
+        ),
         lock=LOCK_DIGEST,
     message:
         "{wildcards.study}: compare pairs of neighbouring data sets"
     script:
-        "../scripts/neighbour_ratios.py"
+        "../scripts/table.py"

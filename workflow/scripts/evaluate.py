@@ -5,8 +5,7 @@ from reproduction.jobs import job, save_table
 with job() as snakemake:
     import sys
 
-    from reproduction.tables.description import describe
-    from reproduction.tables.evaluation import evaluate, flagged_cells
+    from reproduction.tables.evaluation import describe, evaluate, flagged_cells
 
     save_table(snakemake.output.data, describe(snakemake))
     errors, diagnostics = evaluate(snakemake)

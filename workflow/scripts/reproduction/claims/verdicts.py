@@ -17,9 +17,8 @@ import numpy as np
 import pandas as pd
 
 from geodp.errors import DataError
-from reproduction.claims.columns import with_derived_columns
 from reproduction.claims.comparisons import MEASURES
-from reproduction.claims.conditions import Conditions, column_of
+from reproduction.claims.conditions import Conditions, column_of, with_derived_columns
 from reproduction.claims.resampling import NotEvaluated
 from reproduction.claims.rows import sentence_of
 

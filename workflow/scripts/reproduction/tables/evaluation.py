@@ -1,4 +1,4 @@
-"""Tidy tables of a study: errors of drawn parameters, and diagnostics of every cell."""
+"""Tidy tables of a study: its data, errors of drawn parameters, and diagnostics of every cell."""
 
 from decimal import Decimal
 
@@ -15,11 +15,38 @@ from geodp.mechanisms.base import sampled_by
 from geodp.models.blocks import ALL, FOOTPOINT
 from reproduction.diagnostics import JUDGED
 from reproduction.jobs import load_arrays, load_cells
-from reproduction.models import load_fit, study_model
+from reproduction.models import load_fit, study_manifold, study_model
 
 # What a `SamplingReport` says, as it stands in tables.
 REPORTED = ("drawn_by", "exact_share", "certificate", "proposals", "steps", "cut_short")
 REPORTED += ("accepted", "largest_weight")
+
+
+def describe(job):
+    """A row for each note on a group's data, and one for a group without notes."""
+    params = job.params
+    manifold = study_manifold(params.manifold)
+    rows = []
+    for group, path in zip(params.groups, job.input.data, strict=True):
+        data = load_arrays(path)
+        subjects = data.get("subjects", np.zeros(0))
+        low, high = data["covariate_range"].T.tolist()
+        common = {
+            "study": job.wildcards.study,
+            "group": group,
+            "manifold": manifold.name,
+            "data": str(data["description"]),
+            "data_sets": data["covariates"].shape[0],
+            "records": data["points"].shape[1],
+            "subjects": len(np.unique(subjects)) if subjects.size else "",
+            "transformation": params.transformation,
+            "transformed_covariate_at_0": low,
+            "transformed_covariate_at_1": high,
+            "seed": params.seed,
+            "lock": params.lock,
+        }
+        rows += [{**common, "note": note} for note in list(data.get("notes", [])) or [""]]
+    return pd.DataFrame(rows)
 
 
 def evaluate(job):
