@@ -15,10 +15,8 @@ from geodp.settings.section import (
     Seed,
     Text,
     absent,
-    missing,
     named,
     refused,
-    surplus,
 )
 from geodp.settings.sections import ManifoldSettings
 from reproduction.configuration import computed
@@ -95,46 +93,10 @@ class StudySettings(Section):
 
     @model_validator(mode="after")
     def _keys_go_together(self):
-        if self.tables is not None:
-            for key in sorted(self.model_fields_set - OF_TABLES):
-                raise refused(" does not go with tables that are computed: remove it", key)
-            for name, figure in self.figures.items():
-                if not isinstance(figure, PaperFigure):
-                    raise refused(
-                        f": {figure.kind} is of data and draws, and this study has tables: give "
-                        "another kind",
-                        f"figures.{name}.kind",
-                    )
-            return self
-        for key in ("manifold", "data"):
-            if getattr(self, key) is None:
-                raise refused(" is missing: add it, or tables that are computed", key)
-        if self.budgets:
-            self._check_mechanisms()
-            self._check_curvature()
-        self._check_budgets()
-        if self._is_simulated:
-            self._check_simulated_data(self.data)
-        else:
-            self._check_table(self.data)
-        has_ball = any(not MECHANISMS[each.name].anywhere for each in (self.mechanism, *self.also))
-        radii = (self.support.footpoint_radius, self.data_radius)
-        if has_ball and self.support.footpoint_centre is not None and radii == (None, None):
-            raise refused(
-                " is missing: a ball of footpoints needs a radius, or data_radius from which one "
-                "follows: add either",
-                "support.footpoint_radius",
-            )
-        if self.release is not None:
-            self._check_release(self.release)
-        on_sphere = self.manifold.name == "sphere" and self.manifold.size == 2
-        published = self.mechanism.name == "kng_as_published" and self.model.covariates == 1
-        if self.losses is not None and not (published and on_sphere):
-            raise surplus(
-                "losses",
-                "privacy losses are searched for kng_as_published with one covariate on the "
-                "sphere of dimension 2 only",
-            )
+        for key, words in self._faults():
+            raise refused(words, key)
+        if self._is_simulated and not self.model.covariates:
+            self.data = self.data.model_copy(update={"covariates": "none"})
         return self
 
     @property
@@ -145,174 +107,184 @@ class StudySettings(Section):
     def _space(self):
         return self.manifold.model_copy(update={"landmark_map": None}).make()
 
-    def _check_budgets(self):
+    def _faults(self):
+        """Keys and what is wrong with them; after one that is told nothing else is looked for."""
+        if self.tables is not None:
+            for key in sorted(self.model_fields_set - OF_TABLES):
+                yield key, " does not go with tables that are computed: remove it"
+            for name, figure in self.figures.items():
+                if not isinstance(figure, PaperFigure):
+                    words = "is of data and draws, and this study has tables: give another kind"
+                    yield f"figures.{name}.kind", f": {figure.kind} {words}"
+            return
+        for key in ("manifold", "data"):
+            if getattr(self, key) is None:
+                yield key, " is missing: add it, or tables that are computed"
+        if self.budgets:
+            yield from self._faults_of_mechanisms()
+            yield from self._faults_of_curvature()
+        yield from self._faults_of_budgets()
+        if self._is_simulated:
+            yield from self._faults_of_simulated_data(self.data)
+        else:
+            yield from self._faults_of_table(self.data)
+        has_ball = any(not MECHANISMS[each.name].anywhere for each in (self.mechanism, *self.also))
+        radii = (self.support.footpoint_radius, self.data_radius)
+        if has_ball and self.support.footpoint_centre is not None and radii == (None, None):
+            words = "a ball of footpoints needs a radius, or data_radius from which one follows"
+            yield "support.footpoint_radius", f" is missing: {words}: add either"
+        if self.release is not None:
+            yield from self._faults_of_release(self.release)
+        on_sphere = self.manifold.name == "sphere" and self.manifold.size == 2
+        published = self.mechanism.name == "kng_as_published" and self.model.covariates == 1
+        if self.losses is not None and not (published and on_sphere):
+            words = "kng_as_published with one covariate on the sphere of dimension 2 only"
+            yield "losses", f": privacy losses are searched for {words}: remove it"
+
+    def _faults_of_budgets(self):
         if not self.budgets and (self.cells or self._is_simulated):
-            raise refused(" is missing: add grids of privacy budgets", "budgets")
+            yield "budgets", " is missing: add grids of privacy budgets"
         if self.budgets and not self.cells:
-            raise refused(" is missing: name the budgets of each", "cells")
+            yield "cells", " is missing: name the budgets of each"
         for key in ("mechanism", "also", "draws", "random_walk", "release"):
             if not self.budgets and key in self.model_fields_set and getattr(self, key):
-                raise refused(": without budgets nothing is drawn: remove it, or add budgets", key)
+                yield key, ": without budgets nothing is drawn: remove it, or add budgets"
 
-    def _check_mechanisms(self):
+    def _faults_of_mechanisms(self):
         names = [each.name for each in (self.mechanism, *self.also)]
         for index, name in enumerate(names):
             key = f"also[{index - 1}]"
             if name in names[:index]:
-                raise surplus(key, f"{name} draws already")
-            budgets = [budget_names(each, self.model.covariates) for each in (names[0], name)]
-            if budgets[0] != budgets[1]:
-                raise refused(
-                    f": {name} has the budgets {', '.join(budgets[1])} and {names[0]} "
-                    f"{', '.join(budgets[0])}: give it a study of its own",
-                    key,
-                )
-            self._check_mechanism(name)
-
-    def _check_mechanism(self, name):
-        k, loss = self.model.covariates, self.model.loss.name
-        if loss != "squared_distance":
-            raise refused(
-                f": {name} is of least squares, not of {loss}: set it to squared_distance",
-                "model.loss",
+                yield key, f": {name} draws already: remove it"
+            first, own = (
+                ", ".join(budget_names(each, self.model.covariates)) for each in (names[0], name)
             )
-        most = MECHANISMS[name].most_covariates
+            if first != own:
+                words = f"has the budgets {own} and {names[0]} {first}: give it a study of its own"
+                yield key, f": {name} {words}"
+            yield from self._faults_of_mechanism(name, self.model.covariates, MECHANISMS[name])
+
+    def _faults_of_mechanism(self, name, k, entry):
+        loss = self.model.loss.name
+        if loss != "squared_distance":
+            words = f"is of least squares, not of {loss}: set it to squared_distance"
+            yield "model.loss", f": {name} {words}"
+        most = entry.most_covariates
         if most is not None and k > most:
-            raise refused(
+            yield (
+                "model.covariates",
                 f": {k} is more than {most}, the most that {name} takes: set it to "
                 f"{' or '.join(map(str, range(most + 1)))} or name another mechanism; without "
                 "budgets a table is fitted with any number",
-                "model.covariates",
             )
         if name == "release" and k > 1 and self.manifold.name != "euclidean":
-            raise refused(
+            yield (
+                "model.covariates",
                 ": release has the footpoint in the middle of the covariates' ranges, where with "
                 "several covariates on a curved space the model is another: set it to 1 or 0, or "
                 "name another mechanism",
-                "model.covariates",
             )
-        self._check_public_inputs(name, k)
-        if k == 0 and MECHANISMS[name].has_mean_sensitivity:
-            self._check_data_radius("the sensitivity of a mean")
+        yield from self._faults_of_public_inputs(name, k, entry)
+        if k == 0 and entry.has_mean_sensitivity:
+            yield from self._faults_of_radius("the sensitivity of a mean")
             computed.check("data_radius", convexity, self._space, self.data_radius)
         if self.mechanism.name != "kng_as_published" and self.random_walk.cells:
-            raise surplus("random_walk.cells", "the random walk draws kng_as_published alone")
+            yield "random_walk.cells", ": the random walk draws kng_as_published alone: remove it"
 
-    def _check_public_inputs(self, name, k):
-        """Check what a mechanism needs and may not take from the data."""
+    def _faults_of_public_inputs(self, name, k, entry):
+        """What a mechanism needs and may not take from the data."""
         support, centre = self.support, self.support.footpoint_centre
-        for need in MECHANISMS[name].needs:
+        for need in entry.needs:
             if need.startswith("centre"):
                 word = need.removeprefix("centre or ")
                 if centre != word and not isinstance(centre, list | tuple):
                     also = "" if word == need else f", or {word}"
-                    raise refused(
-                        f": {name} needs a public centre: give coordinates{also}",
-                        "support.footpoint_centre",
-                    )
+                    words = f": {name} needs a public centre: give coordinates{also}"
+                    yield "support.footpoint_centre", words
             elif need == "covariate_range":
-                self._check_public_range()
+                yield from self._faults_of_range()
             elif k or need == "footpoint_radius":
                 of_study = need in type(self).model_fields
                 if getattr(self if of_study else support, need) is None:
                     key = need if of_study else f"support.{need}"
-                    raise missing(key, f"{name} needs a public limit")
+                    yield key, f" is missing: {name} needs a public limit: add it"
         for key in ("footpoint_radius", "shooting_vector_length"):
-            if MECHANISMS[name].anywhere and getattr(support, key) is not None:
-                raise surplus(f"support.{key}", f"{name} draws anywhere")
+            if entry.anywhere and getattr(support, key) is not None:
+                yield f"support.{key}", f": {name} draws anywhere: remove it"
 
-    def _check_data_radius(self, what):
+    def _faults_of_radius(self, what):
         if self.data_radius is None:
             words = f"{what} needs the public radius of a ball that holds the data"
-            raise missing("data_radius", words)
+            yield "data_radius", f" is missing: {words}: add it"
 
-    def _check_release(self, release):
+    def _faults_of_release(self, release):
         if self.mechanism.name == "release":
-            raise surplus("release", "draws of release are releases already")
+            yield "release", ": draws of release are releases already: remove it"
         if self.model.covariates != 1:
-            raise refused(
-                ": releases are of one covariate: remove it, or set model.covariates to 1",
-                "release",
-            )
+            words = "releases are of one covariate: remove it, or set model.covariates to 1"
+            yield "release", f": {words}"
         named = check_centre(release.centre, self.manifold.name, "release.centre")
         if release.centre_moved is not None and not named:
-            raise surplus("release.centre_moved", "a centre given by coordinates stays there")
+            words = "a centre given by coordinates stays there"
+            yield "release.centre_moved", f": {words}: remove it"
         if "release" in self.budgets:
-            raise refused(
-                ": this is the name of the grid of the section release: rename it",
-                "budgets.release",
-            )
+            words = "this is the name of the grid of the section release: rename it"
+            yield "budgets.release", f": {words}"
         if release.residual_scale is None and not self._is_simulated:
-            raise missing(
-                "release.residual_scale", "nothing public says how far records of a table scatter"
-            )
-        self._check_public_range()
+            words = "nothing public says how far records of a table scatter"
+            yield "release.residual_scale", f" is missing: {words}: add it"
+        yield from self._faults_of_range()
 
-    def _check_public_range(self):
+    def _faults_of_range(self):
         if not self._is_simulated and self.data.covariate_range is None:
             words = "a proved budget needs a public range of the covariate"
-            raise missing("data.covariate_range", words)
+            yield "data.covariate_range", f" is missing: {words}: add it"
 
-    def _check_curvature(self):
+    def _faults_of_curvature(self):
         space = self._space
         if self.mechanism.name == "kng_as_published" and space.curvature_bounds[0] < 0.0:
-            self._check_data_radius("the sensitivity under negative curvature")
+            yield from self._faults_of_radius("the sensitivity under negative curvature")
         reason = space.against_ambient_noise
         if reason and self._is_simulated and self.data.noise == "ambient":
-            raise refused(f": ambient noise {reason}: set it to tangent", "data.noise")
+            yield "data.noise", f": ambient noise {reason}: set it to tangent"
 
-    def _check_simulated_data(self, data):
+    def _faults_of_simulated_data(self, data):
         for key in ("random_walk", "release"):
             part = getattr(self, key)
             if part is not None and part.data_sets > data.data_sets:
-                raise refused(
-                    f": {part.data_sets} is more than the {data.data_sets} of data.data_sets: "
-                    "lower it, or raise that",
-                    f"{key}.data_sets",
-                )
+                words = f"is more than the {data.data_sets} of data.data_sets"
+                yield f"{key}.data_sets", f": {part.data_sets} {words}: lower it, or raise that"
         k, length, end = self.model.covariates, data.shooting_vector_length, data.last_point
         if k == 0:
             for key in ("shooting_vector_length", "last_point"):
                 if getattr(data, key) is not None:
                     words = "a model without covariates has points about one centre"
-                    raise surplus(f"data.{key}", words)
+                    yield f"data.{key}", f": {words}: remove it"
             if "covariates" in data.model_fields_set and data.covariates != "none":
                 words = f"{data.covariates} does not go with model.covariates 0"
-                raise surplus("data.covariates", words)
-            self.data = data.model_copy(update={"covariates": "none"})
+                yield "data.covariates", f": {words}: remove it"
         elif data.covariates == "none":
-            raise refused(
-                f": none does not go with model.covariates {k}: give equally_spaced or uniform",
-                "data.covariates",
-            )
+            words = f"none does not go with model.covariates {k}"
+            yield "data.covariates", f": {words}: give equally_spaced or uniform"
         elif (length is None) == (end is None):
-            raise refused(
-                ": give either shooting_vector_length or last_point, which both say where a "
-                "geodesic ends",
-                "data",
-            )
+            words = "which both say where a geodesic ends"
+            yield "data", f": give either shooting_vector_length or last_point, {words}"
         elif k > 1 and end is not None:
-            raise refused(
-                ": with several covariates there is no last point: give shooting_vector_length",
-                "data.last_point",
-            )
+            words = "with several covariates there is no last point"
+            yield "data.last_point", f": {words}: give shooting_vector_length"
 
-    def _check_table(self, data):
+    def _faults_of_table(self, data):
         k, count = self.model.covariates, len(data.covariates)
         terms = Terms(data.bases(), [1.0] * count, data.pairs)
         if k != (number := terms.number):
             makes = "" if terms.is_plain else f", of which its basis makes {number}"
-            raise refused(
-                f": {k} is not {number}, and data.covariate names {', '.join(data.covariates)}"
-                f"{makes}: set it to {number}",
-                "model.covariates",
-            )
+            words = f"data.covariate names {', '.join(data.covariates)}{makes}: set it to {number}"
+            yield "model.covariates", f": {k} is not {number}, and {words}"
         if self.budgets and not terms.is_plain:
-            raise surplus(
-                "budgets", "with a basis a study is fitted without privacy; release it by geodp"
-            )
+            words = "with a basis a study is fitted without privacy; release it by geodp"
+            yield "budgets", f": {words}: remove it"
         if data.stand_in is not None and self.manifold.name != "kendall":
-            raise surplus("data.stand_in", "stand-ins are outlines of planar landmarks")
+            yield "data.stand_in", ": stand-ins are outlines of planar landmarks: remove it"
         if self.neighbours.n:
             words = "pairs of neighbours are simulated and this study reads a table"
-            raise surplus("neighbours.n", words)
+            yield "neighbours.n", f": {words}: remove it"
