@@ -1,30 +1,24 @@
 """Tables and figures of linear and quantile regression, and of geodesics, with few records."""
 
-from importlib import import_module
 from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
+from computed_tables import CONFIGURED, drawn, made, verdicts
 from scipy.stats import linregress, t
 
 import geodp
 from geodp import DataError, Euclidean
 from geodp.manifolds.sphere import Sphere
-from geodp.randomness import random_stream
 from reproduction.claims.conditions import Conditions
 from reproduction.claims.measures import MEASURES
-from reproduction.claims.rows import read_claims
-from reproduction.claims.verdicts import judge
-from reproduction.configuration.study import FIGURES, TABLES
+from reproduction.configuration.study import TABLES
 from reproduction.figures import lines
-from reproduction.places import CHECKOUT
 from reproduction.tables.geodesics import signed_angles
 from reproduction.tables.regression import uncertainties
 
-CONFIGURED = yaml.safe_load((CHECKOUT / "config" / "config.yaml").read_text("utf-8"))["studies"]
 CELLS = [(20, 0.001, 1.0), (20, 0.001, 0.5), (20, 0.0001, 1.0), (50, 0.001, 1.0)]
 GEODESICS = {
     **{"kind": "geodesics", "data_sets": 3, "pairs": 30, "shooting_vector_length": 0.6283},
@@ -53,19 +47,6 @@ STUDIES = {
 }
 
 
-def tabulated(study, settings, threads=1, **reads):
-    """A table, of settings that are checked."""
-    section = TABLES[settings["kind"]]
-    settings = section.model_validate(settings).model_dump()
-    params = SimpleNamespace(study=study, seed=1, settings=settings)
-    job = SimpleNamespace(params=params, input=SimpleNamespace(**reads), threads=threads)
-    module = import_module(f"reproduction.tables.{section.module}")
-    table = getattr(module, settings["kind"])(job)
-    # Figures may read what the section says.
-    assert set(section.columns_of(settings)) <= set(table)
-    return table
-
-
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory):
     """All tables by study and name, each written and read."""
@@ -74,7 +55,7 @@ def tables(tmp_path_factory):
         for name, settings in sections.items():
             reads = TABLES[settings["kind"]].reads
             paths = {read: folder / f"{study}_{read}.csv" for read in (*reads, name)}
-            tabulated(study, settings, **paths).to_csv(paths[name], index=False)
+            made(study=study, reads=paths, seed=1, **settings).to_csv(paths[name], index=False)
             found[study, name] = pd.read_csv(paths[name])
     return found
 
@@ -97,14 +78,10 @@ def test_errors_have_a_row_a_cell_and_data_set(tables):
 
 @pytest.mark.parametrize("paper", ["reimherr_awan", "kulkarni_soto_first_version"])
 def test_claims_are_judged(paper, tables):
-    file = CHECKOUT / "resources" / "published" / f"{paper}_claims.csv"
-    read = read_claims(file, file.name)
-    found = judge("a paper", read, tables, lambda claim: random_stream(1, claim), replicates=50)
     # Some are about more records than a test has.
-    large = [each.claim for each in read if each.needs or "1000000" in each.where.text]
-    verdicts = found.set_index("claim")["verdict"].drop(large, errors="ignore")
-    assert len(verdicts) > 15
-    assert list(verdicts.index[verdicts == ""]) == []
+    found = verdicts(paper, tables, lambda claim: claim.needs or "1000000" in claim.where.text)
+    assert len(found) > 15
+    assert list(found.index[found == ""]) == []
 
 
 SHOWN = [(study, figure) for study in STUDIES for figure in CONFIGURED[study]["figures"]]
@@ -112,17 +89,8 @@ SHOWN = [(study, figure) for study in STUDIES for figure in CONFIGURED[study]["f
 
 @pytest.mark.parametrize(("study", "name"), SHOWN)
 def test_figures_show_their_tables(study, name, tables):
-    settings = CONFIGURED[study]["figures"][name]
-    section = FIGURES[settings["kind"]]
-    chosen = section.model_validate(settings).model_dump()
-    # Scripts read variances as text.
-    text = {"noise_variance": str}
-    read = [tables[study, table] for table in section.reads(chosen)]
-    read = [each.astype(text) if "noise_variance" in each else each for each in read]
-    module = import_module(f"reproduction.figures.{settings['kind']}")
-    figure, numbers = module.draw(*read, params=SimpleNamespace(figure=chosen))
-    plt.close(figure)
-    if settings["kind"] != "lines":
+    chosen, _, numbers, _, read = drawn(study, name, tables)
+    if chosen["kind"] != "lines":
         pd.testing.assert_frame_equal(numbers, read[0])
         return
     errors = tables[study, "errors"]
@@ -162,7 +130,7 @@ def test_curves_of_a_figure_differ_and_each_name_is_of_one():
 def test_results_depend_on_no_number_of_processes(study):
     settings = STUDIES[study]["errors"]
     small = {"cells": settings["cells"][:2]} if "cells" in settings else {"n": [20, 30]}
-    one, two = (tabulated(study, settings | small, threads) for threads in (1, 2))
+    one, two = (made(study=study, threads=each, seed=1, **settings | small) for each in (1, 2))
     pd.testing.assert_frame_equal(one, two)
 
 
@@ -210,8 +178,7 @@ def test_standard_errors_of_logarithms(tmp_path):
     values = np.random.default_rng(15).gamma(20.0, size=4000)
     common = {"mechanism": "kng", "guarantee": "proved", "budget": 1.0, "n": 10}
     pd.DataFrame({**common, "distance": values}).to_csv(tmp_path / "errors.csv")
-    settings = STUDIES["kng_linear"]["bounds"]
-    found = tabulated("kng_linear", settings, errors=tmp_path / "errors.csv").iloc[0]
+    found = made("errors_by_size", reads={"errors": tmp_path / "errors.csv"}).iloc[0]
     assert (found["estimate"], found["data_sets"]) == ("kng", 4000)
     expected = 1.0 / np.sqrt(20.0 * 4000)
     np.testing.assert_allclose(found["standard_error_log"], expected, rtol=0.1)

@@ -1,22 +1,13 @@
 """Tables and figures of private means: made from few records, judged and drawn."""
 
-from importlib import import_module
-from types import SimpleNamespace
-
-import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 import pytest
-import yaml
+from computed_tables import CONFIGURED, drawn, made, verdicts
 
 from geodp import DataError, GeodesicModel
 from geodp.manifolds.registry import make_manifold
 from geodp.mechanisms.base import PROVED
 from geodp.mechanisms.registry import mechanism_class, named_in
-from geodp.randomness import random_stream
-from reproduction.claims.rows import read_claims
-from reproduction.claims.verdicts import judge
-from reproduction.configuration.study import FIGURES, TABLES
 from reproduction.places import CHECKOUT
 from reproduction.tables.means import in_ball, iterations
 
@@ -25,7 +16,6 @@ pytestmark = pytest.mark.xdist_group("mean_tables")
 
 RATS = str(CHECKOUT / "resources" / "vilmann_rats.csv")
 SPD, SPHERE = make_manifold("spd", 2), make_manifold("sphere", 2)
-STUDIES = yaml.safe_load((CHECKOUT / "config" / "config.yaml").read_text("utf-8"))["studies"]
 
 ON_SPD = {"space": "SPD(2)", "manifold": {"name": "spd", "size": 2}, "radius": 1.5}
 ON_SPHERE = {"space": "S^2", "manifold": {"name": "sphere", "size": 2}, "radius": np.pi / 8}
@@ -34,21 +24,6 @@ MECHANISMS = {
     "means_spd2": (*EVERYWHERE, "tangent_gaussian", "wrapped_laplace", "private_steps"),
     "means_s2": (*EVERYWHERE, "laplace_as_published"),
 }
-
-
-def made(kind, path=None, study="mine", **given):
-    """A table by its section, of a file or of none."""
-    section = TABLES[kind]
-    settings = section.model_validate({"kind": kind, **given}).model_dump()
-    job = SimpleNamespace(
-        params=SimpleNamespace(study=study, settings=settings, seed=20211206),
-        input=SimpleNamespace(table=path or []),
-        wildcards=SimpleNamespace(table="estimates"),
-    )
-    table = getattr(import_module(f"reproduction.tables.{section.module}"), kind)(job)
-    # Figures may read what the section says.
-    assert set(section.columns_of(settings)) <= set(table)
-    return table
 
 
 @pytest.fixture
@@ -80,7 +55,7 @@ def tables():
     for study, data in (("means_rats", {}), ("means_outlines", {"stand_in": {"n": 30}})):
         found[study, "errors"] = made(
             "mean_shapes",
-            RATS if study == "means_rats" else None,
+            path=RATS if study == "means_rats" else None,
             space=study.removeprefix("means_"),
             manifold={"name": "kendall", "size": 8},
             budget=1.0,
@@ -109,12 +84,8 @@ def test_the_support_of_the_gradient_mechanism_makes_its_loss(tables):
 
 @pytest.mark.parametrize(("paper", "sentences"), [("reimherr_bharath_soto", 8), ("soto", 4)])
 def test_claims_are_judged_of_these_tables(paper, sentences, tables):
-    file = CHECKOUT / "resources" / "published" / f"{paper}_claims.csv"
-    read = read_claims(file, file.name)
-    found = judge("a paper", read, tables, lambda claim: random_stream(1, claim), replicates=50)
     # Small settings lack sizes that some need.
-    few = [claim.claim for claim in read if claim.needs]
-    found = found.set_index("claim")["verdict"].drop(few)
+    found = verdicts(paper, tables, lambda claim: claim.needs)
     assert found.index.str.partition(".").get_level_values(0).nunique() == sentences
     assert (found != "").all()
 
@@ -122,30 +93,16 @@ def test_claims_are_judged_of_these_tables(paper, sentences, tables):
 SHOWN = [
     (study, figure)
     for study in ("means_spd2", "means_s2", "means_rats")
-    for figure in STUDIES[study]["figures"]
+    for figure in CONFIGURED[study]["figures"]
 ]
 
 
 @pytest.mark.parametrize(("study", "name"), SHOWN)
 def test_figures_show_their_tables(study, name, tables):
-    settings = STUDIES[study]["figures"][name]
-    chosen = FIGURES[settings["kind"]].model_validate(settings).model_dump()
-    read = FIGURES[settings["kind"]].reads(chosen)
-    parts = [
-        [
-            tables[owner, table]
-            for owner in chosen.get("studies", [study])
-            if (owner, table) in tables
-        ]
-        for table in read
-    ]
-    joined = [pd.concat(part, ignore_index=True) for part in parts]
-    module = import_module(f"reproduction.figures.{settings['kind']}")
-    figure, numbers = module.draw(*joined, params=SimpleNamespace(figure=chosen))
-    lines = list(module.notes(numbers))
+    _, axes, numbers, lines, _ = drawn(study, name, tables)
     panels = {"sensitivities": 1, "laplace_means": 4, "mean_shapes": 8}
-    assert len(figure.axes) == panels.get(name, 2)
-    assert all(panel.lines for panel in figure.axes)
+    assert len(axes) == panels.get(name, 2)
+    assert all(panel.lines for panel in axes)
     if name == "kng_means":
         one = numbers[(numbers["curve"] == "kng") & (numbers["panel"] == "SPD(2)")].set_index("x")
         means = tables["means_spd2", "errors"].groupby(["mechanism", "n"])["distance"].mean()
@@ -159,9 +116,8 @@ def test_figures_show_their_tables(study, name, tables):
         assert (numbers["curve"] == "moved").sum() == 2 * 2 * 3
     if name == "mean_shapes":
         # The mean and six draws, closed; and the bar of the first panel.
-        assert [len(panel.lines) for panel in figure.axes] == [8, 7, 7, 7] * 2
+        assert [len(panel.lines) for panel in axes] == [8, 7, 7, 7] * 2
         assert lines[-1] == "The outlines are simulated."
-    plt.close(figure)
 
 
 def test_shapes_of_a_file_take_the_place_of_simulated_ones(tables):
@@ -198,7 +154,7 @@ def test_a_table_of_ones_own_has_what_its_space_allows(outside, tmp_path, rng):
     ]
     path = tmp_path / "mine.csv"
     path.write_text("".join(["s,a,b,c\n", *rows]))
-    table = made("own_means", str(path), **OWN).set_index("estimate")
+    table = made("own_means", path=str(path), **OWN).set_index("estimate")
     estimates, draws = table[table["kind"] == "estimate"], table[table["kind"] == "draw"]
     assert set(estimates["n"]) == {40}
     refused = set(estimates.index[estimates["refused"].notna()])
@@ -228,7 +184,7 @@ def test_a_table_of_ones_own_is_named_in_errors(changes, rows, said, tmp_path):
     path = tmp_path / "mine.csv"
     path.write_text("s,a,b,c\n" + rows)
     with pytest.raises(DataError, match=rf"{said}") as raised:
-        made("own_means", str(path), **OWN | {"data": OWN["data"] | changes})
+        made("own_means", path=str(path), **OWN | {"data": OWN["data"] | changes})
     assert "configuration key studies.mine.tables.estimates" in str(raised.value)
 
 

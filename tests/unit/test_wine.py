@@ -5,13 +5,13 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
+from computed_tables import CONFIGURED
 
 from geodp import DataError
 from reproduction.places import CHECKOUT
 from reproduction.tables import wine
 
-STUDY = yaml.safe_load((CHECKOUT / "config" / "config.yaml").read_text("utf-8"))["studies"]["wine"]
+STUDY = CONFIGURED["wine"]
 
 
 def job(table="draws", files=None, **changes):

@@ -1,7 +1,7 @@
 """From a configuration to its studies, and what of it contradicts the rest or is not there."""
 
 from decimal import Decimal
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 
 from geodp.errors import DataError
@@ -33,7 +33,11 @@ def expand(configuration):
         name: _expand_study(name, settings, configuration["cells_per_job"])
         for name, settings in configuration.get("studies", {}).items()
     }
-    _check_across(studies)
+    for study in studies.values():
+        for name, figure in study.settings["figures"].items():
+            own = () if study.computed else _faults_of_figure(study, name, figure)
+            for words in chain(own, _faults_across(studies, study, name)):
+                raise _refused(f"studies.{study.name}.figures.{name}{words}")
     return studies
 
 
@@ -98,7 +102,6 @@ def _expand_study(name, settings, cells_per_job):
             f"is a file {table}: add an entry without n"
         )
     _check_sections(study, key)
-    _check_figures(study, key)
     return study
 
 
@@ -216,15 +219,8 @@ def _groups(source, has_stand_in, entry, place):
     ]
 
 
-def _check_figures(study, key):
-    """Refuse figures of what their study does not have."""
-    for name, figure in study.settings["figures"].items():
-        for words in _faults_of_figure(study, name, figure):
-            raise _refused(f"{key}.figures.{name}{words}")
-
-
 def _faults_of_figure(study, name, figure):
-    """What is wrong with a figure, the key below it first."""
+    """What a figure shows that its study has not, the key below it first."""
     kind, settings = figure["kind"], study.settings
     yield from _faults_of_grids(study, name, figure)
     if "cell" in figure:
@@ -334,14 +330,6 @@ def _faults_of_draws(study, name, figure):
     least = min(figure["values"])
     if study.transformation == "log" and least <= 0:
         yield f".values: {least} has no logarithm: give positive values"
-
-
-def _check_across(studies):
-    """Check tables that figures read, and figures that name another study."""
-    for study in studies.values():
-        for name in study.settings["figures"]:
-            for words in _faults_across(studies, study, name):
-                raise _refused(f"studies.{study.name}.figures.{name}{words}")
 
 
 def _faults_across(studies, study, name):
