@@ -9,9 +9,6 @@ from pathlib import Path
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
-# Events that the lines of jobs replace.
-UNSEEN = (LogEvent.RESOURCES_INFO, LogEvent.JOB_STARTED, LogEvent.PROGRESS)
-
 # Beginnings of routine messages, which are not shown either.
 ROUTINE = (
     "Building DAG",
@@ -26,12 +23,6 @@ ROUTINE = (
     "Complete log(s)",
     "Elapsed time",
 )
-
-# What to open of what was made: the files of the first of these kinds that is there.
-TO_OPEN = (".html", ".md", ".pdf", ".csv", "")
-
-# Most files that are named at the end of a run.
-NAMED = 5
 
 
 class LogHandler(LogHandlerBase):
@@ -55,6 +46,8 @@ class LogHandler(LogHandlerBase):
     def emit(self, record):
         """Write the line of a record, if it has one."""
         event = getattr(record, "event", None)
+        # The lines of jobs replace these.
+        unseen = (LogEvent.RESOURCES_INFO, LogEvent.JOB_STARTED, LogEvent.PROGRESS)
         line = {
             LogEvent.RUN_INFO: self._run,
             LogEvent.JOB_INFO: self._begun,
@@ -65,17 +58,17 @@ class LogHandler(LogHandlerBase):
             self._write(self.format(record))
         elif line is not None:
             self._write(line(record))
-        elif event not in UNSEEN and not str(record.msg).startswith(ROUTINE):
+        elif event not in unseen and not str(record.msg).startswith(ROUTINE):
             self._write(self.format(record))
 
-    def close(self):
-        """Write how the run ended, if it had jobs."""
+    def close(self, most=5):
+        """Write how the run ended, if it had jobs, and name at most so many files."""
         lines = []
         if self.done and self.done == self.total:
             opened = to_open(self.jobs.values())
             lines = [f"Done in {duration(self.last - self.began)}."]
-            lines += [f"Open {file}" for file in opened[:NAMED]]
-            lines += [f"and {len(opened) - NAMED} more files"] if len(opened) > NAMED else []
+            lines += [f"Open {file}" for file in opened[:most]]
+            lines += [f"and {len(opened) - most} more files"] if len(opened) > most else []
         elif self.failed:
             lines = failures(self.failed)
         self._write("\n".join(lines))
@@ -134,7 +127,8 @@ def to_open(jobs):
     # A target that only names files reads none.
     read = {file for job in jobs if job.output for file in job.input}
     made = [file for job in jobs if read.isdisjoint(job.output) for file in job.output]
-    kinds = ([file for file in made if file.endswith(kind)] for kind in TO_OPEN)
+    kinds = (".html", ".md", ".pdf", ".csv", "")
+    kinds = ([file for file in made if file.endswith(kind)] for kind in kinds)
     return sorted(next((files for files in kinds if files), []))
 
 

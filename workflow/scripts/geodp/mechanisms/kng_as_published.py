@@ -25,8 +25,8 @@ from geodp.models.geodesic import Fit, GeodesicModel
 from geodp.models.sensitivity import Sensitivity, check_data_radius, gradient_sensitivity
 from geodp.samplers.base import Target, run, trace
 
-# Largest dimension in which other modes are searched for, and the most records that are used.
-SEARCHED_DIMENSIONS, SEARCHED_RECORDS = 12, 2000
+# Most records that are used in the search for other modes.
+SEARCHED_RECORDS = 2000
 
 
 @dataclass(frozen=True)
@@ -249,7 +249,7 @@ class KNGAsPublished(Mechanism):
         target = Target(
             unrestricted=density.log_density, scale=density.scale, density=density, **shape
         )
-        many = manifold.dim > SEARCHED_DIMENSIONS
+        many = manifold.dim > 12
         flat = manifold.curvature_bounds[1] <= 0.0
         if not self.searched or not target.support.bounded or flat or many:
             return target

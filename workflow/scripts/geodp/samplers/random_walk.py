@@ -32,25 +32,20 @@ class RandomWalk(Kernel):
 
     def walk(self, rng, target, state, steps, every):
         """See `Kernel.walk`; proposals are symmetric."""
-        accepted = np.zeros(target.batch)
+        space, shape, accepted = target.space, state.log_density.shape, np.zeros(target.batch)
+        radius = np.minimum(self.step_scale * target.scale, space.injectivity_radius)
         for step in range(1, steps + 1):
-            proposed = self._proposed(rng, target, state)
+            directions = random_directions(rng, (*shape, space.dim))
+            length = radius[..., None] * rng.random(shape) ** (1.0 / space.dim)
+            vector = space.tangent(state.position, length[..., None] * directions)
+            position = space.exp(state.position, vector)
+            proposed = State(position, target.log_density(position))
             # Between two states of density zero the difference is not a number, and a chain stays.
             with np.errstate(invalid="ignore"):
                 change = proposed.log_density - state.log_density
             moved = np.log(rng.random(change.shape)) < change
-            state = choose(target.space, moved, proposed, state)
+            state = choose(space, moved, proposed, state)
             accepted = accepted + np.mean(moved, axis=-1)
             if step % every == 0:
                 yield state, accepted / every
                 accepted = np.zeros(target.batch)
-
-    def _proposed(self, rng, target, state):
-        space = target.space
-        shape = state.log_density.shape
-        directions = random_directions(rng, (*shape, space.dim))
-        radius = np.minimum(self.step_scale * target.scale, space.injectivity_radius)
-        length = radius[..., None] * rng.random(shape) ** (1.0 / space.dim)
-        vector = space.tangent(state.position, length[..., None] * directions)
-        position = space.exp(state.position, vector)
-        return State(position, target.log_density(position))

@@ -99,7 +99,10 @@ def _keys(section, shared=()):
         words = [_type(part)]
         if key not in section.get("required", []) and part["default"] is not None:
             default = part["default"]
-            words.append("optional" if default == {} else f"default {_default(default)}")
+            if isinstance(default, dict) and list(default) == ["name"]:
+                default = default["name"]
+            said = f"default `{json.dumps(default, ensure_ascii=False)}`"
+            words.append("optional" if default == {} else said)
         # What a key means that refers to a section, or chooses its own, is said there.
         meaning = part.get("description")
         if meaning is None and "const" not in part and not any(_references(part)):
@@ -107,12 +110,6 @@ def _keys(section, shared=()):
         words = ", ".join(words)
         lines.append(f"* `{key}` ({words}){f': {meaning}' if meaning else ''}")
     return "\n".join(lines)
-
-
-def _default(value):
-    if isinstance(value, dict) and list(value) == ["name"]:
-        value = value["name"]
-    return f"`{json.dumps(value, ensure_ascii=False)}`"
 
 
 def _type(part):

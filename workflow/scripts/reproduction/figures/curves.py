@@ -1,16 +1,15 @@
 """Points and geodesics on the sphere, a panel for each group of data sets."""
 
 import numpy as np
+import pandas as pd
 
 from reproduction.figures import style
+from reproduction.figures.sphere_view import SphereView
 
 
 def draw(numbers, params):
     """Draw the figure; return it and the numbers that it shows."""
-    import pandas as pd
     from matplotlib import colormaps
-
-    from reproduction.figures.sphere_view import SphereView
 
     groups = list(dict.fromkeys(numbers["group"]))
     coordinates = ["coordinate_1", "coordinate_2", "coordinate_3"]

@@ -4,7 +4,10 @@ Releases, whose budget is proved, have a row of panels below at the same budgets
 """
 
 import numpy as np
+import pandas as pd
 
+from geodp.mechanisms.base import SAMPLED_BY
+from geodp.models.blocks import ALL
 from reproduction.figures import style
 
 # The error of the public centre in place of any release.
@@ -123,11 +126,6 @@ def _budget_label(numbers, params, grid, split):
 
 def _numbers(table, params):
     """A row for each cell of each grid: the first data set, the middle and the band."""
-    import pandas as pd
-
-    from geodp.mechanisms.base import SAMPLED_BY
-    from geodp.models.blocks import ALL
-
     settings = params.figure
     table = table[table["sampler"] != "random_walk"]
     members = pd.DataFrame(params.grids, columns=["grid", "group", "cell"])

@@ -35,7 +35,9 @@ def draw(*tables, params):
             )
     looks = {name: _look(k) for k, name in enumerate(curves)}
     for axis, (panel, value, _, each) in zip(axes.ravel(), found, strict=False):
-        title = style.in_mathematics(labels.get(value, value))
+        title = labels.get(value, value)
+        # A power is set as one.
+        title = f"${title}$" if "^" in title else title
         for name, part in each.items():
             dots = name in panel["dots"]
             _draw_curve(axis, part, looks[name], labels[name], dots)

@@ -1,11 +1,11 @@
 """Ratios of published to realised sensitivity, as box plots."""
 
+from reproduction.figures.style import CURVES, letter_panels, new_figure
+
 
 def draw(numbers, params):
     """Draw the figure; return it and the numbers that it shows."""
     from matplotlib.ticker import LogLocator, NullLocator
-
-    from reproduction.figures.style import CURVES, letter_panels, new_figure
 
     titles = {
         "ratio_footpoint": r"footpoint, $r_p = \Delta_p / |\nabla_p E - \nabla_p E'|$",

@@ -200,11 +200,6 @@ def share_legend(figure, axes, columns):
     figure.legend(found.values(), found.keys(), **place)
 
 
-def in_mathematics(name):
-    """A name in which a power is set as one."""
-    return f"${name}$" if "^" in name else name
-
-
 def label_few_steps(axis):
     """Label 1, 2 and 5 of each decade of a logarithmic axis, and nothing between."""
     from matplotlib.ticker import LogLocator, NullFormatter

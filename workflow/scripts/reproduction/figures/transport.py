@@ -1,13 +1,13 @@
 """A tangent vector carried in parallel along two ways between the same points on the sphere."""
 
+import numpy as np
+
+from reproduction.figures.sphere_view import SphereView
+from reproduction.figures.style import CURVES, letter_panels, new_figure
+
 
 def draw(numbers, params):
     """Draw the figure; return it and the numbers that it shows."""
-    import numpy as np
-
-    from reproduction.figures.sphere_view import SphereView
-    from reproduction.figures.style import CURVES, letter_panels, new_figure
-
     places, vectors = ([f"{kind}_{axis}" for axis in (1, 2, 3)] for kind in ("point", "vector"))
     styles = {"C": CURVES[0], "C'": CURVES[1]}
     loops = list(numbers.groupby("loop", sort=False))

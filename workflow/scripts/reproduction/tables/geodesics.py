@@ -21,16 +21,10 @@ MODEL = GeodesicModel(Sphere(2), 1)
 def geodesics(job):
     """Rows of all cells, or of the kind that is asked for of the first."""
     params, cells = job.params, job.params.settings["cells"]
-    rows = {
-        "draws": _draws,
-        "records": _records,
-        "neighbours": _neighbours,
-        "data_sets": _data_sets,
-    }
-    table = rows[params.settings["rows"]]
-    if table is not _data_sets:
+    of_the_first = {"draws": _draws, "records": _records, "neighbours": _neighbours}
+    if table := of_the_first.get(params.settings["rows"]):
         return table(params, cells[0])
-    made = pd.concat(Parallel(job.threads)(delayed(table)(params, cell) for cell in cells))
+    made = pd.concat(Parallel(job.threads)(delayed(_data_sets)(params, cell) for cell in cells))
     return made.sort_values(["n", "mechanism", "data_set"], kind="stable")
 
 

@@ -31,6 +31,8 @@ def tabulate(job, level=0.9):
     import pandas as pd
 
     from geodp.mechanisms.base import sampled_by
+    from geodp_release.show.pictures import ellipse_factors
+    from geodp_release.show.shape_pictures import landmark_radii
     from reproduction.jobs import load_arrays, load_cells
     from reproduction.mechanism import load_mechanism
     from reproduction.models import load_fit, study_model
@@ -49,7 +51,10 @@ def tabulate(job, level=0.9):
         distances = manifold.dist(fitted, sequences)
         banded = [{}] * len(values)
         if band is not None:
-            radii = _radii(settings["kind"], manifold, sequences[0], band)
+            # Of discs about landmarks, or factors by which ellipses may grow.
+            radii = np.asarray(ellipse_factors(band))
+            if settings["kind"] == "shapes":
+                radii = landmark_radii(manifold, sequences[0], band)
             banded = [
                 {"band": width, "band_level": level, "radius": radius}
                 for width, radius in zip(band, radii, strict=True)
@@ -96,16 +101,6 @@ def tabulate(job, level=0.9):
             **sampled_by(draws, budgets),
         )
     return pd.concat(tables)
-
-
-def _radii(kind, manifold, points, band):
-    """By prediction: radii of discs about landmarks, or the factor by which an ellipse may grow."""
-    from geodp_release.show.pictures import ellipse_factors
-    from geodp_release.show.shape_pictures import landmark_radii
-
-    if kind == "shapes":
-        return landmark_radii(manifold, points, band)
-    return np.asarray(ellipse_factors(band))
 
 
 def _scaled(params, values, limits):

@@ -24,11 +24,6 @@ SCALES = {
     f"{PUBLISHED}_measured": "as measured",
 }
 
-# What lines of other tools, which are recorded, have in common with these.
-OF_A_CELL = ("n", "responses", "covariate", "delta", "budget")
-
-ROWS = ("data", "n", "budget", "method", "seed", "draw", "mean_squared_error", "group", "cell")
-
 
 def wine(job):
     """A row a draw; a row a setting of DP-SGD; or a row a line and value of the covariate."""
@@ -67,11 +62,8 @@ def fitted(job, method, budget):
     scale = 2.0 * largest / (len(x) * 0.5 * budget)
     footpoints = line[0] + scale * euclidean_laplace(rng, shape, 1.0)
     best = (x @ y / len(x) - np.mean(x) * footpoints) / square
-    return (
-        x,
-        y,
-        np.stack([footpoints, best + scale / square * euclidean_laplace(rng, shape, 1.0)], axis=1),
-    )
+    vectors = best + scale / square * euclidean_laplace(rng, shape, 1.0)
+    return x, y, np.stack([footpoints, vectors], axis=1)
 
 
 def draws(job):
@@ -94,16 +86,18 @@ def draws(job):
     found["draw"] = found.groupby(["method", "budget"], sort=False).cumcount()
     common = {"n": len(x), "responses": y.shape[1], "covariate": settings["covariate"]}
     found = found.assign(seed=job.params.seed, delta=settings["delta"], **common)
+    # What recorded lines of other tools have in common with these.
+    of_a_cell = ["n", "responses", "covariate", "delta", "budget"]
     competitors, grid = map(pd.read_csv, job.input.files[1:])
     order = settings_of_sgd(job).sort_values("mean").groupby("budget")["mean"]
     middle = grid.loc[order.apply(lambda means: means.index[(len(means) - 1) // 2])]
     recorded = competitors[competitors["method"].isin(settings["competitors"])]
     for table in (recorded, middle):
         numbers = [name for name in table if name.isdigit()]
-        long = table.melt([*OF_A_CELL, "method", "seed"], numbers, "draw", "mean_squared_error")
+        long = table.melt([*of_a_cell, "method", "seed"], numbers, "draw", "mean_squared_error")
         found = pd.concat([found, long.dropna().astype({"draw": int})], ignore_index=True)
     cells = {
-        method: {*map(tuple, part[list(OF_A_CELL)].to_numpy())}
+        method: {*map(tuple, part[of_a_cell].to_numpy())}
         for method, part in found.groupby("method")
     }
     if other := [name for name in cells if cells[name] != cells[PUBLISHED]]:
@@ -118,7 +112,8 @@ def draws(job):
     for name in list(SCALES)[1:]:
         its = found[keys].assign(above=above)[found["method"] == name].set_index(keys)
         found[f"times_{name}"] = above / found[keys].join(its, on=keys)["above"]
-    return found[[*ROWS, *(name for name in found if name.startswith("times_"))]]
+    rows = ["data", "n", "budget", "method", "seed", "draw", error, "group", "cell"]
+    return found[rows + [name for name in found if name.startswith("times_")]]
 
 
 def settings_of_sgd(job):
