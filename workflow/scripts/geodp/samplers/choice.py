@@ -53,7 +53,7 @@ def plan(
     total_variation=1e-5,
     fewest_steps=3,
     most_steps=400,
-    work=5e7,
+    work=exact.MOST_WORK,
 ):
     """`SamplerPlan` for a batch of densities; few draws do not repay a tight envelope.
 

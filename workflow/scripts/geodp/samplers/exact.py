@@ -24,6 +24,9 @@ MODE_ACCEPTANCE = 0.02
 # Cells for each density, by dimension: fewest with which a certificate is attempted, and most.
 CELLS = {1: (300, 10_000), 2: (1_000, 10_000), 3: (3_000, 50_000)}
 
+# Most cells times records of a batch: takes 20 s on the sphere, half a minute elsewhere.
+MOST_WORK = 5e7
+
 
 @dataclass(frozen=True)
 class Exact(Kernel):
@@ -111,12 +114,11 @@ class Exact(Kernel):
         return position, log_density, found
 
 
-def plan(target, draws, work=5e7):
+def plan(target, draws, work=MOST_WORK):
     """Certify an envelope for each member of a batch, of so many draws.
 
     A `SamplerPlan`, or ``None`` without any certificate; which members have one (*batch); and why
-    the others have none, or ``None``.  ``work`` is the most cells times records, over the batch:
-    the default takes 20 s on the sphere, half a minute elsewhere.
+    the others have none, or ``None``.  ``work`` is the most cells times records, over the batch.
     """
     density = target.density
     reason = "its density gives no bounds" if density is None else density.refusal()

@@ -4,7 +4,6 @@ from reproduction.figures import style
 
 
 def draw(numbers, params):
-    """Draw the figure; return it and the numbers that it shows."""
     quantiles = ["distance_low", "distance_median", "distance_high"]
     names = list(dict.fromkeys(numbers["distribution"]))
     length_unit = params.length_unit

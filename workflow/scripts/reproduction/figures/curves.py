@@ -8,7 +8,6 @@ from reproduction.figures.sphere_view import SphereView
 
 
 def draw(numbers, params):
-    """Draw the figure; return it and the numbers that it shows."""
     from matplotlib import colormaps
 
     groups = list(dict.fromkeys(numbers["group"]))

@@ -6,7 +6,6 @@ from reproduction.figures import style
 
 
 def draw(numbers, params):
-    """Draw the figure; return it and the numbers that it shows."""
     from matplotlib.ticker import MultipleLocator
 
     from geodp_release.show.pictures import ellipse_radii

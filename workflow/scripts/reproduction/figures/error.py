@@ -15,7 +15,6 @@ WITHOUT_DATA = {"color": "0.5", "linestyle": (0, (6, 3)), "linewidth": 1.0}
 
 
 def draw(table, params):
-    """Draw the figure; return it and the numbers that it shows."""
     from matplotlib.ticker import MultipleLocator
 
     settings, numbers = params.figure, _numbers(table, params)

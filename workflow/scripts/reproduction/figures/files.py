@@ -3,11 +3,7 @@
 import logging
 import textwrap
 
-from reproduction.figures.style import FORMATS
 from reproduction.jobs import replacing
-
-# Without dates the same figure gives the same bytes.
-METADATA = {"pdf": {"CreationDate": None, "ModDate": None}, "svg": {"Date": None}, "png": {}}
 
 
 def annotate(figure, notes, inches_a_letter=0.051):
@@ -21,6 +17,8 @@ def save_figure(figure, outputs):
     """Write a figure in every format, to files by the formats' names."""
     # fontTools warns in every run of the dates in Matplotlib's fonts.
     logging.getLogger("fontTools").setLevel(logging.ERROR)
-    for file_format in FORMATS:
+    # Without dates the same figure gives the same bytes.
+    dates = {"pdf": {"CreationDate": None, "ModDate": None}, "svg": {"Date": None}, "png": {}}
+    for file_format, metadata in dates.items():
         with replacing(outputs[file_format]) as partial:
-            figure.savefig(partial, format=file_format, metadata=METADATA[file_format])
+            figure.savefig(partial, format=file_format, metadata=metadata)

@@ -13,7 +13,6 @@ from reproduction.figures import style
 
 
 def draw(*tables, params):
-    """Draw the figure; return it and the numbers that it shows."""
     settings = params.figure
     names = dict.fromkeys(panel["table"] for panel in settings["panels"])
     read = dict(zip(names, tables, strict=True))

@@ -7,7 +7,6 @@ from reproduction.figures.style import letter_panels, new_figure
 
 
 def draw(records, params):
-    """Draw the figure; return it and the numbers that it shows."""
     points, fitted = (
         records.loc[records["kind"] == kind].filter(regex="^coordinate_").to_numpy()
         for kind in ("observed", "without privacy")

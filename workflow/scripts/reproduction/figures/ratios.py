@@ -4,7 +4,6 @@ from reproduction.figures.style import CURVES, letter_panels, new_figure
 
 
 def draw(numbers, params):
-    """Draw the figure; return it and the numbers that it shows."""
     from matplotlib.ticker import LogLocator, NullLocator
 
     titles = {

@@ -4,8 +4,6 @@ from reproduction.figures import style
 
 
 def draw(numbers, params):
-    """Draw the figure; return it and the numbers that it shows."""
-
     states = numbers["trace_chains"] * numbers["trace_states"]
     # Independent draws have no chains: each is one effective draw.
     numbers["effective_draws_per_state"] = (numbers["ess_bulk"] / states).where(states > 0, 1.0)

@@ -9,7 +9,6 @@ MARKED = 20
 
 
 def draw(numbers, params):
-    """Draw the figure; return it and the numbers that it shows."""
     values = list(dict.fromkeys(numbers["covariate"]))
     private = numbers[numbers["kind"] == "private"]
     rows = [part for _, part in private.groupby(["cell", "sampler"], sort=False)]

@@ -8,8 +8,6 @@ from string import ascii_lowercase
 
 import numpy as np
 
-FORMATS = ("pdf", "svg", "png")
-
 STYLE = {
     "figure.dpi": 100,
     "savefig.dpi": 200,

@@ -7,7 +7,6 @@ from reproduction.figures.style import CURVES, letter_panels, new_figure
 
 
 def draw(numbers, params):
-    """Draw the figure; return it and the numbers that it shows."""
     places, vectors = ([f"{kind}_{axis}" for axis in (1, 2, 3)] for kind in ("point", "vector"))
     styles = {"C": CURVES[0], "C'": CURVES[1]}
     loops = list(numbers.groupby("loop", sort=False))
