@@ -55,10 +55,8 @@ def _check_file(path, key):
 
 
 def _missing(paths, key):
-    return _refused(
-        f"{key}: there is no file {' or '.join(paths)}{folders(paths[0])}: put "
-        "it there or correct the path"
-    )
+    words = f"there is no file {' or '.join(paths)}{folders(paths[0])}"
+    return _refused(f"{key}: {words}: put it there or correct the path")
 
 
 def _expand_study(name, settings, cells_per_job):
@@ -80,10 +78,8 @@ def _expand_study(name, settings, cells_per_job):
         place = f"{key}.cells[{index}]"
         for grid in entry["budgets"]:
             if grid not in budgets:
-                raise _refused(
-                    f"{place}.budgets: there is no grid {grid} under {key}.budgets (there are: "
-                    f"{', '.join(budgets)})"
-                )
+                words = f"there is no grid {grid} under {key}.budgets"
+                raise _refused(f"{place}.budgets: {words} (there are: {', '.join(budgets)})")
             for group, properties in _groups(study.source, has_stand_in, entry, place):
                 study.groups[group] = properties
                 study.cells.setdefault(group, {}).update(budgets[grid])
@@ -97,32 +93,28 @@ def _expand_study(name, settings, cells_per_job):
         study.cells[group].update(released)
         study.grids.extend((RELEASE, group, cell) for cell in released)
     if not study.groups:
-        raise _refused(
-            f"{key}.cells: all entries give n, which is of stand-ins, and there "
-            f"is a file {table}: add an entry without n"
-        )
+        words = f"all entries give n, which is of stand-ins, and there is a file {table}"
+        raise _refused(f"{key}.cells: {words}: add an entry without n")
     _check_sections(study, key)
     return study
 
 
 def _expand_tables(name, settings, key):
     """A study of tables that are computed."""
-    tables = {table: dict(chosen) for table, chosen in settings["tables"].items()}
-    for table, chosen in tables.items():
+    tables, files = {}, {}
+    for table, chosen in settings["tables"].items():
+        place = f"{key}.tables.{table}"
         if "manifold" in chosen:
-            place = f"{key}.tables.{table}.manifold"
-            chosen["manifold"] = _with_digest(chosen["manifold"], place)
-    settings = settings | {"tables": tables}
-    files = {
-        table: find_table(chosen["data"], f"{key}.tables.{table}.data.path")
-        for table, chosen in settings["tables"].items()
-        if chosen.get("data")
-    }
-    for table, chosen in settings["tables"].items():
+            with_digest = _with_digest(chosen["manifold"], f"{place}.manifold")
+            chosen = chosen | {"manifold": with_digest}
+        if chosen.get("data"):
+            files[table] = find_table(chosen["data"], f"{place}.data.path")
         for index, path in enumerate(chosen.get("files", [])):
-            _check_file(path, f"{key}.tables.{table}.files[{index}]")
+            _check_file(path, f"{place}.files[{index}]")
+        tables[table] = chosen
+    settings = settings | {"tables": tables}
     study = Study(name, settings, None, None, groups={}, cells={}, grids=[], files=files)
-    for table, chosen in settings["tables"].items():
+    for table, chosen in tables.items():
         for read, columns in TABLES[chosen["kind"]].reads.items():
             place = f"{key}.tables.{table}"
             if read == table:
@@ -136,21 +128,15 @@ def _check_sections(study, key):
     """Refuse draws, a support or walks that the study does not have."""
     unknown = set(study.settings["draws"]) - set(study.budgets)
     if unknown:
-        raise _refused(
-            f"{key}.draws.{min(unknown)}: the mechanism {study.mechanism} draws "
-            f"{', '.join(study.budgets)}: name one of these"
-        )
+        words = f"the mechanism {study.mechanism} draws {', '.join(study.budgets)}"
+        raise _refused(f"{key}.draws.{min(unknown)}: {words}: name one of these")
     if study.settings["support"]["footpoint_centre"] == "truth" and study.source == "table":
-        raise _refused(
-            f"{key}.support.footpoint_centre: there is no truth for observed "
-            "data: give coordinates, or fit"
-        )
+        words = "there is no truth for observed data: give coordinates, or fit"
+        raise _refused(f"{key}.support.footpoint_centre: {words}")
     for index, (group, cell) in enumerate(study.walked):
         if cell not in study.cells.get(group, {}):
-            raise _refused(
-                f"{key}.random_walk.cells[{index}]: there is no cell "
-                f"{cell} in group {group} (groups: {', '.join(study.groups)})"
-            )
+            words = f"there is no cell {cell} in group {group} (groups: {', '.join(study.groups)})"
+            raise _refused(f"{key}.random_walk.cells[{index}]: {words}")
 
 
 def _cells(part, names, written, key):
@@ -162,10 +148,8 @@ def _cells(part, names, written, key):
     for cell, budgets in cells.items():
         first = written.setdefault(tuple(map(Decimal, budgets.values())), cell)
         if first != cell:
-            raise _refused(
-                f"{key}: the cells {first} and {cell} have the same budgets: write "
-                "each budget in one way"
-            )
+            words = f"the cells {first} and {cell} have the same budgets"
+            raise _refused(f"{key}: {words}: write each budget in one way")
     return cells
 
 
@@ -201,10 +185,8 @@ def _with_digest(manifold, key):
 def _groups(source, has_stand_in, entry, place):
     if source != "simulated":
         if "noise_variance" in entry or ("n" in entry and not has_stand_in):
-            raise _refused(
-                f"{place}: n and noise_variance belong to simulated data and "
-                "this study reads a table: remove them"
-            )
+            words = "n and noise_variance belong to simulated data and this study reads a table"
+            raise _refused(f"{place}: {words}: remove them")
         if "n" in entry:
             numbers = entry["n"] if source == STAND_IN else []
             return [(f"{STAND_IN}_n{n}", {"n": n, "noise_variance": None}) for n in numbers]
@@ -231,14 +213,10 @@ def _faults_of_figure(study, name, figure):
     if kind in OF_ONE_COVARIATE:
         space, size, words = OF_ONE_COVARIATE[kind]
         if covariates != 1:
-            yield (
-                ": it shows predictions along one covariate and model.covariates is "
-                f"{covariates}: remove it"
-            )
-        if settings["manifold"]["name"] != space or size not in (
-            None,
-            settings["manifold"]["size"],
-        ):
+            words = f"it shows predictions along one covariate and model.covariates is {covariates}"
+            yield f": {words}: remove it"
+        own = settings["manifold"]
+        if own["name"] != space or size not in (None, own["size"]):
             yield f": {kind} are drawn {words} only: remove it"
     yield from _faults_of_values(study, figure.get("values", []))
     if kind == "samplers" and not study.grids:
@@ -259,9 +237,8 @@ def _faults_of_grids(study, name, figure):
         # Releases have a row of their own in a figure of errors.
         is_row = kind == "error" and grid == RELEASE
         if is_row or grid not in {each for each, _ in members}:
-            yield (
-                f".grids: no cells use a grid {grid}: name one that studies.{study.name}.cells uses"
-            )
+            words = f"name one that studies.{study.name}.cells uses"
+            yield f".grids: no cells use a grid {grid}: {words}"
     shown = figure.get("groups", [])
     for group in [*shown, *([study.shown_group(name)] if "group" in figure else [])]:
         if group not in study.groups:
@@ -269,13 +246,11 @@ def _faults_of_grids(study, name, figure):
     shown = shown or list(dict.fromkeys(group for grid, group in members if grid in grids))
     for grid, group in product(grids, shown):
         if (grid, group) not in members:
-            yield (
-                f": the group {group} has no cells in the grid {grid}: name other groups or grids"
-            )
+            words = "name other groups or grids"
+            yield f": the group {group} has no cells in the grid {grid}: {words}"
     if kind == "error" and len(shown) > len(CURVES):
-        yield (
-            f".groups: {len(shown)} curves cannot be told apart: name {len(CURVES)} groups at most"
-        )
+        words = f"name {len(CURVES)} groups at most"
+        yield f".groups: {len(shown)} curves cannot be told apart: {words}"
     if RELEASE in grids and len(set(grids)) > 1:
         yield ".grids: release does not go with others: give it a figure of its own"
 
@@ -285,7 +260,7 @@ def _faults_of_cells(study, name, figure):
     named, cells = figure["cell"], study.cells[study.shown_group(name)]
     for cell in [named] if isinstance(named, str) else named:
         if cell not in cells:
-            yield (f".cell: there is no cell {cell} (the first are: {', '.join(list(cells)[:5])})")
+            yield f".cell: there is no cell {cell} (the first are: {', '.join(list(cells)[:5])})"
     samplers = {sampler for _, sampler in study.shown_cells(name)}
     if RELEASE in samplers and len(samplers) > 1:
         yield ".cell: cells of releases do not go with others: give them a figure of their own"
@@ -297,18 +272,14 @@ def _faults_of_values(study, values):
     limits = [0.0, 1.0] if study.source == "simulated" else known
     for index, value in enumerate(values if limits else []):
         if not limits[0] <= value <= limits[1]:
-            yield (
-                f".values[{index}]: {value:g} lies outside the covariate's range, "
-                f"{limits[0]:g} to {limits[1]:g}: choose a value within it"
-            )
+            words = f"lies outside the covariate's range, {limits[0]:g} to {limits[1]:g}"
+            yield f".values[{index}]: {value:g} {words}: choose a value within it"
 
 
 def _faults_of_walks(study):
     if study.mechanism != "kng_as_published":
-        yield (
-            f": the random walk draws kng_as_published, not {study.mechanism} of the study "
-            f"{study.name}: remove it"
-        )
+        words = f"not {study.mechanism} of the study {study.name}"
+        yield f": the random walk draws kng_as_published, {words}: remove it"
 
 
 def _faults_of_draws(study, name, figure):
@@ -316,17 +287,13 @@ def _faults_of_draws(study, name, figure):
     group = study.shown_group(name)
     for cell, sampler in study.shown_cells(name):
         if sampler == RANDOM_WALK and (group, cell) not in study.walked:
-            yield (
-                f".random_walk: the random walk does not run on the cell {cell}: name it under "
-                f"studies.{study.name}.random_walk.cells"
-            )
+            words = f"name it under studies.{study.name}.random_walk.cells"
+            yield f".random_walk: the random walk does not run on the cell {cell}: {words}"
         first, number = next(iter(study.draws_of(sampler).items()))
         if figure["draws"] > number:
             where = "release.draws" if sampler == RELEASE else f"draws.{first}"
-            yield (
-                f".draws: {figure['draws']} is too large, since {where} is {number}: lower it or "
-                "raise that"
-            )
+            words = f"{figure['draws']} is too large, since {where} is {number}"
+            yield f".draws: {words}: lower it or raise that"
     least = min(figure["values"])
     if study.transformation == "log" and least <= 0:
         yield f".values: {least} has no logarithm: give positive values"
