@@ -150,8 +150,9 @@ def test_a_data_frame_is_released_into_the_same_folder_and_ledger(capsys):
     assert "The predicted error is" in capsys.readouterr().out
     assert Ledger.open("mine.ledger").spent == 2
     assert sorted(os.listdir("out/trial")) == FOLDER
-    with pytest.raises(DataError, match="data are of type dict: give a data frame"):
-        geodp.release({}, settings)
+    for other in ({}, frame.iloc[:, 0]):
+        with pytest.raises(DataError, match=r"data are of type \w+: give a data frame"):
+            geodp.release(other, settings)
     again = geodp.release(None, settings | {"data": SETTINGS["data"] | {"path": "the data frame"}})
     assert again.footpoint.tolist() == Release.load("out/trial/release.json").footpoint.tolist()
     with pytest.raises(DataError, match="folder: out/trial is there already"):

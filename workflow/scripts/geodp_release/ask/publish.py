@@ -12,6 +12,7 @@ names, or nowhere.
 import logging
 import math
 import os
+import sys
 import warnings
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
@@ -162,7 +163,9 @@ def release(data, settings, *, tell=None, despite_check=False) -> Release:
     DataError
         One sentence, which does not tell of records.
     """
-    if data is not None and not hasattr(data, "iloc"):
+    # Others lack what reads a column, which would show when it is paid for. None is imported here.
+    pandas = sys.modules.get("pandas")
+    if data is not None and not (pandas and isinstance(data, pandas.DataFrame)):
         raise DataError(
             f"data are of type {type(data).__name__}: give a data frame of pandas, such as "
             "pandas.DataFrame(data)"
