@@ -105,6 +105,16 @@ def test_records_of_a_release_are_along_the_first_axis(folder):
     assert len(open_table("table.mat", is_checked=True).numbered(["points"])) == 2
 
 
+@pytest.mark.parametrize("number", range(3))
+def test_the_one_point_of_an_array_is_a_record(folder, number):
+    """How many records there are may be private, and decides no refusal."""
+    scipy.io.savemat("table.mat", {"points": np.ones((number, 2))})
+    table = open_table("table.mat", TableReading(length=2))
+    table.refuse_unfit(["points"], [])
+    assert len(table.numbered(["points"])) == 2
+    assert table.read(["points"])[0].shape == (number, 2)
+
+
 def arrow(values, kind, view=None):
     """A column of pandas over Arrow's, whose values need not be of their type."""
     array = pa.array(values, kind)

@@ -184,7 +184,9 @@ class MatTable(ArrayTable):
     def refuse_unfit(self, numbers, labels):
         """See `ArrayTable.refuse_unfit`."""
         named = [*numbers, *labels]
-        if any(self._shapes[name] == (1,) for name in named):
+        is_alone = len(named) == 1 and (self.reading.length or 1) > 1
+        is_row = is_alone and len(self._shapes[named[0]]) == 1
+        if is_row or any(self._shapes[name] == (1,) for name in named):
             # An array of one record is no vector of several.
             for name in (each for each in named if len(self._arrays[each]) > 1):
                 self._arrays[name] = self._arrays[name].reshape(1, -1)
