@@ -7,7 +7,7 @@ import pytest
 from test_release_covariates import assumed
 
 import geodp
-from geodp import SPD, DataError, Euclidean, Hyperbolic
+from geodp import SPD, DataError, Euclidean, Hyperbolic, Sphere
 from geodp_release.promise.assumptions import Assumptions
 
 
@@ -91,6 +91,9 @@ FAR = {
     "H2 60 away": (Hyperbolic(2), np.array([np.cosh(60.0), np.sinh(60.0), 0.0]), 0.5),
     "SPD3 at 1e-160": (SPD(3), 1e-160 * np.eye(3), 1.0),
     "SPD2 at 1e120": (SPD(2), 1e120 * np.eye(2), 1.0),
+    # Rounding would lead beyond such a support, and the file of a release would be refused.
+    "S2 within 1e-12": (Sphere(2), np.array([0.48, 0.6, 0.64]), 1e-12),
+    "R1 at 1e9": (Euclidean(1), np.array([1e9]), 1e-3),
 }
 
 

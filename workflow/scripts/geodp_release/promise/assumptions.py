@@ -263,7 +263,7 @@ class Assumptions(Design):
         if reason is None:
             with np.errstate(all="ignore"):
                 projected = manifold.project(centre)
-                reason = lost_digits(manifold, projected, self.reach)
+                reason = lost_digits(manifold, projected, self.footpoint_radius, self.reach)
         if reason is not None:
             raise DataError(f"centre is no point of {manifold.name}, since {reason}: correct it")
         return projected

@@ -53,11 +53,12 @@ def as_tuple(value):
     return value if isinstance(value, list | tuple | np.ndarray) else (value,)
 
 
-def lost_digits(manifold, centre, reach, stretch=1e6):
+def lost_digits(manifold, centre, radius, reach, stretch=1e6, rounding=1e-7):
     """Why a centre loses too many digits for what is computed there, or ``None``.
 
     The ratio of the lengths, as arrays, of unit vectors there is at most ``stretch``; on SPD
-    matrices it is the centre's condition.
+    matrices it is the centre's condition.  And points at the ``radius`` are so far from the
+    centre but for this part of it, which ``rounding`` may change.
     """
     frame = manifold.frame(centre)
     parts = frame.reshape((manifold.dim, -1))
@@ -67,9 +68,11 @@ def lost_digits(manifold, centre, reach, stretch=1e6):
         usual = lengths[-1] > 1.0 / FARTHEST and lengths[0] < FARTHEST
         if usual and lengths[0] <= stretch * lengths[-1]:
             ends = [manifold.exp(centre, sign * reach * frame) for sign in (-1.0, 1.0)]
-            if np.all(manifold.are_points(np.concatenate(ends))):
+            away = manifold.dist(centre, manifold.exp(centre, radius * frame)) - radius
+            are_told = np.all(np.abs(away) <= rounding * radius)
+            if are_told and np.all(manifold.are_points(np.concatenate(ends))):
                 return None
-    return "numbers there, or as far away as predictions may be, lose their digits"
+    return "numbers there, within the radius or as far as predictions may be, lose their digits"
 
 
 def positive(name, value):
