@@ -12,7 +12,8 @@ from pathlib import Path
 
 from geodp.errors import DataError
 from geodp.settings.reading import load
-from reproduction.configuration import describes_release, validate, without_studies
+from reproduction.configuration import validate
+from reproduction.configuration.release import describes_release, without_studies
 from reproduction.configuration.study import FIGURES, TABLES
 from reproduction.dependencies import code
 from reproduction.expansion import expand

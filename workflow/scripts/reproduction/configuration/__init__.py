@@ -43,22 +43,3 @@ def validate(given, name="config", files=(), by_command=()):
         raise ConfigurationError(f"{place}configuration {problem}") from None
     # Pydantic would warn of an integer that was given for a number and stays one.
     return checked.model_dump(warnings=False)
-
-
-def describes_release(given):
-    """Whether given settings are those of a release, in place of a configuration of studies."""
-    if "studies" in given:
-        return False
-    # As long to import as a study takes to plan its jobs.
-    from geodp_release.ask.settings import ReleaseSettings
-
-    # Keys of releases that no configuration of studies has.
-    return bool((set(ReleaseSettings.model_fields) - {"name", "data"}) & set(given))
-
-
-def without_studies(path):
-    """A configuration without studies, named as the release that a file describes."""
-    from geodp_release.ask.settings import read_settings
-
-    empty = {"note": None, "seed": 0, "cells_per_job": 1, "papers": [], "studies": {}}
-    return {"name": read_settings(path).name, **empty}
