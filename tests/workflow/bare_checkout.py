@@ -40,11 +40,7 @@ class Checkout:
         self.use_quick_uv()
         self.open_gate()
         self.require("1.0")
-        self.environment = {
-            "PATH": str(self.tools),
-            "HOME": str(folder),
-            "LC_ALL": "C.UTF-8",
-        }
+        self.environment = {"PATH": str(self.tools), "HOME": str(folder), "LC_ALL": "C.UTF-8"}
 
     def use_quick_python(self, version, name="python3"):
         """Put an interpreter on PATH that says it has this version.

@@ -73,16 +73,11 @@ def made_by(snakemake, **names):
     """Provenance of a file: rule, seed, versions, and names such as those of study and cell."""
     import scipy
 
+    versions = {"numpy": np.__version__, "scipy": scipy.__version__}
     return {
-        "rule": snakemake.rule,
-        **names,
-        "seed": snakemake.params.get("seed"),
-        "lock": snakemake.params.lock,
-        "versions": {
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
-        },
+        **{"rule": snakemake.rule, **names},
+        **{"seed": snakemake.params.get("seed"), "lock": snakemake.params.lock},
+        "versions": {"python": platform.python_version()} | versions,
     }
 
 

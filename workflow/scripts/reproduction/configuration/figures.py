@@ -247,15 +247,6 @@ class TablesFigure(PaperFigure):
 
 
 KINDS = (
-    ErrorFigure,
-    CurvesFigure,
-    RatiosFigure,
-    ShapesFigure,
-    SamplersFigure,
-    TransportFigure,
-    EllipsesFigure,
-    RegressionFigure,
-    ConvergenceFigure,
-    LinesFigure,
-    TablesFigure,
+    *(ErrorFigure, CurvesFigure, RatiosFigure, ShapesFigure, SamplersFigure, TransportFigure),
+    *(EllipsesFigure, RegressionFigure, ConvergenceFigure, LinesFigure, TablesFigure),
 )

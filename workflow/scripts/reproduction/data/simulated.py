@@ -11,14 +11,11 @@ from reproduction.models import study_model
 def make(job):
     """Simulated data sets of a group, by name: the first is shown, the others give bands."""
     params, study, group = job.params, job.wildcards.study, job.wildcards.group
+    number, variance = int(params.group["n"]), float(params.group["noise_variance"])
     simulation = simulate_data(
         random_stream(params.seed, study, group, "data"),
-        study_model(params),
-        params.settings,
-        study,
-        params.settings["data_sets"],
-        int(params.group["n"]),
-        float(params.group["noise_variance"]),
+        *(study_model(params), params.settings, study),
+        *(params.settings["data_sets"], number, variance),
     )
     return {
         "covariates": simulation.covariates,
@@ -38,12 +35,7 @@ def simulate_data(rng, model, settings, study, data_sets, number, noise_variance
             place = f"configuration key studies.{study}.data.{end}"
             ends[end] = parse_point(model.manifold, settings[end], place)
     return simulate_geodesic_data(
-        rng,
-        model,
-        data_sets,
-        number,
-        noise_variance,
-        settings["shooting_vector_length"],
+        *(rng, model, data_sets, number, noise_variance, settings["shooting_vector_length"]),
         equally_spaced=settings["covariates"] == "equally_spaced",
         random_point_radius=settings["random_point_radius"],
         ambient_noise=settings["noise"] == "ambient",

@@ -157,16 +157,8 @@ def _numbers(table, params):
     keys = ["manifold", "data", *cell[:3], "n", "noise_variance", "budget", *divided]
     keys += ["mechanism", "guarantee", "sampler", "support", "seed", "lock"]
     drawn_by = (f"{name}_{key}" for name in (*params.budgets, ALL) for key in SAMPLED_BY)
-    values = [
-        *dict.fromkeys(name for name in drawn_by if name in table),
-        "draws",
-        "footpoints",
-        "log_error",
-        "log_error_standard_error",
-        "log_non_private",
-        "flagged",
-        "refused",
-    ]
+    values = [*dict.fromkeys(name for name in drawn_by if name in table), "draws", "footpoints"]
+    values += ["log_error", "log_error_standard_error", "log_non_private", "flagged", "refused"]
     first = table["data_set"] == 0
     over = table.groupby(cell).agg(
         data_sets=("data_set", "size"),

@@ -71,6 +71,15 @@ def _compared(params, name, mechanism, data, checkpoints=60):
     settings, budget = params.figure, float(params.cell_budgets["footpoint"])
     steps, chains, draws = (settings[key] for key in ("steps", "chains", "draws"))
     target = mechanism.footpoint_target(budget)
+    common = {
+        **{"manifold": mechanism.manifold.name, "data": str(data["description"])},
+        **{"n": data["points"].shape[1], "mechanism": mechanism.name},
+        **{"guarantee": mechanism.guarantee.line, "support": mechanism.support_description},
+        "footpoint_radius": mechanism.support.footpoint_radius[0],
+        **{"budget_footpoint": budget, "cell": settings["cell"]},
+        "root_mean_squared_residual": np.sqrt(2.0 * mechanism.fit.energy[0]),
+        **{"seed": params.seed, "lock": params.lock},
+    }
 
     def row(kind, planned, step, state, drawn=None):
         """Distances of states from the estimate, and these in a row."""
@@ -79,30 +88,13 @@ def _compared(params, name, mechanism, data, checkpoints=60):
         # The p-value is not used, so that the quickest one does.
         test = None if drawn is None else ks_2samp(away, drawn, method="asymp")
         return away, {
-            "distribution": name,
-            "kind": kind,
-            "manifold": mechanism.manifold.name,
-            "data": str(data["description"]),
-            "n": data["points"].shape[1],
-            "mechanism": mechanism.name,
-            "guarantee": mechanism.guarantee.line,
-            "support": mechanism.support_description,
-            "footpoint_radius": mechanism.support.footpoint_radius[0],
-            "budget_footpoint": budget,
-            "cell": settings["cell"],
-            "root_mean_squared_residual": np.sqrt(2.0 * mechanism.fit.energy[0]),
-            "seed": params.seed,
-            "lock": params.lock,
-            "drawn_by": planned.drawn_by,
-            "proposals": planned.proposals,
-            "certificate": planned.certificate,
-            "largest_weight": planned.largest_weight,
+            **{"distribution": name, "kind": kind},
+            **common,
+            **{"drawn_by": planned.drawn_by, "proposals": planned.proposals},
+            **{"certificate": planned.certificate, "largest_weight": planned.largest_weight},
             "estimated_total_variation": planned.total_variation,
-            "step": step,
-            "states": len(away),
-            "distance_low": low,
-            "distance_median": middle,
-            "distance_high": high,
+            **{"step": step, "states": len(away)},
+            **{"distance_low": low, "distance_median": middle, "distance_high": high},
             "greatest_distance": np.max(away),
             "difference": np.nan if test is None else test.statistic,
         }

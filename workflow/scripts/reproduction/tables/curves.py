@@ -36,14 +36,9 @@ def tabulate(job):
     def add(kind, group, data, covariates, points, **drawn_by):
         flat = points.reshape(len(covariates), -1)
         columns = {
-            "kind": kind,
-            "manifold": model.manifold.name,
-            "data": str(data["description"]),
-            "group": group["group"],
-            "noise_variance": group["noise_variance"],
-            "n": data["points"].shape[1],
-            "seed": params.seed,
-            "lock": params.lock,
+            **{"kind": kind, "manifold": model.manifold.name, "data": str(data["description"])},
+            **{"group": group["group"], "noise_variance": group["noise_variance"]},
+            **{"n": data["points"].shape[1], "seed": params.seed, "lock": params.lock},
             **drawn_by,
             "covariate": covariates,
             **{f"coordinate_{k + 1}": flat[:, k] for k in range(flat.shape[1])},
@@ -59,11 +54,9 @@ def tabulate(job):
         for cell, budgets in group["cells"].items():
             draws = load_cells(next(cells))[cell]
             footpoint, vector = (draws[block][0, 0] for block in model.blocks)
+            drawn = model.predict(model.parameters(footpoint, vector[0]), x)
             add(
-                "private",
-                *of_group,
-                x,
-                model.predict(model.parameters(footpoint, vector[0]), x),
+                *("private", *of_group, x, drawn),
                 **budget_columns(budgets),
                 **sampled_by(draws, budgets),
                 refused=is_refused(draws),

@@ -32,18 +32,13 @@ def describe(job):
         subjects = data.get("subjects", np.zeros(0))
         low, high = data["covariate_range"].T.tolist()
         common = {
-            "study": job.wildcards.study,
-            "group": group,
-            "manifold": manifold.name,
-            "data": str(data["description"]),
-            "data_sets": data["covariates"].shape[0],
+            **{"study": job.wildcards.study, "group": group, "manifold": manifold.name},
+            **{"data": str(data["description"]), "data_sets": data["covariates"].shape[0]},
             "records": data["points"].shape[1],
             "subjects": len(np.unique(subjects)) if subjects.size else "",
             "transformation": params.transformation,
-            "transformed_covariate_at_0": low,
-            "transformed_covariate_at_1": high,
-            "seed": params.seed,
-            "lock": params.lock,
+            **{"transformed_covariate_at_0": low, "transformed_covariate_at_1": high},
+            **{"seed": params.seed, "lock": params.lock},
         }
         rows += [{**common, "note": note} for note in list(data.get("notes", [])) or [""]]
     return pd.DataFrame(rows)
@@ -67,19 +62,13 @@ def evaluate(job):
         data, found = groups[group]
         draws = load_cells(path)[cell]
         common = {
-            "study": job.wildcards.study,
-            "manifold": model.manifold.name,
-            "data": str(data["description"]),
-            "group": group,
-            "n": data["points"].shape[1],
-            "noise_variance": params.groups[group]["noise_variance"],
-            "cell": cell,
+            **{"study": job.wildcards.study, "manifold": model.manifold.name},
+            **{"data": str(data["description"]), "group": group, "n": data["points"].shape[1]},
+            **{"noise_variance": params.groups[group]["noise_variance"], "cell": cell},
             **budget_columns(budgets),
             **stated(draws, "mechanism", "guarantee"),
-            "sampler": sampler,
-            **stated(draws, "support"),
-            "seed": params.seed,
-            "lock": params.lock,
+            **{"sampler": sampler, **stated(draws, "support")},
+            **{"seed": params.seed, "lock": params.lock},
         }
         judged = [_diagnose(draws, name) for name in budgets]
         diagnostics += [common | row for row in judged]

@@ -20,13 +20,7 @@ from geodp.linear.least_squares import (
     perturb_objective,
 )
 from geodp.linear.moments import Moments, record_chunks, simulate_moments
-from geodp.linear.pinball import (
-    GradientScore,
-    LossScore,
-    MedianScore,
-    Pinball,
-    smoothing_bandwidth,
-)
+from geodp.linear.pinball import GradientScore, LossScore, MedianScore, Pinball, smoothing_bandwidth
 from geodp.linear.plane import chains
 from geodp.linear.quantiles import draw_quantiles, log_density
 from geodp.manifolds.euclidean import Euclidean

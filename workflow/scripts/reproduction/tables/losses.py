@@ -32,14 +32,10 @@ def tabulate(job):
         rows.append(row | {"error": found.error})
     mechanism = mechanism_class("kng_as_published")
     common = {
-        "study": job.wildcards.study,
-        "data": "simulated",
-        "n": number,
-        "mechanism": mechanism.name,
-        "guarantee": mechanism.guarantee.line,
+        **{"study": job.wildcards.study, "data": "simulated", "n": number},
+        **{"mechanism": mechanism.name, "guarantee": mechanism.guarantee.line},
         "support": f"p anywhere, |v| <= {bound:g}, records in a ball of radius {0.5 * bound:g}",
-        "seed": params.seed,
-        "lock": params.lock,
+        **{"seed": params.seed, "lock": params.lock},
     }
     table = pd.DataFrame([common | row for row in rows])
     table["loss_over_stated"] = table["realised"] / table["stated"]

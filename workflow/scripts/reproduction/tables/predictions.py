@@ -66,14 +66,10 @@ def tabulate(job, level=0.9):
             )
         for draw, index in np.ndindex(sequences.shape[:2]):
             row = columns | {
-                "manifold": manifold.name,
-                "data": str(data["description"]),
-                "n": data["points"].shape[1],
-                "draw": draw + 1,
-                "seed": params.seed,
-                "lock": params.lock,
-                "covariate": values[index],
-                "distance": distances[draw, index],
+                **{"manifold": manifold.name, "data": str(data["description"])},
+                **{"n": data["points"].shape[1], "draw": draw + 1},
+                **{"seed": params.seed, "lock": params.lock},
+                **{"covariate": values[index], "distance": distances[draw, index]},
                 **_coordinates(settings["kind"], sequences[draw, index]),
                 **(banded[index] if draw == 0 else {}),
             }

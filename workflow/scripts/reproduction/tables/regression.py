@@ -44,13 +44,10 @@ def tabulate(job, length=61):
     words = np.broadcast_to(params.data.get("transformation", "none"), k)
     low, high = np.reshape(data["covariate_range"], (-1, 2)).T
     common = {
-        "manifold": model.manifold.name,
-        "data": str(data["description"]),
-        "n": len(x),
+        **{"manifold": model.manifold.name, "data": str(data["description"]), "n": len(x)},
         "r_squared": found.r_squared,
         "root_mean_squared_residual": np.sqrt(np.mean(found.distances**2)),
-        "seed": params.seed,
-        "lock": params.lock,
+        **{"seed": params.seed, "lock": params.lock},
     }
     tables = []
 
