@@ -37,29 +37,17 @@ def verdicts_of(key, path):
 
 def page(verdicts):
     """Part of the page, from verdicts by sentence of the papers that were judged."""
-    found = {key: verdicts.get(key, {}) for key in PAPERS}
-    numbers = {key: Counter(each.values()) for key, each in found.items()}
+    counts, listed = {}, {}
+    for key in PAPERS:
+        found = verdicts.get(key, {})
+        counted = Counter(found.values())
+        counts[key] = ", ".join(f"{counted[k]} {words}" for k, words in WORDS.items() if counted[k])
+        listed[key] = [(k, s) for k in (FAILS, UNDECIDED, "") for s, v in found.items() if v == k]
     return render_page(
         CHECKOUT / "workflow" / "report" / "results.md.j2",
-        papers=PAPERS,
+        **{"papers": PAPERS, "counts": counts, "listed": listed, "figure_title": figure_title},
         stated={key: sentences(key) for key in PAPERS},
-        counts={
-            key: ", ".join(
-                f"{counted[each]} {words}" for each, words in WORDS.items() if counted[each]
-            )
-            for key, counted in numbers.items()
-        },
-        listed={
-            key: [
-                (kind, sentence)
-                for kind in (FAILS, UNDECIDED, "")
-                for sentence, verdict in each.items()
-                if verdict == kind
-            ]
-            for key, each in found.items()
-        },
         folders={key: _figures(key) for key in PAPERS},
-        figure_title=figure_title,
     )
 
 

@@ -130,16 +130,10 @@ class KNGAsPublished(Mechanism):
                 "data"
             )
         check_data_radius(model.manifold, points, public.data_radius)
-        sensitivity = gradient_sensitivity(
-            model, fit.largest_residual, x.shape[-2], public.data_radius
-        )
-        support = published_support(
-            model.manifold,
-            sensitivity,
-            public.centre,
-            public.footpoint_radius,
-            public.shooting_vector_length,
-        )
+        tau, number = fit.largest_residual, x.shape[-2]
+        sensitivity = gradient_sensitivity(model, tau, number, public.data_radius)
+        limits = public.centre, public.footpoint_radius, public.shooting_vector_length
+        support = published_support(model.manifold, sensitivity, *limits)
         return cls(model, x, points, fit, sensitivity, support)
 
     @property
@@ -186,16 +180,13 @@ class KNGAsPublished(Mechanism):
                 "the whole space: give the support a ball of footpoints"
             )
         radius = manifold.injectivity_radius if whole else support.footpoint_radius
+        middle = found.footpoint if whole else support.footpoint_centre
         return self._target(
             FootpointDensity(self.model, *data, scale, found.parameters),
             space=manifold,
             centre=found.footpoint,
             hessian=self.model.hessian(found.parameters, *data, (FOOTPOINT,)),
-            support=Ball(
-                manifold,
-                found.footpoint if whole else support.footpoint_centre,
-                np.broadcast_to(radius, scale.shape),
-            ),
+            support=Ball(manifold, middle, np.broadcast_to(radius, scale.shape)),
         )
 
     def shooting_vector_target(self, footpoints, budget):
@@ -214,13 +205,9 @@ class KNGAsPublished(Mechanism):
         )
         # Accurate relative to the scale is enough: the sampler corrects for its proposal's shape.
         close = min(1e-4, 0.1 / (self.covariates.shape[-2] * float(budget)))
-        mode = model.minimise(
-            model.parameters(footpoints, carried),
-            *data,
-            blocks=(block,),
-            tolerance=close,
-            max_iterations=15,
-        ).parameters[block]
+        start = model.parameters(footpoints, carried)
+        there = model.minimise(start, *data, blocks=(block,), tolerance=close, max_iterations=15)
+        mode = there.parameters[block]
         frame = manifold.frame(footpoints)
         longest = self.support.shooting_vector_length[..., None]
         length = manifold.norm(footpoints, mode)

@@ -65,9 +65,8 @@ def plan(
         planned, certified, reason = exact.plan(target, draws, work)
         if reason is None:
             return planned
-    chains = matched.plan(
-        rng, target, pilot_proposals, total_variation, fewest_steps, most_steps, counted=~certified
-    )
+    limits = pilot_proposals, total_variation, fewest_steps, most_steps
+    chains = matched.plan(rng, target, *limits, counted=~certified)
     chains = replace(chains, certificate=f"none: {reason}")
     if planned is None:
         return chains

@@ -151,17 +151,11 @@ def plan(target, draws, work=MOST_WORK):
     worst = min(float(envelopes[chosen[k]].acceptance[k]) for k in np.flatnonzero(certified))
     proposals = int(np.ceil(np.log(RUN_OUT) / np.log1p(-min(worst, 1.0 - 1e-15))))
     words = ", ".join(envelopes[index].description for index in np.unique(chosen[certified]))
-    planned = SamplerPlan(
-        Exact(tuple(envelopes), chosen, proposals),
-        0,
-        total_variation=RUN_OUT,
-        proposals=proposals,
-        exact_share=1.0,
-        certificate=(
-            f"{words}; acceptance at least {worst:.2g}; all {proposals} proposals are refused with "
-            f"a probability of at most {RUN_OUT:.0e}"
-        ),
-    )
+    words += f"; acceptance at least {worst:.2g}; all {proposals} proposals are refused with a "
+    words += f"probability of at most {RUN_OUT:.0e}"
+    kernel = Exact(tuple(envelopes), chosen, proposals)
+    planned = SamplerPlan(kernel, 0, total_variation=RUN_OUT, proposals=proposals)
+    planned = replace(planned, exact_share=1.0, certificate=words)
     return planned, certified.reshape(target.batch), None if np.all(certified) else reason
 
 

@@ -126,9 +126,8 @@ def plan(
         shares, log_largest = _pilot(rng, target, proposals, PILOT_SHARES, SHARES)
         axial = axial and np.max(log_largest[counted]) > np.log(good_weight)
     if axial:
-        shares, log_largest = _pilot(
-            rng, target, proposals, PILOT_SHARES_WITH_AXIAL, SHARES_WITH_AXIAL
-        )
+        known = PILOT_SHARES_WITH_AXIAL, SHARES_WITH_AXIAL
+        shares, log_largest = _pilot(rng, target, proposals, *known)
     modes = target.other_modes
     other_mode = modes is not None and np.any(modes.log_mass[counted] > np.log(least_mass))
     if np.max(log_largest[counted]) > np.log(good_weight) or other_mode:

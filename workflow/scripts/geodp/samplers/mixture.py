@@ -59,19 +59,12 @@ class Mixture:
             hessians = np.concatenate([hessians, modes.hessian, wide], axis=-3)
             masses = np.concatenate([masses, mass, mass], axis=-1)
         matrices = _positive(hessians) / target.scale[..., None, None, None]
-        shares = np.broadcast_to(
-            shares if target.support.bounded else ELLIPSE_ALONE, (*target.batch, 3)
-        )
-        return cls(
-            target.space,
-            target.support,
-            shares,
-            centres,
-            matrices,
-            np.linalg.inv(matrices),
-            masses / np.sum(masses, axis=-1, keepdims=True),
-            _axial_distribution(target) if np.any(shares[..., 1] > 0.0) else None,
-        )
+        shares = shares if target.support.bounded else ELLIPSE_ALONE
+        shares = np.broadcast_to(shares, (*target.batch, 3))
+        axial = _axial_distribution(target) if np.any(shares[..., 1] > 0.0) else None
+        inverses, masses = np.linalg.inv(matrices), masses / np.sum(masses, axis=-1, keepdims=True)
+        first = target.space, target.support, shares, centres
+        return cls(*first, matrices, inverses, masses, axial)
 
     def take(self, members):
         """The mixtures at k indices of the flattened batch; the new batch has shape (k,)."""

@@ -122,16 +122,8 @@ class RadialEnvelope:
         tail = np.where(unbounded, log_tail - np.log(tail_rate) + log_sphere, -np.inf)
         upper = np.append(log_bound + log_volume + log_shell, tail[:, None], axis=-1)
         known = np.isfinite(end) | ~unbounded
-        return cls(
-            target,
-            edges,
-            log_bound,
-            log_volume,
-            upper,
-            np.where(inside & known[:, None], lower, -np.inf),
-            tail_rate,
-            log_tail,
-        )
+        lower = np.where(inside & known[:, None], lower, -np.inf)
+        return cls(target, edges, log_bound, log_volume, upper, lower, tail_rate, log_tail)
 
     def propose(self, rng, members, count):
         """Proposals (k, count, ...) and the log envelope there (k, count)."""

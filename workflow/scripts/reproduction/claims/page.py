@@ -15,17 +15,10 @@ def read_verdicts(path, numbers=("value", "low", "high", "shown_value", "seed"))
 
 def render(template, found, tables, **names):
     """The page of verdicts from a Jinja template, verdicts of `judge` and its tables."""
-    return render_page(
-        template,
-        papers=by_paper(found),
-        mechanisms=set(found["mechanism"]),
-        studies=[
-            {"study": study, **described(table)}
-            for (study, kind), table in tables.items()
-            if kind == "errors"
-        ],
-        **names,
-    )
+    names |= {"papers": by_paper(found), "mechanisms": set(found["mechanism"])}
+    errors = {study: table for (study, kind), table in tables.items() if kind == "errors"}
+    studies = [{"study": study, **described(table)} for study, table in errors.items()]
+    return render_page(template, studies=studies, **names)
 
 
 def by_paper(found):
@@ -36,14 +29,9 @@ def by_paper(found):
         for sentence, part in rows.groupby(rows["claim"].map(sentence_of), sort=False):
             first = part.iloc[0]
             counts[first["sentence_verdict"]] += 1
-            sections.setdefault(first["section"], []).append(
-                {
-                    "claim": sentence,
-                    "statement": first["statement"],
-                    "verdict": first["sentence_verdict"],
-                    "rows": part.to_dict("records"),
-                }
-            )
+            shown = {"claim": sentence, "statement": first["statement"]}
+            shown |= {"verdict": first["sentence_verdict"], "rows": part.to_dict("records")}
+            sections.setdefault(first["section"], []).append(shown)
         papers.append({"name": name, "sections": sections, "counts": list(counts.items())})
     return papers
 

@@ -16,6 +16,10 @@ class _Described(Section):
     model_config = ConfigDict(use_attribute_docstrings=False)
 
 
+def _section(title, words, keys):
+    return create_model(title, __base__=_Described, __doc__=words, **keys)
+
+
 def _title(name):
     return "".join(part.capitalize() for part in name.split("_"))
 
@@ -31,13 +35,7 @@ def _choice(what, entries):
     ``entries`` has the description of a section and its keys by name.
     """
     sections = [
-        create_model(
-            _title(name) + what,
-            __base__=_Described,
-            __doc__=words,
-            name=(Literal[name], ...),
-            **keys,
-        )
+        _section(_title(name) + what, words, {"name": (Literal[name], ...), **keys})
         for name, (words, keys) in entries.items()
     ]
     alone = [
@@ -65,8 +63,8 @@ def _options(name, entry):
     """The key ``options`` of a mechanism."""
     if not entry.options:
         return NoOptions, Field(default={}, description="None.")
-    words, keys = f"Options of {name}.", _numbers(entry.options)
-    section = create_model(f"{_title(name)}Options", __base__=_Described, __doc__=words, **keys)
+    keys = _numbers(entry.options)
+    section = _section(f"{_title(name)}Options", f"Options of {name}.", keys)
     return section, Field(description="Public assumptions.")
 
 
