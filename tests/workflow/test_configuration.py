@@ -91,9 +91,7 @@ def test_a_mechanism_may_need_a_setting_of_its_study(small, monkeypatch):
     [
         ({}, "name, seed and studies"),
         ({"name": "mine"}, "seed and studies"),
-        ({"name": "mine", "seed": 1, "studies": None}, "studies"),
-        ({"name": "mine", "seed": 1, "studies": {}}, "studies"),
-        ({"name": "mine", "seed": 1, "studies": []}, "studies"),
+        *(({"name": "mine", "seed": 1, "studies": none}, "studies") for none in (None, {}, [])),
     ],
 )
 def test_a_configuration_without_studies_says_what_to_add(given, missing):
@@ -230,12 +228,9 @@ def one_group(sphere, **changes):
 CELLS = {
     "mean": (
         {
-            "mechanism": "laplace",
-            "model": {"covariates": 0},
-            "data_radius": 0.4,
+            **{"mechanism": "laplace", "model": {"covariates": 0}, "data_radius": 0.4},
             "support": {"footpoint_centre": PUBLIC["footpoint_centre"]},
-            "draws": {"footpoint": 3},
-            "data": {"source": "simulated"},
+            **{"draws": {"footpoint": 3}, "data": {"source": "simulated"}},
         },
         {"p1.0": {"footpoint": "1.0"}, "p0.30": {"footpoint": "0.30"}},
     ),

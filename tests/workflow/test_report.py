@@ -72,12 +72,7 @@ PRIVATE = {"kind": "private", "cell": ["a", "a"]}
         ("error", SEVERAL, "Hollow markers", "no such words"),
         ("shapes", PRIVATE | {"sampler": ["default", "random_walk"]}, "random walks", "A row for"),
         ("shapes", PRIVATE | {"cell": ["a", "b"]}, "A row for each budget.", "random walks"),
-        (
-            "shapes",
-            PRIVATE | {"landmark": [1, 8], "band": [0.1, 0.1]},
-            "lie in their discs",
-            "tube",
-        ),
+        ("shapes", PRIVATE | {"landmark": [1, 8], "band": [0.1, 0.1]}, "in their discs", "tube"),
         ("shapes", PRIVATE | {"landmark": [1, 50], "band": [0.1, 0.1]}, "in its tube", "discs"),
         ("ellipses", PRIVATE | {"draw": [1, 1]}, "(dashed). Below", "the whole true ellipse"),
         ("ellipses", PRIVATE | {"band": [0.1, 0.1]}, "the whole true ellipse", "further draws"),

@@ -195,17 +195,12 @@ def test_another_seed_and_another_cell_have_other_draws(finished, checkout, smal
 
 def sweep(groups, cells):
     """Configuration of so many groups, each with a noise variance, with so many budgets each."""
+    variances = [f"{(k + 1) / 10000:.4f}" for k in range(groups)]
     study = {
         "manifold": {"name": "sphere", "size": 2},
         "data": {"source": "simulated", "data_sets": 2, "shooting_vector_length": 0.6},
         "budgets": {"equal": {"totals": [f"{2 * (k + 1) / 100:.2f}" for k in range(cells)]}},
-        "cells": [
-            {
-                "n": [5],
-                "noise_variance": [f"{(k + 1) / 10000:.4f}" for k in range(groups)],
-                "budgets": ["equal"],
-            }
-        ],
+        "cells": [{"n": [5], "noise_variance": variances, "budgets": ["equal"]}],
         "draws": {"footpoint": 2, "shooting_vector": 2},
         "sampler": {"states": 250},
     }

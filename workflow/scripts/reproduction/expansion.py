@@ -213,8 +213,8 @@ def _faults_of_figure(study, name, figure):
     if kind in OF_ONE_COVARIATE:
         space, size, words = OF_ONE_COVARIATE[kind]
         if covariates != 1:
-            words = f"it shows predictions along one covariate and model.covariates is {covariates}"
-            yield f": {words}: remove it"
+            why = f"it shows predictions along one covariate and model.covariates is {covariates}"
+            yield f": {why}: remove it"
         own = settings["manifold"]
         if own["name"] != space or size not in (None, own["size"]):
             yield f": {kind} are drawn {words} only: remove it"
