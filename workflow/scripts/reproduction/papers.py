@@ -26,22 +26,16 @@ PAPERS = {
         "the first version of the paper on geodesic regression",
     ),
     "reimherr_awan": Paper(
-        "Reimherr and Awan",
-        "M. Reimherr and J. Awan",
-        "KNG: The K-Norm Gradient Mechanism",
-        "NeurIPS 2019",
+        *("Reimherr and Awan", "M. Reimherr and J. Awan"),
+        *("KNG: The K-Norm Gradient Mechanism", "NeurIPS 2019"),
     ),
     "reimherr_bharath_soto": Paper(
-        "Reimherr, Bharath and Soto",
-        "M. Reimherr, K. Bharath and C. Soto",
-        "Differential Privacy over Riemannian Manifolds",
-        "NeurIPS 2021",
+        *("Reimherr, Bharath and Soto", "M. Reimherr, K. Bharath and C. Soto"),
+        *("Differential Privacy over Riemannian Manifolds", "NeurIPS 2021"),
     ),
     "soto": Paper(
-        "Soto et al.",
-        "C. Soto, K. Bharath, M. Reimherr and A. Slavković",
-        "Shape and Structure Preserving Differential Privacy",
-        "NeurIPS 2022",
+        *("Soto et al.", "C. Soto, K. Bharath, M. Reimherr and A. Slavković"),
+        *("Shape and Structure Preserving Differential Privacy", "NeurIPS 2022"),
     ),
 }
 

@@ -119,14 +119,11 @@ def draw(table, wanted, markers="osD^vP*X<>"):
     panel.set_ylabel("predicted error of the geodesic\n(root mean square, unit of length)")
     handles = panel.get_legend_handles_labels()
     figure.legend(*handles, loc="outside right upper", title=r"budget $\epsilon$", fontsize=8)
-    annotate(
-        figure,
-        [
-            f"{first['manifold']}, footpoint within {first['footpoint_radius']:.3g}, shooting "
-            f"vector within {first['shooting_vector_length']:.3g}, residuals of "
-            f"{first['residual_scale']:.3g} in each direction (assumed).",
-            "Hollow: noise, a release would say next to nothing of the data.",
-            "No data were looked at.",
-        ],
+    assumed = (
+        f"{first['manifold']}, footpoint within {first['footpoint_radius']:.3g}, shooting "
+        f"vector within {first['shooting_vector_length']:.3g}, residuals of "
+        f"{first['residual_scale']:.3g} in each direction (assumed)."
     )
+    hollow = "Hollow: noise, a release would say next to nothing of the data."
+    annotate(figure, [assumed, hollow, "No data were looked at."])
     return figure

@@ -44,25 +44,17 @@ def draw(numbers, params):
     style.letter_panels(axes)
     equal = " = ".join(style.SYMBOLS[name].strip("$") for name in names)
     shares = f"\n(${equal} = \\epsilon/{len(names)}$)" if len(names) > 1 else ""
-    figure.legend(
-        handles=[
-            style.line(color=shade, linewidth=1.8, label=f"{total:g}")
-            for total, shade in shades.items()
-        ],
-        title=rf"total budget $\epsilon${shares}",
-        loc="outside right center",
-        fontsize=8,
-        title_fontsize=8,
-        alignment="left",
-    )
+    look = {"linewidth": 1.8}
+    lines = [style.line(color=shade, label=f"{total:g}", **look) for total, shade in shades.items()]
+    place = {"loc": "outside right center", "alignment": "left", "fontsize": 8, "title_fontsize": 8}
+    figure.legend(handles=lines, title=rf"total budget $\epsilon${shares}", **place)
     # Draws have the colours of their budgets, and in the legend none of these.
     middle = "0.25"
+    words = f"draws, {style.mechanism_label(drawn_from)}"
     drawn = [
         style.line(color="0.45", marker=".", linestyle="", label="records"),
         style.line(color="black", linewidth=2.4, label="fit without privacy"),
-        style.line(
-            color=middle, linewidth=1.3, label=f"draws, {style.mechanism_label(drawn_from)}"
-        ),
+        style.line(color=middle, linewidth=1.3, label=words),
     ]
     if numbers["refused"].eq(True).any():
         drawn.append(style.line(color=middle, linestyle="--", label=style.REFUSED))

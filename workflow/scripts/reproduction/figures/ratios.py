@@ -15,13 +15,9 @@ def draw(numbers, params):
     sizes = sorted(numbers["n"].unique())
     for panel, (column, title) in zip(axes[0], columns.items(), strict=True):
         values = [numbers.loc[numbers["n"] == n, column] for n in sizes]
-        panel.boxplot(
-            values,
-            tick_labels=[str(n) for n in sizes],
-            widths=0.5,
-            medianprops={"color": CURVES[1].colour, "linewidth": 1.8},
-            flierprops={"marker": "o", "markersize": 3.5, "markerfacecolor": "none"},
-        )
+        looks = {"medianprops": {"color": CURVES[1].colour, "linewidth": 1.8}}
+        looks |= {"flierprops": {"marker": "o", "markersize": 3.5, "markerfacecolor": "none"}}
+        panel.boxplot(values, tick_labels=[str(n) for n in sizes], widths=0.5, **looks)
         panel.axhline(1.0, color="0.3", linestyle=":", linewidth=1.2)
         panel.set(title=title, xlabel="records n")
         # Ratios spread over orders of magnitude when a neighbour hardly moves the gradient.
