@@ -24,6 +24,7 @@ from geodp_release.show.doubts import doubts
 from geodp_release.show.hypotheses import ReleaseGuarantee, check_hypotheses
 from geodp_release.show.statistics import Statistics
 from geodp_release.stages import BeyondStage
+from geodp_release.stages.curvature import bend, bent
 from geodp_release.stages.draw import run_plan
 
 
@@ -136,7 +137,7 @@ class Release(Statistics):
             return radii
         there = agreeing.has_subjects(self.plan, self.moments, places)
         manifold = self.plan.assumptions.manifold
-        errors = self._simulated[1]
+        errors = bent(bend(self.plan.assumptions, state, self.moments), self._simulated[1])
         [found] = bands.band_radii(manifold, errors, state, places[there], [level], together)
         rows = np.insert(places[there], 0, 1.0, axis=1)
         radii[there] = found + bands.clipped_errors(self.agreeing[0], rows)

@@ -12,6 +12,7 @@ from geodp_release.run.coordinates import noise_of
 from geodp_release.run.moments import inverses, moment_matrix, products
 from geodp_release.stages import residual_tables
 from geodp_release.stages.base import Stage
+from geodp_release.stages.curvature import bend, bent
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,8 @@ class NoisyStep(Stage):
         means = absolute.noisy_means(assumptions, records, before, bits)
         means = before.coordinates.back @ means / unit
         change, covariance = self.change(means, before, assumptions, unit)
-        state, reached = moved(assumptions, before.state, unit * change)
+        change = bent(bend(assumptions, before.state, before.moments), unit * change)
+        state, reached = moved(assumptions, before.state, change)
         return replace(before, state=state, reached=reached, covariance=covariance)
 
     def _units(self, releases):

@@ -1,0 +1,93 @@
+"""Steps that follow the curvature of a space, by derivatives of predictions."""
+
+import numpy as np
+import pytest
+
+from geodp import Assumptions
+from geodp.manifolds.euclidean import Euclidean
+from geodp.manifolds.sphere import Sphere
+from geodp_release.stages import curvature
+from geodp_release.stages.covariates import Covariates
+from geodp_release.stages.matrix import straightened
+
+SPHERE = Sphere(2)
+ENDS = np.array([[-0.5], [0.5]])
+TWO_GROUPS = Assumptions(
+    SPHERE, np.array([0.0, 0.0, 1.0]), 0.8, 1.6, (-0.5, 0.5), 1000, covariate_spread="two groups"
+)
+MOMENTS = np.array([0.2, 0.25])
+
+
+def moved(manifold, state, change):
+    """A state after a change in coordinates, wherever that leads."""
+    p, *vectors = state
+    step, *turns = manifold.vector(manifold.frame(p), change)
+    both = zip(vectors, turns, strict=True)
+    return np.stack([manifold.exp(p, step), *(manifold.transport(p, step, v + t) for v, t in both)])
+
+
+def state_of(rng, manifold):
+    p = manifold.random_point(rng)
+    return np.stack([p, *(each * manifold.random_direction(rng, p) for each in (0.7, 0.4))])
+
+
+def test_derivatives_are_those_of_predictions(manifold):
+    rng, small = np.random.default_rng(8), 1e-5
+    state = state_of(rng, manifold)
+    nodes = np.array([[0.4, -0.5], [-0.3, 0.1], [0.0, 0.0]])
+    found = curvature.derivatives(manifold, state, nodes)
+    p, frame, steps = state[0], manifold.frame(state[0]), manifold.combinations(state[1:], nodes)
+    before = manifold.ends(p, state[1:], nodes)
+    for index, each in enumerate(np.eye(3 * manifold.dim)):
+        other = moved(manifold, state, small * each.reshape((3, -1)))
+        away = manifold.log(before, manifold.ends(other[0], other[1:], nodes)) / small
+        away = manifold.coordinates(p, manifold.transport_back(p, steps, away), frame)
+        assert found[..., index] == pytest.approx(away, abs=2e-4)
+
+
+def test_a_step_from_near_leads_to_the_geodesic():
+    """Of groups at both ends; in flat space a third of the error across would be left."""
+    truth = np.array([[0.0, 0.0, 1.0], [1.5, 0.0, 0.0]])
+    across = np.array([[0.0, 0.02, 0.0], [0.0, -0.03, 0.0]])
+    error = SPHERE.coordinates(truth[0], across, SPHERE.frame(truth[0]))
+    state = moved(SPHERE, truth, error)
+    covariates = Covariates.assumed(TWO_GROUPS).with_moments(MOMENTS)
+    steps = SPHERE.combinations(state[1:], ENDS)
+    residuals = SPHERE.log(SPHERE.exp(state[0], steps), SPHERE.ends(truth[0], truth[1:], ENDS))
+    residuals = SPHERE.transport_back(state[0], steps, residuals)
+    residuals = SPHERE.coordinates(state[0], residuals, SPHERE.frame(state[0]))
+    each = curvature.derivatives(SPHERE, state, ENDS)
+    gradient = np.einsum("m,mdi,md->i", [0.3, 0.7], each, residuals).reshape((2, 2))
+    change = np.linalg.solve(covariates.matrix, gradient)
+    wanted = SPHERE.ends(truth[0], truth[1:], ENDS)
+    matrix = curvature.bend(TWO_GROUPS, state, MOMENTS)
+    left = [
+        np.max(SPHERE.dist(SPHERE.ends(end[0], end[1:], ENDS), wanted))
+        for end in (moved(SPHERE, state, each) for each in (change, curvature.bent(matrix, change)))
+    ]
+    assert left[0] > 0.005
+    assert left[1] < 0.0005
+
+
+def test_where_nothing_is_bent_steps_stay():
+    centre = np.stack([TWO_GROUPS.centre, np.zeros(3)])
+    assert curvature.bend(TWO_GROUPS, centre, MOMENTS) == pytest.approx(np.eye(4), abs=1e-9)
+    flat = Assumptions(Euclidean(2), np.zeros(2), 1.0, 1.0, (-0.5, 0.5), 1000)
+    assert curvature.bend(flat, np.zeros((2, 2)), MOMENTS) is None
+    change = np.ones((2, 2))
+    assert curvature.bent(None, change) is change
+
+
+def test_a_line_about_the_centre_becomes_the_geodesic_through_its_ends():
+    change = np.array([[0.5, 0.3], [-0.4, 1.2]])
+    centre = np.stack([TWO_GROUPS.centre, np.zeros(3)])
+    found, _ = straightened(TWO_GROUPS, centre, change, MOMENTS)
+    frame = SPHERE.frame(centre[0])
+    ends = SPHERE.exp(centre[0], SPHERE.vector(frame, change[0] + ENDS @ change[1:]))
+    away = [
+        np.max(SPHERE.dist(SPHERE.ends(each[0], each[1:], ENDS), ends))
+        for each in (moved(SPHERE, centre, change), found)
+    ]
+    assert away[0] > 0.05
+    # The nodes that stand for two groups are a little within the ends.
+    assert away[1] < 0.002

@@ -1,0 +1,74 @@
+"""What curvature makes of steps that are planned in flat space, by derivatives of predictions."""
+
+import numpy as np
+
+from geodp.manifolds.symmetric import JACOBI_SOLUTIONS
+from geodp_release.run.moments import possible_moments
+from geodp_release.stages.covariates import Covariates
+
+# Least factor of a derivative that is followed: near a conjugate point a step would have no end.
+LEAST = 0.5
+
+# Numbers of a state up to which curvature is looked at: a matrix of their squares is inverted.
+MOST_NUMBERS = 256
+
+
+def derivatives(manifold, state, nodes):
+    """Derivatives (m, dim, (1 + k) dim) of predictions at covariates (m, k) by a state.
+
+    In a frame at the footpoint, to which they are carried back (Kulkarni and Soto, eq. 7 and 8).
+    """
+    p, *vectors = state
+    frame, dim = manifold.frame(p), manifold.dim
+    steps = manifold.combinations(np.stack(vectors), nodes)
+    frequencies = manifold.frequencies(p, steps)
+    factors = np.empty((2, *frequencies.shape))
+    for index, sign in enumerate(manifold.curvature_signs):
+        for each, solution in zip(factors, JACOBI_SOLUTIONS.values(), strict=True):
+            each[:, index] = np.maximum(solution(sign, frequencies[:, index]), LEAST)
+    found = np.empty((2, len(nodes), dim, dim))
+    # One direction after the other, as there may be many, with many eigenspaces each.
+    for index, direction in enumerate(frame):
+        parts = manifold.split(p, steps, np.broadcast_to(direction, steps.shape))
+        moved = np.einsum("fmi,mi...->fm...", factors, parts)
+        found[..., index] = manifold.coordinates(p, moved, frame)
+    of_point, of_vector = found
+    along = nodes[:, :, None, None] * of_vector[:, None]
+    blocks = np.concatenate([of_point[:, None], along], axis=1)
+    return np.moveaxis(blocks, 1, 2).reshape((len(nodes), dim, -1))
+
+
+def looked_at(assumptions, moments):
+    """Covariates with these moments; ``None`` where curvature makes nothing, or too much work."""
+    numbers = assumptions.manifold.dim * (1 + assumptions.number_of_covariates)
+    if assumptions.is_flat or not assumptions.spreads or numbers > MOST_NUMBERS:
+        return None
+    return Covariates.assumed(assumptions).with_moments(possible_moments(moments))
+
+
+def bend(assumptions, state, moments):
+    """Matrix ((1 + k) dim, (1 + k) dim) that makes of a step in flat space one in the space.
+
+    Mean gradients are of an error times the mean square of `derivatives`, and not of ``[1, x]``,
+    where covariates have these moments.  ``None`` where both are the same, or too large.
+    """
+    manifold = assumptions.manifold
+    covariates = looked_at(assumptions, moments)
+    if covariates is None:
+        return None
+    each = derivatives(manifold, state, covariates.nodes)
+    flat = np.kron(covariates.matrix, np.eye(manifold.dim))
+    return np.linalg.solve(mean_square(each, covariates.weights), flat)
+
+
+def bent(matrix, changes):
+    """Changes (..., 1 + k, dim) of a state, or its errors, times a matrix of `bend`."""
+    if matrix is None:
+        return changes
+    return (changes.reshape((*changes.shape[:-2], -1)) @ matrix.T).reshape(changes.shape)
+
+
+def mean_square(each, weights, ridge=1e-12):
+    """Mean square of `derivatives` over covariates with weights (m,), which has an inverse."""
+    found = np.einsum("m,mdi,mdj->ij", weights, each, each)
+    return found + ridge * np.mean(np.diagonal(found)) * np.eye(len(found))
