@@ -19,9 +19,9 @@ from geodp.data import cells, sheets, table, text_tables
 from geodp.data.landmark_files import LandmarkFile, NtsFile
 from geodp.manifolds import spd, symmetric_matrices
 from geodp.samplers.integer_choice import no_noise
-from geodp_release.ask import publish
+from geodp_release.ask import planning, publish
 from geodp_release.ask.holder import off_least_squares
-from geodp_release.plan import search as planning
+from geodp_release.plan import search as beginnings
 from geodp_release.promise import ledger
 from geodp_release.promise.assumptions import Assumptions
 from geodp_release.run import contributions, subjects
@@ -259,10 +259,10 @@ for name, *part in (
     ("a fingerprint of other bytes", publish, "fingerprint_of", lambda was, *_: "0"),
     ("silence in threads", publish, "_one_at_once", nullcontext),
     ("silence in threads", publish, "QUIET", nullcontext()),
-    ("memory after paying", publish, "_refuse_large", nothing),
+    ("memory after paying", planning, "_refuse_large", nothing),
     ("memory after paying", publish, "subject_records", nothing),
     ("texts for numbers", sheets, "no_numbers", nothing),
-    ("even covariates that are not checked", planning, "MOST_TO_CONTRADICT", 0),
+    ("even covariates that are not checked", beginnings, "MOST_TO_CONTRADICT", 0),
 ):
     FAULTS.setdefault(name, []).append(part)
 

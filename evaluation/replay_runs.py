@@ -22,7 +22,7 @@ import pandas as pd
 import yaml
 
 from geodp_release import stages as st
-from geodp_release.ask import cli, estimator, publish, settings
+from geodp_release.ask import cli, estimator, planning, publish, settings
 from geodp_release.ask.linear_estimator import PrivateLinearRegression
 from geodp_release.plan.release_plan import ReleasePlan
 from geodp_release.promise import ledger, ledger_file
@@ -125,8 +125,8 @@ class Runner:
     def shortened(self, is_whole=False):
         """A context without what is public and slow: plans, reading of settings, pages."""
         parts = [
-            (publish, "plan_of", lambda was, *_: self.plan),
-            (publish, "verdict", lambda was, *_: "verdict"),
+            (planning, "plan_of", lambda was, *_: self.plan),
+            (planning, "verdict", lambda was, *_: "verdict"),
             (settings, "read_settings", lambda was, path: self.settings[Path(path).name]),
             (ledger_file, "datetime", CLOCK),
             (folder, "datetime", CLOCK),

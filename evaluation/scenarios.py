@@ -18,9 +18,9 @@ import pandas as pd
 
 from geodp.errors import DataError
 from geodp.manifolds.euclidean import Euclidean
-from geodp_release.ask import publish
+from geodp_release.ask import planning, publish
 from geodp_release.ask import settings as release_settings
-from geodp_release.plan import search as planning
+from geodp_release.plan.search import plan_release
 from geodp_release.promise import ledger
 from geodp_release.promise.assumptions import Assumptions
 from geodp_release.promise.budget import PrivacyBudget
@@ -31,7 +31,7 @@ from replay_tables import Space
 
 TABLE = pd.DataFrame({"who": list("abcde"), "x0": np.linspace(0.1, 0.9, 5), "c0": 0.5})
 SPACE = Space("euclidean", 1, 1, 1, REPLACE, "epsilon", 1)
-PLAN_OF = publish.plan_of
+PLAN_OF = planning.plan_of
 
 
 # Functions, and in words what the fault does in them, by its name.
@@ -173,7 +173,7 @@ def very_many_subjects(made):
     numbers = {"subjects": 10**9, "records_per_subject": 1000}
     given = made.settings(public=made.runner.given["csv"]["public"] | numbers)
     plan = replace(made.runner.plan, assumptions=given.assumptions)
-    with patch.object(publish, "planned", lambda *_: plan), suppress(DataError):
+    with patch.object(planning, "planned", lambda *_: plan), suppress(DataError):
         made.publish(given, plan=PLAN_OF(given))
     return made.ledger.spent > 0
 
@@ -193,7 +193,7 @@ def covariates_that_are_not_even(made, number=2000):
     x = rng.beta(2.0, 5.0, number)
     y = 0.5 * x[:, None] + rng.normal(scale=0.1, size=(number, 1))
     assumptions = Assumptions(Euclidean(1), np.zeros(1), 1.0, 2.0, (0.0, 1.0), number, **each)
-    plan = planning.plan_release(assumptions, PrivacyBudget("4"), work=10**5)
+    plan = plan_release(assumptions, PrivacyBudget("4"), work=10**5)
     found = release.release_geodesic(plan, x, y, np.arange(number))
     said = any("spread evenly" in each for each in found.doubts())
     return not (said and np.all(np.isnan(found.band([0.2, 0.8]))))

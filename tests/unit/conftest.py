@@ -139,21 +139,21 @@ def ledger(path):
 def few_points(monkeypatch):
     """Plans that are made, and releases that are drawn, in little time."""
     from geodp_release.plan import sample_size as needed
-    from geodp_release.plan import search as planning
+    from geodp_release.plan import search
 
     # Plans are kept between calls: these are for one test.
     monkeypatch.setattr(needed, "_kept_plan", lru_cache(needed._kept_plan.__wrapped__))
-    monkeypatch.setattr(planning, "MOST_POINTS", 1 << 10)
+    monkeypatch.setattr(search, "MOST_POINTS", 1 << 10)
 
 
 @pytest.fixture
 def few_designs(few_points, monkeypatch):
     """Besides, a short search for a plan."""
-    from geodp_release.plan import search as planning
+    from geodp_release.plan import search, steps
 
-    short = {"CHOICES": (0.16, 0.4), "WIDE_STEPS": (0.2,), "FOLLOWED": 192, "STEPS": 2}
-    for name, value in short.items():
-        monkeypatch.setattr(planning, name, value)
+    for name, value in {"CHOICES": (0.16, 0.4), "WIDE_STEPS": (0.2,), "FOLLOWED": 192}.items():
+        monkeypatch.setattr(search, name, value)
+    monkeypatch.setattr(steps, "STEPS", 2)
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from cohort import (
 )
 
 from geodp import DataError, Ledger, Release, ReleasePlan
-from geodp_release.ask import publish
+from geodp_release.ask import planning
 from geodp_release.ask.cli import main
 from geodp_release.ask.settings import read_settings
 from geodp_release.plan import sample_size as needed
@@ -70,7 +70,7 @@ def test_plans_of_other_numbers_and_budgets_are_a_table(holder, run, at_once):
 def test_rats_are_refused_with_the_number_of_subjects_that_would_do(
     holder, run, refused, monkeypatch
 ):
-    monkeypatch.setattr(publish, "subjects_needed", lambda *_: 240)
+    monkeypatch.setattr(planning, "subjects_needed", lambda *_: 240)
     settings = yaml.safe_load((ROOT / "config" / "release.rats.yaml").read_text())
     settings["data"]["path"] = str(ROOT / settings["data"]["path"])
     settings["ledger"] = "mine.ledger"

@@ -17,7 +17,7 @@ import pytest
 from cohort import COLUMNS, FOLDER, NUMBER, ROOT, changed, rewrite, spent, write_cohort
 
 from geodp import DataError, Ledger
-from geodp_release.ask import checking
+from geodp_release.ask import checking, planning
 from geodp_release.ask import publish as publish_module
 from geodp_release.ask.cli import main
 from geodp_release.ask.settings import read_settings
@@ -273,7 +273,7 @@ INTERRUPTED = {
 def test_ctrl_c_says_what_is_spent(holder, run, refused, monkeypatch, place):
     words, amount = INTERRUPTED[place]
     with monkeypatch.context() as patch:
-        patch.setattr(publish_module, place, interrupt)
+        patch.setattr(planning if place == "planned" else publish_module, place, interrupt)
         shown = run("release", None, "--for-holder", "seen.txt", status=130)
     assert re.fullmatch(f"geodp: interrupted: {words}\n", shown.err)
     assert (spent(), Path("out/trial/index.html").is_file()) == (amount, place == "check_data")
@@ -315,7 +315,7 @@ def test_a_draw_outlives_a_fault_in_its_picture(holder, run, refused, monkeypatc
         raise problem
 
     with monkeypatch.context() as patch:
-        patch.setattr(publish_module, "rehearse", lambda *_: None)
+        patch.setattr(planning, "rehearse", lambda *_: None)
         patch.setattr(folder_module, "picture", fails)
         said = refused(status=130 if isinstance(problem, KeyboardInterrupt) else 2)
     assert problem is not FULL or said.startswith(
@@ -386,7 +386,7 @@ def test_a_name_is_of_one_release(holder, run, refused, monkeypatch, is_finished
     """Else other data would get the release of the first, or a changed key pay again unseen."""
     with monkeypatch.context() as patch:
         if not is_finished:
-            patch.setattr(publish_module, "rehearse", lambda *_: None)
+            patch.setattr(planning, "rehearse", lambda *_: None)
             patch.setattr(folder_module, "picture", interrupt)
         run("release", status=0 if is_finished else 130)
     Path("other.csv").write_bytes(Path("mine.csv").read_bytes())

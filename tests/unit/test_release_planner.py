@@ -10,7 +10,7 @@ from geodp import Assumptions, PrivacyBudget, plan_release, release_geodesic
 from geodp.manifolds.registry import make_manifold
 from geodp.samplers.integer_choice import generator_bits
 from geodp_release.plan import agreeing, bands
-from geodp_release.plan import search as planning
+from geodp_release.plan.release_plan import ReleasePlan, Way
 from geodp_release.promise.budget import CONCENTRATED
 from geodp_release.promise.public_inputs import (
     ADD_OR_REMOVE,
@@ -106,11 +106,9 @@ def test_a_release_goes_the_way_of_its_length():
     """The first way takes what is longer than all limits, and a length goes with its own limit."""
     assumptions = assumed(("euclidean", 2), (1.0, 2.0), None, 60, (EVENLY,))
     looks = [ScaleStage(Fraction(1, number)) for number in (4, 3, 5)]
-    ways = tuple(
-        planning.Way(longest, (look,)) for longest, look in zip((1.0, 0.5), looks[1:], strict=True)
-    )
+    ways = tuple(Way(longest, (look,)) for longest, look in zip((1.0, 0.5), looks[1:], strict=True))
     given = assumptions, PrivacyBudget("1"), (looks[0],), 1.0, 1.0, 1.0
-    plan = planning.ReleasePlan(*given, ways=ways)
+    plan = ReleasePlan(*given, ways=ways)
     for length, last in ((2.0, looks[1]), (0.6, looks[1]), (0.5, looks[2]), (0.1, looks[2])):
         path = plan.path((length, 9.0))
         assert path.stages == (looks[0], last)
@@ -119,8 +117,8 @@ def test_a_release_goes_the_way_of_its_length():
     found = plan.simulated(start, np.random.default_rng(2))
     assert np.sort(found.typical).tolist() == np.sort(start.typical).tolist()
     assert check_stages(plan) == {"R4": True, "R5": True}
-    other = type("Other", (planning.Way,), {})(1.0, (looks[1],))
-    for way in (planning.Way(1.0, (CountStage(Fraction(1, 9)),)), other):
+    other = type("Other", (Way,), {})(1.0, (looks[1],))
+    for way in (Way(1.0, (CountStage(Fraction(1, 9)),)), other):
         assert not check_stages(replace(plan, ways=(way,)))["R4"]
 
 

@@ -17,7 +17,7 @@ from geodp.manifolds.projective import RealProjective
 from geodp.manifolds.registry import MANIFOLDS, make_manifold, manifold_settings
 from geodp.manifolds.rotations import ORTHOGONAL, Rotations
 from geodp_release.ask.cli import main
-from geodp_release.ask.publish import plan_of
+from geodp_release.ask.planning import plan_of
 from geodp_release.ask.settings import read_settings
 from geodp_release.show.folder import page, predictions
 from geodp_release.show.rehearsal import without_data

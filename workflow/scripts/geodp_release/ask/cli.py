@@ -122,7 +122,7 @@ def _init(given):
 
 
 def _plan(given):
-    from geodp_release.ask.publish import plan_of, predicted, verdict
+    from geodp_release.ask.planning import plan_of, predicted, verdict
     from geodp_release.ask.settings import read_settings
     from geodp_release.plan.sample_size import BUDGETS, SUBJECTS, plans_about
 
@@ -179,7 +179,7 @@ def _account(settings, plan):
 
 
 def _check(given):
-    from geodp_release.ask.publish import plan_of
+    from geodp_release.ask.planning import plan_of
     from geodp_release.ask.settings import read_settings
 
     settings = read_settings(given.settings)
@@ -235,7 +235,8 @@ def _notes(settings, plan):
 
 
 def _release(given):
-    from geodp_release.ask.publish import plan_of, publish, verdict
+    from geodp_release.ask.planning import plan_of, verdict
+    from geodp_release.ask.publish import publish
     from geodp_release.ask.settings import read_settings
 
     settings = read_settings(given.settings)
@@ -268,7 +269,7 @@ def _release(given):
 
 def _agreed(settings, plan, despite_check):
     """Make the ledger, check and ask on a terminal; whether to release."""
-    from geodp_release.ask.publish import verdict
+    from geodp_release.ask.planning import verdict
     from geodp_release.promise.ledger import Ledger
 
     budget, path = settings.privacy_budget, settings.ledger

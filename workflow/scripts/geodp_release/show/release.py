@@ -19,9 +19,10 @@ from geodp_release.plan import agreeing, bands
 from geodp_release.plan.release_plan import ReleasePlan
 from geodp_release.run.subjects import subject_records
 from geodp_release.show import release_words
-from geodp_release.show.document import About, read_release, write_release
+from geodp_release.show.document import About, write_release
 from geodp_release.show.doubts import doubts
 from geodp_release.show.hypotheses import ReleaseGuarantee, check_hypotheses
+from geodp_release.show.read_document import read_release
 from geodp_release.show.statistics import Statistics
 from geodp_release.stages import BeyondStage
 from geodp_release.stages.curvature import bend, bent

@@ -1,0 +1,213 @@
+"""Files of releases, read again: what disagrees with the plan or the guarantee is refused."""
+
+import json
+import re
+
+import numpy as np
+
+from geodp.errors import DataError
+from geodp.manifolds.registry import manifold_from_settings
+from geodp.plain import from_plain
+from geodp.settings.reading import check
+from geodp_release.plan.release_plan import ReleasePlan
+from geodp_release.promise.assumptions import Assumptions
+from geodp_release.promise.public_inputs import REPLACE
+from geodp_release.run.contributions import LOSS_LATTICE
+from geodp_release.run.moments import moment_matrix
+from geodp_release.show.document import FORMAT, ReleaseDocument, plan_document
+from geodp_release.show.hypotheses import HYPOTHESES, ReleaseGuarantee, check_stages
+from geodp_release.stages import BeyondStage, FarStage, ProductsStage, ScaleStage, TailStage
+from geodp_release.stages.residual_tables import length_grid
+from geodp_release.stages.tail import DOUBLINGS
+
+# A file that is longer takes more time than reading is worth.
+MOST_BYTES = 1 << 26
+
+# Allowed difference of what a file holds from a point, a tangent vector or the support, of the
+# radius: numbers are the same on every machine, what is computed from them is not.
+TOLERANCE = 1e-6
+
+REMEDY = "give a file as Release.save wrote it"
+
+# Longer fractions take minutes to be read.
+FRACTION = re.compile("[0-9]{1,400}(/[0-9]{1,400})?")
+
+
+def read_release(path):
+    """Attributes of the `Release`, by name, in a file that `write_release` wrote.
+
+    A `DataError` says that the file cannot be read, or is not that of a release.
+    """
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read(MOST_BYTES)
+        given = json.loads(text, object_hook=_refuse_long, parse_constant=_refuse_constant)
+        if not isinstance(given, dict) or given.get("format") != FORMAT:
+            raise DataError(f'its format is not "{FORMAT}": {REMEDY}')
+        return _release(check(ReleaseDocument, given), given)
+    except OSError as problem:
+        raise DataError(
+            f"{path} cannot be read ({problem.strerror}): give the path of a file that "
+            "Release.save wrote"
+        ) from None
+    except DataError as problem:
+        raise DataError(f"{path} is not a release: {problem}") from None
+    except (ValueError, RecursionError):
+        raise DataError(f"{path} is not a release: it is not JSON text: {REMEDY}") from None
+
+
+def _refuse_constant(word):
+    raise ValueError(word)
+
+
+def _refuse_long(given):
+    for key in {"budget", "epsilon", "share"} & set(given):
+        if isinstance(given[key], str) and not FRACTION.fullmatch(given[key]):
+            raise DataError(f"the {key} of a stage is no fraction above zero: {REMEDY}")
+    return given
+
+
+def _release(found, given):
+    """Attributes of the release in a checked document, which was given as a dict."""
+    document, assumptions = found.plan, _assumptions(found.plan.assumptions)
+    predicted = document.predicted.model_dump()
+    plan = ReleasePlan(assumptions, document.budget, tuple(document.stages), **predicted)
+    if found.guarantee.get("hypotheses") != [vars(each) for each in HYPOTHESES]:
+        raise _refused("guarantee.hypotheses", "they are not those of the theorem")
+    if not all(check_stages(plan).values()):
+        raise _refused("plan.stages", "they are not those of its guarantee")
+    _refuse_others(plan_document(plan), given["plan"], "plan")
+    footpoint = _array(found.footpoint, "footpoint", assumptions.manifold)
+    vectors = _vectors(found, footpoint, assumptions)
+    _refuse_numbers(found, plan)
+    if found.footpoint_at != assumptions.footpoint_at:
+        raise _refused("footpoint_at", "it is not the middle of the ranges")
+    return {
+        "about": _about(found.about, assumptions.number_of_columns),
+        "footpoint": footpoint,
+        "shooting_vectors": vectors,
+        "number": found.number,
+        "lengths": tuple(found.residual_lengths),
+        "far": found.far,
+        "tails": tuple(found.tails),
+        "products": tuple(tuple(each) for each in found.products),
+        "reached": np.array(found.reached),
+        "moments": _moments(found.covariate_moments, assumptions.number_of_covariates),
+        "plan": plan,
+        "guarantee": ReleaseGuarantee(
+            plan.budget, assumptions.neighbours, assumptions.records_per_subject, HYPOTHESES
+        ),
+    }
+
+
+def _about(found, covariates):
+    """The `About` of a document, whose words are printed."""
+    if found is None:
+        return None
+    words = [found.name, found.description or "", *found.covariates, *found.responses]
+    words += [*found.units, *found.units.values()]
+    if len(found.covariates) != covariates or not all(each.isprintable() for each in words):
+        raise _refused("about", "it is not a name for each covariate, and lines of printable text")
+    return found
+
+
+def _refused(key, words):
+    return DataError(f"key {key}: {words}: {REMEDY}")
+
+
+def _refuse_others(expected, given, place):
+    """Refuse values that would be written otherwise, such as noise that is not a stage's."""
+    if isinstance(expected, dict) and isinstance(given, dict) and expected.keys() == given.keys():
+        for key, value in expected.items():
+            _refuse_others(value, given[key], f"{place}.{key}")
+    elif isinstance(expected, list) and isinstance(given, list) and len(expected) == len(given):
+        for index, pair in enumerate(zip(expected, given, strict=True)):
+            _refuse_others(*pair, f"{place}[{index}]")
+    elif expected != given or isinstance(given, bool) != isinstance(expected, bool):
+        raise _refused(place, "it does not agree with the rest of the file")
+
+
+def _assumptions(found):
+    """The `Assumptions` of a document."""
+    given = found.model_dump()
+    given["manifold"] = manifold_from_settings(given["manifold"])
+    given["centre"] = _array(given["centre"], "plan.assumptions.centre", given["manifold"])
+    assumptions = Assumptions(**given)
+    # Projecting a point of the manifold again may change its last digits.
+    object.__setattr__(assumptions, "centre", given["centre"])
+    return assumptions
+
+
+def _vectors(found, footpoint, assumptions):
+    """The shooting vectors of a document, whose geodesic is within the support."""
+    manifold, wider = assumptions.manifold, 1.0 + TOLERANCE
+    if manifold.invalid_reason(footpoint) is not None:
+        raise _refused("footpoint", f"it is no point of {manifold.name}")
+    if manifold.dist(assumptions.centre, footpoint) > wider * assumptions.footpoint_radius:
+        raise _refused("footpoint", "it is outside the support of the public inputs")
+    if len(found.shooting_vectors) != assumptions.number_of_covariates:
+        raise _refused("shooting_vectors", "there is not one for each covariate")
+    vectors = np.empty((len(found.shooting_vectors), *manifold.point_shape), manifold.dtype)
+    longest = assumptions.lengths
+    for index, each in enumerate(found.shooting_vectors):
+        place = f"shooting_vectors[{index}]"
+        vectors[index] = vector = _array(each, place, manifold)
+        off = vector - manifold.project_tangent(footpoint, vector)
+        if np.max(np.abs(off)) > TOLERANCE * (1.0 + np.max(np.abs(vector))):
+            raise _refused(place, "it is not tangent at the footpoint")
+        if manifold.norm(footpoint, vector) > wider * longest[index]:
+            raise _refused(place, "it is outside the support of the public inputs")
+    return vectors
+
+
+def _refuse_numbers(found, plan):
+    """Refuse a document's subjects, lengths and parts of a state that are not of its plan."""
+    assumptions, number, lengths = plan.assumptions, found.number, found.residual_lengths
+    # The number of subjects is public or noisy.
+    is_public = assumptions.neighbours == REPLACE
+    if number != assumptions.subjects if is_public else not (number >= 1 and number == int(number)):
+        raise _refused("number", "it is not that of its subjects")
+    scales = sum(isinstance(stage, ScaleStage) for stage in plan.stages)
+    grid = np.log(length_grid(assumptions))
+    known = all(each > 0.0 and np.min(np.abs(np.log(each) - grid)) < TOLERANCE for each in lengths)
+    if len(lengths) != scales or not known:
+        raise _refused("residual_lengths", "they are not of the grid of its stages")
+    # Far subjects are counted by parts of a lattice.
+    fars = sum(isinstance(stage, FarStage) for stage in plan.stages)
+    if fars != (found.far is not None) or (fars and LOSS_LATTICE * found.far % 1):
+        raise _refused("far", "it is not that of its stages")
+    counts = DOUBLINGS * sum(isinstance(stage, TailStage) for stage in plan.stages)
+    counts += sum(isinstance(stage, BeyondStage) for stage in plan.stages)
+    if len(found.tails) != counts or any(LOSS_LATTICE * each % 1 for each in found.tails):
+        raise _refused("tails", "they are not those of its stages")
+    stages = [stage for stage in plan.stages if isinstance(stage, ProductsStage)]
+    sizes = [stage.size(assumptions) for stage in stages]
+    if [len(each) for each in found.products] != [size * (size + 1) // 2 for size in sizes]:
+        raise _refused("products", "they are not those of its stages")
+    parts = 1 + assumptions.number_of_covariates
+    if len(found.reached) != parts or min(found.reached) < 0.0:
+        raise _refused("reached", "it is not a length for each part of a state")
+
+
+def _moments(given, covariates):
+    """Means of covariates from -1/2 to 1/2 and of their products."""
+    moments = np.array(given)
+    if moments.shape == (covariates * (covariates + 3) // 2,):
+        matrix = moment_matrix(moments)
+        least = np.where(np.eye(1 + covariates, dtype=bool), 0.0, -np.inf)
+        most = np.outer([1.0, *[0.5] * covariates], [1.0, *[0.5] * covariates])
+        if np.all(np.abs(matrix) <= (1.0 + TOLERANCE) * most) and np.all(matrix >= least):
+            return moments
+    raise _refused("covariate_moments", "they are not means and mean products of its covariates")
+
+
+def _array(value, key, manifold):
+    """An array of the shape and kind of a manifold's points."""
+    try:
+        array = np.asarray(from_plain(value))
+        fits = array.dtype.kind == np.dtype(manifold.dtype).kind
+    except (TypeError, ValueError, OverflowError):
+        fits = False
+    if not fits or array.shape != manifold.point_shape or not np.all(np.isfinite(array)):
+        raise _refused(key, f"it is not an array of shape {manifold.point_shape}")
+    return array
