@@ -8,12 +8,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import test_release_reading as tables
+import release_tables as tables
 import test_statistics_files as statistics
 from cohort import SETTINGS
 from hypothesis import given
 from hypothesis import strategies as st
-from test_release_reading import as_csv, as_parquet, found_faults, frame, read, refused, without
+from release_tables import as_csv, as_parquet, found_faults, frame, read, refused, without
 
 from geodp import DataError
 from geodp.data.cells import TableReading

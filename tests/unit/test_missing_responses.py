@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_release_reading import (
+from release_tables import (
     as_csv,
     as_excel,
     as_parquet,

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import feather
 from pyarrow import parquet as pq
-from test_release_reading import assert_same, found_faults, read, refused, without, written
+from release_tables import assert_same, found_faults, read, refused, without, written
 
 from geodp.data.nested import numbers_of
 

@@ -13,7 +13,7 @@ import pytest
 import scipy.io
 from hypothesis import given
 from hypothesis import strategies as st
-from test_release_reading import (
+from release_tables import (
     NAMES,
     TABLE,
     as_csv,

@@ -1,0 +1,269 @@
+"""Formats of a release's tables: the same records in each, and what their types make of cells."""
+
+import sys
+from decimal import Decimal
+from pathlib import Path
+from zipfile import ZipFile
+
+import numpy as np
+import openpyxl
+import pandas as pd
+import pytest
+import scipy.io
+from release_tables import (
+    NAMES,
+    as_arrays,
+    as_csv,
+    as_excel,
+    as_parquet,
+    assert_same,
+    checked,
+    found_faults,
+    frame,
+    read,
+    refused,
+    settings_of,
+    without,
+)
+
+from geodp import DataError
+from geodp.data.cells import TableReading
+from geodp.data.formats import open_table
+from geodp.data.records import read_table
+from geodp.manifolds.registry import make_manifold
+from geodp_release.ask.reading import read_data, refuse_missing
+
+FORMATS = [(as_csv, 2), (as_parquet, 1), (as_arrays, 1), (as_excel, 3)]
+
+
+@pytest.mark.parametrize(("save", "first"), FORMATS)
+def test_formats_hold_the_same_records_for_releases_and_studies(folder, save, first):
+    table = frame()
+    table.loc[2, "comment"] = 'p,1,2,3,\n"p,1,2,3,'
+    expected = read(as_csv(table))
+    path = save(table)
+    covariates, points, subjects = found = read(path)
+    assert_same(found, expected)
+    records = read_table(path, make_manifold("euclidean", 2), "age", NAMES, subject="who")
+    np.testing.assert_array_equal(records.points, points)
+    np.testing.assert_allclose(records.covariates, covariates[:, 0] / 7)
+    assert records.subjects == subjects
+    assert records.rows[:2] == [first, first + 1]
+    assert [*checked(save(frame())).rows] == [*range(first, first + 8)]
+
+
+@pytest.mark.parametrize(("save", "first"), FORMATS)
+def test_missing_numbers_of_any_format(folder, save, first):
+    path = save(frame(age=[0.5, np.nan, *range(2, 8)], b=[1.0, 2.0, np.nan, *range(5)]))
+    assert without(read(path)) == [[1], [2]]
+    with pytest.raises(DataError, match=f"row {first + 1}, column age: the value is missing"):
+        read_table(path, make_manifold("euclidean", 2), "age", NAMES)
+    said = found_faults(path)
+    assert any(f"row {first + 2}, column b: the value is missing" in line for line in said)
+
+
+def test_a_european_table_has_semicolons_and_decimal_commas(folder):
+    expected = read(as_csv(frame()))
+    frame().to_csv("table.csv", index=False, sep=";", decimal=",")
+    assert_same(read(decimal=","), expected)
+    table = read_table(
+        "table.csv", make_manifold("euclidean", 2), "age", NAMES, reading=TableReading(decimal=",")
+    )
+    np.testing.assert_array_equal(table.points, expected[1])
+    # As Windows writes it; a header of UTF-8 says that records are, too.
+    text = Path("table.csv").read_text().replace("who", "wär").encode("cp1252")
+    Path("table.csv").write_bytes(text)
+    assert_same(read(decimal=",", subject="wär"), expected)
+    # A point may be one of thousands or of decimals.
+    frame(b="1.250").to_csv("table.csv", index=False, sep=";", decimal=",")
+    _, points, _ = read(decimal=",")
+    assert np.isnan(points).any(axis=1).all()
+    said = found_faults(decimal=",")
+    assert "row 2, column b: '1.250' has a point, and data.decimal says" in said[0]
+    assert 'decimal: ","' in found_faults("table.csv")[0]
+
+
+@pytest.mark.parametrize("save", [as_csv, as_parquet, as_arrays, as_excel])
+def test_words_of_a_category_are_numbers(folder, save):
+    words = ["F", "M", "f", "F ", "", "M", "x", "F"]
+    path = save(frame(age=words))
+    covariates, _, _ = read(path, categories={"age": {"F": 0, "M": 1.0}})
+    expected = [0, 1, np.nan, 0, np.nan, 1, np.nan, 0]
+    np.testing.assert_array_equal(covariates[:, 0], expected)
+    said = "\n".join(found_faults(path, categories={"age": {"F": 0, "M": 1.0}}))
+    assert "'f' is none of the categories F, M, and may be meant for F: correct" in said
+    assert "'x' is none of the categories F, M: correct" in said
+    assert said.count("the value is missing") == 1
+
+
+class Odd:
+    def __eq__(self, other):
+        raise ValueError
+
+
+ODD = {
+    "text": "abc", "object": Odd(), "array": np.array([1.0, 2.0]), "large": 10**5000, "NA": pd.NA,
+    "decimal": Decimal("sNaN"), "complex": 1 + 1j, "date": pd.Timestamp("2020-01-01"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
+@pytest.mark.parametrize("kind", [float, np.float32, complex, object])
+def test_what_a_cell_of_a_frame_holds_changes_no_other(folder, kind, odd):
+    """One complex number left all others without any, and a text rounded those of 32 bits anew."""
+    ages = pd.Series([row / 7 for row in range(8)], dtype=kind)
+    expected, _, _ = read(frame(age=ages), decimal=",")
+    covariates, _, _ = read(frame(age=pd.Series([*ages[:7], odd])), decimal=",")
+    np.testing.assert_array_equal(covariates[:7], expected[:7])
+    assert not np.isfinite(covariates[7, 0])
+    who = [1, "1", 1.0, np.float32(1), 1 + 0j, "a", odd, "b"]
+    *_, subjects = read(frame(who=pd.Series(who, dtype=object)), decimal=",")
+    assert subjects[:6] == ["1"] * 5 + ["a"]
+
+
+@pytest.mark.parametrize("suffix", ["npz", "mat"])
+def test_an_array_of_points_is_joined_to_covariates(folder, suffix):
+    """After paying, its second column was one too many."""
+    arrays = {"who": np.arange(8.0), "points": np.arange(16.0).reshape(8, 2)}
+    np.savez("table.npz", **arrays)
+    scipy.io.savemat("table.mat", arrays)
+    pd.DataFrame({"who": range(8), "age": range(8)}).to_csv("ages.csv", index=False)
+    join = {"path": "ages.csv", "subject": "who"}
+    covariates, points, _ = read(f"table.{suffix}", columns=["points"], join=join)
+    np.testing.assert_array_equal(covariates[:, 0], np.arange(8))
+    np.testing.assert_array_equal(points, arrays["points"])
+
+
+def test_of_a_sheet_the_header_alone_is_read_before_the_records(folder, recwarn):
+    path = as_excel(frame(age=["NA", None, *range(6)]))
+    book = openpyxl.load_workbook(path)
+    book.active.cell(5, 2).value = 99999999
+    book.active.cell(5, 2).number_format = "yyyy-mm-dd"
+    book.create_sheet("second").append(["who", "age", "a", "b"])
+    book.save(path)
+    settings = settings_of(path)
+    table = open_table(path)
+    assert table._rows is None
+    refuse_missing(settings)
+    covariates, _, _ = read_data(settings)
+    assert not np.isfinite(covariates[:3, 0]).any()
+    assert covariates[3:, 0].tolist() == [1, 2, 3, 4, 5]
+    assert not recwarn.list
+    refused(r"it has no sheet third \(there are: Sheet1, second\)", path, sheet="third")
+
+
+TYPES = {
+    "integers": ("age", [2**60 + index for index in range(8)]),
+    "truths": ("age", [True, False] * 4),
+    "decimals": ("age", [Decimal(index) for index in range(8)]),
+    "labels of integers": ("who", list(range(8))),
+    "labels of bytes": ("who", [b"\xff%d" % index for index in range(8)]),
+    "labels of categories": ("who", pd.Categorical(list("abcdabcd"))),
+    "labels of times": ("who", pd.date_range("2020", periods=8)),
+}
+
+
+@pytest.mark.parametrize(("name", "values"), TYPES.values(), ids=TYPES)
+def test_types_of_parquet(folder, name, values):
+    covariates, _, subjects = read(as_parquet(frame(**{name: values})))
+    if name == "age":
+        assert covariates[:, 0].tolist() == [float(each) for each in values]
+    else:
+        assert len(set(subjects)) == len(set(values))
+        if not hasattr(values, "year"):
+            assert list(subjects) == list(values)
+
+
+def test_labels_of_parquet_that_are_missing_or_no_text(folder):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    labels = pa.array([b"a", b"\xff", b"\xfe", b"", b" ", None, b"a ", b"b"])
+    table = pa.table(frame()).drop_columns(["who"]).append_column("who", labels.view(pa.string()))
+    pq.write_table(table, "table.parquet")
+    assert read("table.parquet")[2] == ["a", "\udcff", "\udcfe", None, None, None, "a ", "b"]
+
+
+def test_times_are_texts_on_a_machine_that_knows_no_zone(folder):
+    """A label of the time was joined by its text, which needed a database of zones."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    times = pa.array([1500, None, 2**62], pa.timestamp("ms", "No/Where"))
+    pq.write_table(pa.table({"who": times}), "table.parquet")
+    texts = [text for _, (text,) in open_table("table.parquet").records(["who"])]
+    assert texts[:2] == ["1970-01-01 00:00:01.500", ""]
+    assert str(2**62) in texts[2]
+
+
+@pytest.mark.parametrize("path", ["table.csv", "table.parquet", "table.npz", "table.mat"])
+def test_other_files_are_refused(folder, path):
+    refused(rf"key data.path: {path} cannot be read", path)
+    for content in (b"", b"PK\x03\x04", b"PAR1", b"who,age\n" * 99):
+        Path(path).write_bytes(content)
+        is_text = path == "table.csv"
+        text_says = "no column|is empty|not UTF-8|is no text"
+        refused(text_says if is_text else f"{path}: it cannot be read as", path)
+
+
+def test_a_label_that_is_no_character_is_one_like_others(folder):
+    labels = np.array([f"p{row}" for row in range(8)])
+    labels.view(np.uint32).reshape(8, -1)[[3, 5], 0] = 0x110000, 0x110001
+    numbers = np.arange(8.0)
+    np.savez("table.npz", who=labels, age=numbers, a=numbers, b=numbers)
+    *_, found = read("table.npz")
+    assert len(set(found)) == 8
+    assert found[:3] == ["p0", "p1", "p2"]
+
+
+@pytest.mark.parametrize("shape", [(10**12,), (-8,), (9,)])
+def test_what_a_header_claims_is_not_believed(folder, shape):
+    numbers = np.arange(8.0)
+    np.savez("table.npz", who=np.arange(8), a=numbers, b=numbers)
+    with ZipFile("table.npz", "a") as file, file.open("age.npy", "w") as array:
+        header = {"descr": "<f8", "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(array, header)
+        array.write(numbers.tobytes())
+    refused(r"cannot be read as a \.npz file", "table.npz")
+
+
+def test_texts_and_cells_of_matlab_are_refused_before_records_are_read(folder):
+    """SciPy cannot decode all texts, and one that it cannot would be told by a refusal."""
+    columns = {name: np.arange(8.0) for name in ("age", *NAMES)}
+    for who in (list("abcdefgh"), np.array(list("abcdefgh"), dtype=object)):
+        scipy.io.savemat("table.mat", columns | {"who": who})
+        refused(r"variable who: .* (char|cell) and not as numbers, and", "table.mat")
+
+
+@pytest.mark.parametrize("path", ["table.npz", "table.mat"])
+def test_arrays_of_more_axes_stand_for_their_numbers(folder, path):
+    rng = np.random.default_rng(3)
+    matrices = rng.normal(size=(8, 2, 2))
+    matrices = matrices @ matrices.swapaxes(1, 2)
+    landmarks = rng.normal(size=(8, 3)) + 1j * rng.normal(size=(8, 3))
+    arrays = {"matrices": matrices, "landmarks": landmarks, "who": np.arange(8.0)}
+    arrays |= {"age": np.arange(8.0), "pairs": np.zeros((8, 2, 3)), "more": np.zeros((8, 4, 3))}
+    (np.savez if path == "table.npz" else lambda _, **each: scipy.io.savemat(path, each))(
+        path, **arrays
+    )
+    for name, space, centre, layout in (
+        ("matrices", ("spd", 2), "identity", matrices),
+        ("landmarks", ("kendall", 3), "corpus callosum", landmarks),
+    ):
+        manifold = make_manifold(*space)
+        points = layout if name == "matrices" else manifold.from_landmarks(layout)
+        _, found, subjects = read(path, space=space, centre=centre, columns=[name])
+        np.testing.assert_array_equal(found, points)
+        assert subjects == list(range(8))
+        records = read_table(path, manifold, "age", [name], subject="who")
+        np.testing.assert_allclose(records.points, points, atol=1e-12)
+    # Those are not landmarks in another order, nor of three coordinates.
+    for name in ("pairs", "more"):
+        choices = {"space": ("kendall", 3), "centre": centre, "columns": [name]}
+        refused("x 3: give landmarks as n x k x 2", path, **choices)
+
+
+def test_parquet_without_pyarrow_is_refused_in_a_sentence(folder, monkeypatch):
+    path = as_parquet(frame())
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    refused(r"needs pyarrow: install geodp\[parquet\]", path)
