@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import scipy.io
 import yaml
 
 from geodp.data.checks import WILD_LANDMARK, check_landmarks
@@ -194,9 +193,8 @@ def shapes(outlines):
 def test_repeated_subjects_are_counted_and_not_named(read_outlines):
     records = read_outlines(ELLIPSES, subject="id")
     assert records.subjects == FIELDS["id"]
-    assert records.notes == [
-        "5 records of 4 subjects: a budget stated per record is not one per subject"
-    ]
+    said = "5 records of 4 subjects: a budget stated per record is not one per subject"
+    assert records.notes == [said]
 
 
 @pytest.mark.parametrize(
@@ -220,9 +218,8 @@ def test_filters_keep_what_matches(read_outlines, keep, left):
     assert records.rows == [index + 2 for index in left]
     records = read_outlines(ELLIPSES, keep={"diagnosis": ["AD", "MCI"], "sex": [1, 2]})
     assert records.subjects == []
-    assert records.notes == [
-        "3 of 5 records were kept, those with diagnosis AD or MCI and sex 1 or 2"
-    ]
+    said = "3 of 5 records were kept, those with diagnosis AD or MCI and sex 1 or 2"
+    assert records.notes == [said]
 
 
 def test_filters_take_names_with_underscores_as_names(read):
@@ -253,11 +250,8 @@ def test_reversed_outlines_are_mended(read_outlines, turned):
     outlines = [reverse(one) if i in turned else one for i, one in enumerate(ELLIPSES)]
     records = read_outlines(outlines)
     np.testing.assert_allclose(records.points, shapes(ELLIPSES), atol=1e-14)
-    numbers = ", ".join(str(index + 2) for index in turned)
-    assert (
-        f"reversed from the first landmark on (row{'s'[: len(turned) > 1]} {numbers})"
-        in (records.notes[0])
-    )
+    rows = f"row{'s'[: len(turned) > 1]} " + ", ".join(str(index + 2) for index in turned)
+    assert f"reversed from the first landmark on ({rows})" in records.notes[0]
 
 
 def test_a_closing_landmark_is_left_out(read_outlines):
@@ -291,70 +285,6 @@ def test_record_without_a_reduced_shape_is_named(read_outlines):
     # The second record of those that are kept.
     with pytest.raises(DataError, match=r"table\.csv, row 4: .*the harmonics"):
         read_outlines(ELLIPSES, Refusing(6), keep={"diagnosis": "AD"})
-
-
-# --- MATLAB files ---
-
-
-def cells(*items):
-    """A cell array; NumPy would make one array of items that have one shape."""
-    found = np.empty(len(items), dtype=object)
-    found[:] = items
-    return found
-
-
-def read_mat(path, variables, landmarks, **settings):
-    scipy.io.savemat(path, variables, do_compression=len(variables) < 3)
-    manifold = make_manifold("kendall", landmarks)
-    return read_table(str(path), manifold, "age", ["landmarks"], **settings)
-
-
-# Landmarks as different programs save them.  As many landmarks as records are no matter for pairs.
-FIVE = resample(ELLIPSES, 5)
-LAYOUTS = {
-    "n x k x 2": (ELLIPSES, PAIRS),
-    "k x 2 x n": (ELLIPSES, np.moveaxis(PAIRS, 0, -1)),
-    "complex k x n": (ELLIPSES, ELLIPSES.T),
-    "cells k x 2": (ELLIPSES, cells(*PAIRS)),
-    "cells of vectors": (ELLIPSES, cells(*ELLIPSES[:, :, None])),
-    "n x n x 2": (FIVE, np.stack([FIVE.real, FIVE.imag], axis=-1)),
-    "n x 2 x n": (FIVE, np.stack([FIVE.T.real, FIVE.T.imag], axis=1)),
-}
-
-
-@pytest.mark.parametrize(("outlines", "layout"), LAYOUTS.values(), ids=LAYOUTS)
-def test_layouts_of_landmarks(tmp_path, outlines, layout):
-    variables = {"landmarks": layout, "age": np.array(AGES)[:, None]}
-    path, number = tmp_path / "outlines.mat", outlines.shape[1]
-    records = read_mat(path, variables, number, transformation="log")
-    np.testing.assert_allclose(records.points, shapes(outlines), atol=1e-14)
-    expected = np.log(np.array(AGES) / 50.0) / np.log(90.0 / 50.0)
-    np.testing.assert_allclose(records.covariates, expected)
-
-
-SUBJECTS = {
-    "char matrix": np.array(FIELDS["id"]),
-    "cell column": cells(*FIELDS["id"])[:, None],
-    "row": [11, 12, 11, 13, 14],
-    "mixed cells": cells(11, "b", 11.0, "c", "d"),
-}
-
-
-@pytest.mark.parametrize("subjects", SUBJECTS.values(), ids=SUBJECTS)
-def test_kinds_of_subjects(tmp_path, subjects):
-    variables = {"id": subjects, "sex": np.array(FIELDS["sex"], dtype=np.uint8), "age": AGES}
-    # What is not kept need not be readable, and records have the numbers of the file.
-    layout = cells("?", *PAIRS[1:3], reverse(ELLIPSES[3]), PAIRS[4])
-    settings = {"subject": "id", "keep": {"sex": 2}, "outline": True}
-    path = tmp_path / "outlines.mat"
-    records = read_mat(path, variables | {"landmarks": layout}, 6, **settings)
-    np.testing.assert_allclose(records.points, shapes(ELLIPSES[1:4]), atol=1e-14)
-    assert records.notes[1].endswith("reversed from the first landmark on (record 4)")
-    records = read_mat(path, variables | {"landmarks": PAIRS}, 6, subject="id")
-    first, *others = records.subjects
-    assert first in ("s1", "11")
-    assert others[1] == first
-    assert len(set(others)) == len(others) == 4
 
 
 # --- Files that cannot be used ---
@@ -467,59 +397,3 @@ def test_settings_that_a_table_does_not_go_with(tmp_path, read, kind, changes, a
     with refused(tmp_path / "table.csv", says) as problem:
         read_kind(read, kind, KINDS[kind][0], **changes)
     assert problem.value.argument == argument
-
-
-# n x k x 2: four records of five landmarks.
-LANDMARKS = np.array([row.split(",")[4:] for row in OUTLINES[1:]], dtype=float).reshape(4, 5, 2)
-COMPLEX = LANDMARKS @ [1.0, 1.0j]
-
-
-VARIABLES = {"landmarks": LANDMARKS, "age": [55, 64, 71, 88.0], "who": cells("a", "", "c", "d")}
-OF_SUBJECTS = {"subject": "who"}
-TURNED = {"landmarks": cells(*LANDMARKS[:3], LANDMARKS[3].T)}
-FEWER = {"landmarks": cells(*LANDMARKS[:3], LANDMARKS[3, :4])}
-ALONE = {"landmarks": cells(*LANDMARKS[:3], np.array([[7.0]]))}
-FAR = {"landmarks": np.where(np.arange(4)[:, None, None] == 2, np.inf, LANDMARKS)}
-# A changed variable, settings, and what is said.
-MAT = [
-    ({}, {"subject": "id"}, "there is no variable id (there are: landmarks, age, who): add it"),
-    (
-        {"landmarks": COMPLEX[:, :4]},
-        {},
-        "is 4 x 4: give landmarks as n x k x 2 or k x 2 x n, or, f",
-    ),
-    (TURNED, {}, "record 4, variable landmarks[1]: 'a cell of 2 x 5' is not a number: correct"),
-    (ALONE, {}, "record 4, variable landmarks[1]: 'a cell of 1 x 1' is not a number: correct"),
-    (FEWER, {}, "record 4: it has 4 landmarks and record 1 has 5: give all records the same"),
-    (FAR, {}, "record 3, variable landmarks[1]: 'inf' is not a number: correct or remove the rec"),
-    ({"who": cells(*[np.ones(2)] * 4)}, OF_SUBJECTS, "variable who: the file states its type as"),
-    ({}, OF_SUBJECTS, "record 2, variable who: the value is missing"),
-]
-
-
-@pytest.mark.parametrize(("changes", "settings", "says"), MAT)
-def test_a_bad_mat_file_is_refused_in_one_sentence(tmp_path, changes, settings, says):
-    path = tmp_path / "outlines.mat"
-    with refused(path, says) as problem:
-        read_mat(path, VARIABLES | changes, 5, outline=True, **settings)
-    assert not re.search(r"\b(row|column)\b", str(problem.value))
-
-
-HDF5 = b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(124) + b"\x00\x02IM" + bytes(384)
-
-
-@pytest.mark.parametrize("compressed", [False, True])
-def test_other_files_and_those_that_are_cut_off_are_no_mat_file(tmp_path, compressed):
-    path = tmp_path / "outlines.mat"
-    variables = {name: VARIABLES[name] for name in [*VARIABLES][: 2 if compressed else 3]}
-    assert read_mat(path, variables, 5, outline=True).notes == []
-    whole = path.read_bytes()
-    cut_off = [whole[:length] for length in (50, 130, len(whole) // 3, len(whole) - 9)]
-    for content in (
-        *cut_off,
-        bytes(300),
-        HDF5 + b"\x89HDF\r\n\x1a\n",
-    ):
-        path.write_bytes(content)
-        with refused(path, "save it in MATLAB or Octave with the -v7 option"):
-            read_table(str(path), make_manifold("kendall", 5), "age", ["landmarks"])
