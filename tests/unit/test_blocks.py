@@ -14,50 +14,17 @@ from geodp_release.run.subjects import _grouped, label_key
 
 # Rows of plain cells, of quotes that hold breaks and delimiters, of too few and too many cells.
 ROWS = (
-    *(
-        "1,a,2",
-        '"1","b","2"',
-        '3,"two\nlines, and a comma",4',
-        "5,c",
-        "6,d,7,8",
-        "",
-        '9,"e ""f""",1',
-    ),
-    *('"\n\n\n",g,2', "2,h\rh,3", " ,,", '4,i",5', '"6",j,"7"'),
-)
+    "1,a,2", '"1","b","2"', '3,"two\nlines, and a comma",4', "5,c", "6,d,7,8", "", '9,"e ""f""",1',
+    '"\n\n\n",g,2', "2,h\rh,3", " ,,", '4,i",5', '"6",j,"7"',
+)  # fmt: skip
 CELLS = (
-    *("1", "2.5", "", " 1 ", "1e5", "-0", "-0.0", "+1", "01", "1.", ".5", "1_0", "1,5", "nan"),
-    *(
-        "1e999",
-        "9" * 30,
-        "9" * 500,
-        "[1]",
-        "true",
-        '"1"',
-        "\u0661",
-        "0x1",
-        "1 2",
-        "9007199254740993",
-    ),
-)
+    "1", "2.5", "", " 1 ", "1e5", "-0", "-0.0", "+1", "01", "1.", ".5", "1_0", "1,5", "nan",
+    "1e999", "9" * 30, "9" * 500, "[1]", "true", '"1"', "\u0661", "0x1", "1 2", "9007199254740993",
+)  # fmt: skip
 LABELS = (
-    *(
-        "a",
-        "a ",
-        b"a",
-        "",
-        " ",
-        None,
-        np.nan,
-        float("nan"),
-        1,
-        1.0,
-        True,
-        np.int64(1),
-        np.float64(2),
-    ),
-    *(2, Decimal(2), ("a",), ["a"], np.str_("a"), 2**70, float(2**70), object()),
-)
+    "a", "a ", b"a", "", " ", None, np.nan, float("nan"), 1, 1.0, True, np.int64(1), np.float64(2),
+    2, Decimal(2), ("a",), ["a"], np.str_("a"), 2**70, float(2**70), object(),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
