@@ -49,17 +49,13 @@ def checked(space, points, ages=AGES, names=None, **data):
     table.insert(0, "age", list(ages))
     table.insert(0, "who", [f"s{index}" for index in range(NUMBER)])
     table.to_csv("table.csv", index=False)
-    settings = SETTINGS | {
-        "data": SETTINGS["data"] | {"path": "table.csv", "columns": names} | data,
-        "public": {
-            "manifold": dict(zip(("name", "size"), manifold, strict=True)),
-            "centre": centre,
-            # Not the range of these ages, rounded outward.
-            "covariate_range": [30, 80],
-            "subjects": NUMBER,
-        }
-        | radii,
+    public = {
+        "manifold": dict(zip(("name", "size"), manifold, strict=True)),
+        # Not the range of these ages, rounded outward.
+        **{"centre": centre, "covariate_range": [30, 80], "subjects": NUMBER},
     }
+    data = SETTINGS["data"] | {"path": "table.csv", "columns": names} | data
+    settings = SETTINGS | {"data": data, "public": public | radii}
     settings = ReleaseSettings.model_validate(settings)
     return checking.check_data(settings, SimpleNamespace(assumptions=settings.assumptions))
 

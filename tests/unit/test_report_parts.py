@@ -17,18 +17,8 @@ from reproduction.report import _about, report
 PUBLISHED = CHECKOUT / "resources" / "published"
 JUDGED = {"computed", "by construction", "not refuted", "by proof", "not decidable", "not judged"}
 MADE_BY = {"rule": "report", "seed": 1, "lock": "0", "versions": {"python": "3"}}
-FIGURE = {
-    "paper": "",
-    "order": 0,
-    "study": "rats",
-    "studies": ["rats"],
-    "caption": "",
-    "number": "",
-    "title": "Of a new kind",
-    "kind": "new_kind",
-    "warns": False,
-    "notes": [],
-}
+FIGURE = {"paper": "", "order": 0, "study": "rats", "studies": ["rats"], "caption": ""}
+FIGURE |= {"number": "", "title": "Of a new kind", "kind": "new_kind", "warns": False, "notes": []}
 
 
 def text(files=None, **params):
@@ -38,13 +28,8 @@ def text(files=None, **params):
     template = CHECKOUT / "workflow" / "report" / "report.html.j2"
     nothing = {"own_questions": [], "figures": [], "folder": "results/small", "times": ""}
     nothing |= {"name": "small", "note": None}
-    return report(
-        SimpleNamespace(
-            template=template, statements=PUBLISHED / "statements.csv", **tables | (files or {})
-        ),
-        SimpleNamespace(**nothing | params),
-        MADE_BY,
-    )
+    tables |= {"template": template, "statements": PUBLISHED / "statements.csv"} | (files or {})
+    return report(SimpleNamespace(**tables), SimpleNamespace(**nothing | params), MADE_BY)
 
 
 def test_a_figure_of_a_kind_without_a_caption(tmp_path):
@@ -186,9 +171,8 @@ def test_the_list_names_every_judged_sentence_and_no_other(paper):
 
 def test_each_statement_has_a_judgement_with_its_claim_or_its_reason():
     assert {row["judged"] for row in STATEMENTS} <= JUDGED
-    assert len({(row["paper"], row["place"], row["statement"]) for row in STATEMENTS}) == len(
-        STATEMENTS
-    )
+    keys = {(row["paper"], row["place"], row["statement"]) for row in STATEMENTS}
+    assert len(keys) == len(STATEMENTS)
     computed = [row for row in STATEMENTS if row["judged"] in ("computed", "not refuted")]
     assert [row["statement"] for row in computed if not row["claim"]] == []
     others = [row for row in STATEMENTS if row not in computed]
