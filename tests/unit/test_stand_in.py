@@ -5,12 +5,7 @@ import pytest
 
 from geodp import KendallPlanarShapes
 from geodp.data.landmarks import crossing_edges, signed_area
-from geodp.data.stand_in import (
-    coefficient_factor,
-    mean_coefficients,
-    outline,
-    simulate_outlines,
-)
+from geodp.data.stand_in import coefficient_factor, mean_coefficients, outline, simulate_outlines
 from geodp.randomness import random_stream
 
 LANDMARKS = 50
