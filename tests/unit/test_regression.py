@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import geodp
+from geodp import SPD, testing
 from geodp.errors import DataError
 from geodp.manifolds.symmetric import SymmetricSpace, jacobi_factors
 from geodp.manifolds.symmetric_matrices import rotated, spectral, symmetric_eigenvalues
@@ -153,6 +154,71 @@ def test_logarithms_of_matrices_of_nearly_equal_eigenvalues(least, gap):
         )
 
 
+def _logs_along(at):
+    """The fast `logs_along` of a space against the one that every symmetric space has."""
+    manifold, rng = at.manifold, at.rng
+    number, chains, data = 5, (2, 2), len(at.point) // 2
+    used = np.array(manifold.multiplicities) > 0
+    for length in (0.6, 1e-9, 0.0):
+        at.places = testing._words(np.full(data, length))
+        near = np.expand_dims(at.point[:data], (1, 2))
+        near = np.broadcast_to(near, (data, *chains, *manifold.point_shape))
+        start = manifold.exp(near, 0.1 * manifold.random_direction(rng, near))
+        velocity = length * manifold.random_direction(rng, start)
+        # One that is at rest beside others.
+        velocity[:, 0, 0] = 0.0
+        times = rng.uniform(-0.5, 1.0, (data, number))
+        times[:, 0] = 0.0
+        middle = np.repeat(np.expand_dims(at.point[:data], 1), number, axis=1)
+        points = manifold.exp(middle, 0.4 * manifold.random_direction(rng, middle))
+        given = (start, velocity, times, points)
+        fast, generic = manifold.logs_along(*given), SymmetricSpace.logs_along(manifold, *given)
+        allowed = at.rounding * np.max(manifold.magnification(start), axis=(1, 2))
+        allowed = allowed * np.max(manifold.magnification(points), axis=1)
+        for key in ("squared_distances", "frequencies"):
+            found, expected = getattr(fast, key), getattr(generic, key)
+            testing._require_shape(at, f"{key} of logs_along", found, expected.shape)
+            yield f"{key} of logs_along are those of exp and log", found, expected, allowed
+        whole = jacobi_factors(manifold, generic.frequencies, generic.times)
+        for argument, factors in whole.items():
+            # Those of empty eigenspaces are of no use.
+            found, expected = (
+                np.stack(np.broadcast_arrays(*each, fast.squared_distances)[:-1], axis=1)[:, used]
+                for each in (fast.factors()[argument], factors)
+            )
+            what = f"factors of logs_along are Jacobi's in the {argument}"
+            yield what, found, expected, at.rounding
+        weights = list(rng.standard_normal((len(used), data, *chains, number)))
+        for given_weights in (weights, [2.0, *weights[1:]], [*weights[:-1], 2.0]):
+            found, expected = (each.combine(given_weights) for each in (fast, generic))
+            yield "combine of logs_along is the sum of split", found, expected, 7.0 * allowed, start
+
+
+def test_fast_logarithms_along_geodesics_are_those_of_any_space(manifold):
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        testing._run([_logs_along], testing._scene(manifold, rng, 1.0, testing.ROUNDING))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_residuals_of_matrices_with_eigenvectors_found_once_are_those_of_any_space(size):
+    space, rng = SPD(size), np.random.default_rng(11)
+    start = space.random_point(rng, (), 0.8)[None]
+    vectors = rng.uniform(-1.0, 1.0, (60, 1, 1)) * space.random_tangent(rng, start)
+    vectors[0] = 0.0
+    ends = space.exp(start, vectors)
+    steps = rng.choice([1e-9, 0.1, 3.0], (60, 1, 1)) * space.random_tangent(rng, ends)
+    points = space.exp(ends, steps)
+    found = space.carried_residuals(start, vectors, points)
+    expected = SymmetricSpace.carried_residuals(space, start, vectors, points)
+    np.testing.assert_allclose(found[0], expected[0], atol=1e-6)
+    lengths = np.sqrt(expected[2])
+    # Nearby points lose no digits.
+    np.testing.assert_allclose(np.sqrt(found[2]), lengths, rtol=1e-5)
+    away = np.sum(found[1] - expected[1], axis=-3)
+    assert np.all(np.linalg.norm(away, axis=(-2, -1)) < 1e-5 * lengths)
+
+
 # Calls with the data of other libraries
 
 
@@ -260,10 +326,7 @@ DAYS = np.array(["2026-11-29"], dtype="datetime64[D]")
             lambda: geodp.mean(np.full((3, 2), 0.1), geodp.Hyperbolic(2)),
             "give 3, the time first, then the place on the hyperboloid .a point b of the Poincare",
         ),
-        (
-            lambda: geodp.mean(np.eye(3), geodp.Sphere(2), weights=[1, 1]),
-            "for each of 3 points",
-        ),
+        (lambda: geodp.mean(np.eye(3), geodp.Sphere(2), weights=[1, 1]), "for each of 3 points"),
         (
             lambda: geodp.mean(np.eye(3), geodp.Sphere(2), weights=[1, -1, 0]),
             "weights: give finite numbers of zero or more",
