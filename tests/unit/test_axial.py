@@ -52,13 +52,8 @@ def effective_fraction(log_weight):
 
 
 FLAT = [
-    (Euclidean(2), 1.5),
-    (Sphere(2), 1.0),
-    (Euclidean(3), 0.2),
-    (SPD(2), 2.0),
-    (Sphere(4), np.pi),
-    (Euclidean(96), 1.0),
-    (KendallPlanarShapes(50), 0.3),
+    *((Euclidean(2), 1.5), (Sphere(2), 1.0), (Euclidean(3), 0.2), (SPD(2), 2.0)),
+    *((Sphere(4), np.pi), (Euclidean(96), 1.0), (KendallPlanarShapes(50), 0.3)),
 ]
 
 
@@ -174,9 +169,6 @@ def test_spaces_of_one_dimension_do_without(space, sigma):
     found = space.coordinates(centre, vectors)[:, 0]
     law = distribution(lambda x: -np.abs(x - 0.5) / sigma, -1.0, 1.0)
     assert stats.kstest(found, law).pvalue > FALSE_ALARM
-
-
-# Published densities of shapes of many landmarks
 
 
 def test_few_steps_suffice_for_shapes_of_fifty_landmarks():

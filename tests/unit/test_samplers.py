@@ -51,12 +51,8 @@ def draw(target, chains, *names):
 
 
 LAPLACE = [
-    (Sphere(2), 0.5),
-    (KendallPlanarShapes(4), 0.3),
-    (Hyperbolic(1), 0.5),
-    (Hyperbolic(2), 0.5),
-    (SPD(2), 0.5),
-    (Euclidean(3), 0.7),
+    *((Sphere(2), 0.5), (KendallPlanarShapes(4), 0.3), (SPD(2), 0.5), (Euclidean(3), 0.7)),
+    *((Hyperbolic(1), 0.5), (Hyperbolic(2), 0.5)),
 ]
 
 
