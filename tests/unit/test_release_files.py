@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import pickle
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -26,10 +25,7 @@ from geodp import (
 )
 from geodp.manifolds.registry import make_manifold
 from geodp_release import stages
-from geodp_release.promise.public_inputs import (
-    ADD_OR_REMOVE,
-    REPLACE,
-)
+from geodp_release.promise.public_inputs import ADD_OR_REMOVE, REPLACE
 from geodp_release.run.subjects import ONE_EACH
 from geodp_release.show import document as files
 
@@ -167,28 +163,6 @@ def test_a_space_without_a_name_is_refused(example, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-# No datum
-
-
-def test_neither_files_nor_pickles_nor_words_hold_a_datum(tmp_path):
-    manifold = make_manifold("spd", 2)
-    _, covariates, points = records(manifold)
-    labels = [f"subject-{index}" for index in range(NUMBER)]
-    release = released(manifold, labels=labels)
-    release.save(tmp_path / "release.json")
-    text = (tmp_path / "release.json").read_text() + str(release) + repr(release)
-    packed = pickle.dumps(release)
-    for number in (*covariates, *np.ravel(points)):
-        assert repr(float(number)) not in text
-        assert np.float64(number).tobytes() not in packed
-    assert "subject-" not in text
-    assert b"subject-" not in packed
-    assert bits(pickle.loads(packed).footpoint) == bits(release.footpoint)
-    # Nor does their number of bytes follow that of the records.
-    many, few = (len(pickle.dumps(released(manifold, number))) for number in (150, 30))
-    assert abs(many - few) < 64
-
-
 # Files
 
 
@@ -284,9 +258,6 @@ def test_a_foreign_file_is_one_sentence(document, tmp_path):
     for other, why in ((tmp_path, "directory"), (tmp_path / "none.json", "No such file")):
         with pytest.raises(DataError, match=f"cannot be read .*{why}"):
             Release.load(other)
-
-
-# Words
 
 
 def test_a_release_says_what_it_is(example):
