@@ -122,9 +122,6 @@ def states_of(assumptions, number, seed=2):
     return assumptions.support.draw(np.random.default_rng(seed), (number,))
 
 
-# Sensitivity
-
-
 def test_every_space_of_the_theorem_is_tested_here():
     """A guarantee takes R3 from these tests: of all spaces in the registry."""
     tested = {type(space_of(name)) for name in (*SPACES, *SETTINGS_OF)}
@@ -297,9 +294,6 @@ def test_contributions_fall_to_zero_before_the_cut_locus(space, monkeypatch):
     assert norms[0] > 0.7 * LATTICE / np.sqrt(2.0)
     assert not each[lengths > 0.9991 * space.injectivity_radius].any()
     assert np.max(np.abs(np.diff(norms))) < 0.01 * LATTICE
-
-
-# Bad records
 
 
 @pytest.mark.filterwarnings("error")
