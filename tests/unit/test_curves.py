@@ -13,12 +13,11 @@ from cohort import COLUMNS, changed, write
 from test_interview import CLINIC, wrote
 
 import geodp
-from geodp.samplers.integer_choice import generator_bits
+import script
 from geodp_release.ask.cli import _rendered
 from geodp_release.ask.settings import read_settings
-from geodp_release.run.subjects import ONE_EACH, subject_records
+from geodp_release.run.subjects import ONE_EACH
 from geodp_release.show.pictures import picture
-from geodp_release.stages.draw import run_plan
 from reproduction.configuration import validate
 from reproduction.data.table import make
 
@@ -104,10 +103,7 @@ def test_a_curve_with_groups_becomes_a_page(run):
     [
         ({"data.basis": {"sex": {"spline": 4}}}, "it has words, and no curve goes along these"),
         ({"data.basis": {"height": {"spline": 4}}}, "it is the column of no covariate"),
-        (
-            {"data.basis": {"age": {"periodic": "day"}}},
-            "give the unit of age by units",
-        ),
+        ({"data.basis": {"age": {"periodic": "day"}}}, "give the unit of age by units"),
         ({"data.basis": {"age": {"spline": 4, "polynomial": 2}}}, "give one of spline"),
         ({"data.products": ["age:height"]}, "age:height is no product of two covariates"),
         ({"public.covariate_range": [[50, 90]]}, "it names 2 columns without listed words"),
@@ -170,12 +166,10 @@ def released(basis, subjects, epsilon, lengths, count, seed):
         clean = manifold.ends(p, vectors, assumptions.scaled(x))
         noise = manifold.vector(manifold.frame(clean), 0.1 * rng.normal(size=(subjects, 2)))
         points = manifold.exp(clean, noise)
-        drawn = run_plan(
-            plan, subject_records(assumptions, x, points, ONE_EACH), generator_bits(rng)
-        )
+        made = script.release(plan, x, points, rng)
         fit = geodp.GeodesicModel(manifold, len(vectors)).fit(assumptions.scaled(x), points)
         least = fit.predict(assumptions.scaled(x[:200]))
-        found.append((geodp.Release.of(plan, drawn, None), x[:200], clean[:200], least))
+        found.append((made, x[:200], clean[:200], least))
     return plan, found
 
 

@@ -10,13 +10,12 @@ import pytest
 from cohort import changed
 from scipy.optimize import minimize
 
+import script
 from geodp import Assumptions, DataError, Euclidean, PrivacyBudget, Release, ReleasePlan, Sphere
-from geodp.samplers.integer_choice import generator_bits
 from geodp_release.ask.holder import off_least_squares
 from geodp_release.run.subjects import ONE_EACH, subject_records
 from geodp_release.show.release import release_geodesic
 from geodp_release.stages import BeyondStage, LastStep, NoisyStep, ProductsStage, ScaleStage
-from geodp_release.stages.draw import run_plan
 from geodp_release.stages.simulation import FlatReleases
 
 NUMBER = 1000
@@ -54,8 +53,7 @@ def released(plan, rng, slopes):
     residuals[:, 0] += 0.5 * (rng.random(NUMBER) < 0.1)
     ends = manifold.ends(state[0], state[1:], x)
     points = manifold.exp(ends, manifold.vector(manifold.frame(ends), residuals))
-    records = subject_records(plan.assumptions, x, points, ONE_EACH)
-    return Release.of(plan, run_plan(plan, records, generator_bits(rng)), None), x, points
+    return script.release(plan, x, points, rng), x, points
 
 
 def least(release, x, points):

@@ -7,25 +7,13 @@ import numpy as np
 import pytest
 
 import geodp
+import script
 from geodp.samplers.integer_choice import generator_bits
-from geodp_release.plan.agreeing import (
-    agreeing_releases,
-    has_subjects,
-)
-from geodp_release.plan.bands import (
-    band_radii,
-    sampled_errors,
-)
+from geodp_release.plan.agreeing import agreeing_releases, has_subjects
+from geodp_release.plan.bands import band_radii, sampled_errors
 from geodp_release.plan.release_plan import run_stages
-from geodp_release.promise.public_inputs import (
-    ADD_OR_REMOVE,
-    EVENLY,
-    TWO_GROUPS,
-    UNKNOWN,
-)
-from geodp_release.run.moments import (
-    possible_moments,
-)
+from geodp_release.promise.public_inputs import ADD_OR_REMOVE, EVENLY, TWO_GROUPS, UNKNOWN
+from geodp_release.run.moments import possible_moments
 from geodp_release.run.subjects import ONE_EACH, subject_records
 from geodp_release.stages import (
     CountStage,
@@ -36,25 +24,17 @@ from geodp_release.stages import (
     ScaleStage,
 )
 from geodp_release.stages.covariates import Covariates
-from geodp_release.stages.draw import Released, run_plan
+from geodp_release.stages.draw import Released
 from geodp_release.stages.residual_tables import length_grid
 from geodp_release.stages.simulation import FlatReleases
 
 
 def assumed(manifold, covariates, subjects=500, scale=0.1, /, **others):
-    return geodp.Assumptions(
-        **{
-            "manifold": manifold,
-            "centre": manifold.random_point(np.random.default_rng(0)),
-            "footpoint_radius": 0.5,
-            "shooting_vector_length": (0.6,) * covariates,
-            "covariate_range": ((10.0, 20.0),) * covariates,
-            "residual_scale": scale,
-            "subjects": subjects,
-            "covariate_spread": (EVENLY,) * covariates,
-            **others,
-        }
-    )
+    given = {"centre": manifold.random_point(np.random.default_rng(0)), "footpoint_radius": 0.5}
+    given |= {"shooting_vector_length": (0.6,) * covariates, "residual_scale": scale}
+    given |= {"covariate_range": ((10.0, 20.0),) * covariates, "subjects": subjects}
+    given |= {"manifold": manifold, "covariate_spread": (EVENLY,) * covariates}
+    return geodp.Assumptions(**given | others)
 
 
 def cohort(assumptions):
@@ -256,9 +236,7 @@ def test_coefficients_are_those_of_predictions_and_their_intervals_hold():
         truth[0] += assumptions.centre
         y = np.insert(assumptions.places(x), 0, 1.0, axis=1) @ truth
         y += 0.1 * rng.normal(size=y.shape)
-        records = subject_records(assumptions, x, y, ONE_EACH)
-        drawn = run_plan(made.plan, records, generator_bits(rng))
-        each = geodp.Release.of(made.plan, drawn, made.guarantee).coefficients(0.9)
+        each = script.release(made.plan, x, y, rng).coefficients(0.9)
         truth = assumptions.coefficients @ truth
         held.append((each.low <= truth) & (truth <= each.high))
     assert 0.85 < np.mean(held) < 0.96

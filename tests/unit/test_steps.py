@@ -10,7 +10,8 @@ from scipy.integrate import quad
 from scipy.stats import chi
 from test_contributions import assumed, states_of
 
-from geodp import Assumptions, Euclidean, PrivacyBudget, Release, ReleasePlan, Sphere
+import script
+from geodp import Assumptions, Euclidean, PrivacyBudget, ReleasePlan, Sphere
 from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.samplers.integer_choice import TABLE, ExactChoice, generator_bits
 from geodp_release.ask.holder import off_least_squares
@@ -79,19 +80,13 @@ def plan_of(assumptions, last, budget="1000000", **more):
     return ReleasePlan(assumptions, PrivacyBudget(budget), stages, 0.1, 0.1, 1.0)
 
 
-def released(plan, x, points, seed=1):
-    records = subject_records(plan.assumptions, x, points, ONE_EACH)
-    return Release.of(
-        plan, run_plan(plan, records, generator_bits(np.random.default_rng(seed))), None
-    )
+def released(plan, x, points):
+    return script.release(plan, x, points, np.random.default_rng(1))
 
 
 def least_squares(x, points):
     design = np.column_stack([np.ones(len(x)), x])
     return np.linalg.lstsq(design, points, rcond=None)[0]
-
-
-# The statement about tails
 
 
 @pytest.mark.parametrize("share", [0.5, 0.25, 0.01])
@@ -112,9 +107,6 @@ def test_what_is_beyond_a_length_is_as_the_statement_has_it(dim, share):
     assert shares(1.0) == pytest.approx(share)
     # Below the length as if all were longer.
     assert excess_beyond(share, 0.4, dim) == pytest.approx(0.6 + excess_beyond(share, 1.0, dim))
-
-
-# Sums
 
 
 @pytest.mark.parametrize("covariates", [0, 1, 2])
@@ -142,9 +134,6 @@ def test_products_and_long_contributions_are_those_of_gradients(covariates):
     expected, _ = np.histogram(about.norm(whole), [*limits, np.inf])
     found = tail_counts(assumptions, records, state, limits, about)
     assert found == (expected * LOSS_LATTICE).tolist()
-
-
-# Where it leads
 
 
 @pytest.mark.parametrize(("dim", "covariates"), [(1, 1), (2, 2), (1, 0)])
