@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
+from cohort import changed, write
 from conftest import CIRCLE, SETTINGS_OF
 
 from geodp import DataError, Ledger
@@ -33,11 +33,9 @@ CASES = {
     "hours": ({"name": "sphere", "size": 1}, "hours"),
     "axes": ({"name": "projective", "size": 2}, "latitude_longitude"),
     "orientations": ({"name": "projective", "size": 1}, "degrees"),
-    "poses": (
-        {"name": "product", "factors": [PLACE, CIRCLE | {}, {"name": "rotations"}]},
-        "ambient",
-    ),
 }
+POSES = [PLACE, CIRCLE | {}, {"name": "rotations"}]
+CASES["poses"] = {"name": "product", "factors": POSES}, "ambient"
 
 # Others by the slow tests.
 QUICK = ("euclidean", "SPD3log", "axes", "product", "poses")
@@ -66,30 +64,12 @@ def written(name, **changes):
         columns = [f"{axis}{k + 1}" for k in range(manifold.landmarks) for axis in "xy"]
     frame = pd.DataFrame(numbers, columns=columns).assign(age=ages)
     frame.to_csv("mine.csv", index=False, float_format="%.12g")
-    settings = {
-        "name": "trial",
-        "covariate": "age",
-        "data": {
-            "source": "table",
-            "path": "mine.csv",
-            "covariate": "age",
-            "subject": "one record each",
-            "columns": columns,
-            "coordinates": coordinates,
-        },
-        "public": {
-            "manifold": given,
-            "centre": "anywhere",
-            "covariate_range": [50, 90],
-            "subjects": NUMBER,
-            **changes,
-        },
-        "budget": {"epsilon": "200"},
-        "ledger": "mine.ledger",
-        "folder": "out",
-        "allow_noise": True,
-    }
-    Path("mine.yaml").write_text(yaml.safe_dump(settings, sort_keys=False))
+    left_out = ("footpoint_radius", "shooting_vector_length", "residual_scale")
+    public = dict.fromkeys(left_out) | {"manifold": given, "centre": "anywhere", "subjects": NUMBER}
+    data = {"subject": "one record each", "columns": columns, "coordinates": coordinates}
+    parts = {f"public.{key}": value for key, value in (public | changes).items()}
+    parts |= {f"data.{key}": value for key, value in data.items()} | {"sources": None}
+    write(changed(parts, budget={"epsilon": "200"}, folder="out", allow_noise=True))
     Ledger.create("mine.ledger", "200", "epsilon")
 
 
