@@ -14,10 +14,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from cohort import COLUMNS, NUMBER, write_cohort
-from test_release_reading import NAMES, assert_same, frame, read, refused, without
+from release_tables import NAMES, assert_same, frame, read, refused, without
 
-from geodp import DataError, Ledger, Release
+from geodp import DataError
 from geodp.data.cells import TableReading
 from geodp.data.formats import open_table
 from geodp.data.records import read_table
@@ -333,34 +332,6 @@ def test_damaged_files_and_libraries_that_are_not_there(folder, save, monkeypatc
     # By their first bytes, under another name.
     Path("table.csv").write_bytes(content)
     refused("rename it to end in|unpack it|save it as CSV|is not UTF-8", "table.csv")
-
-
-ANSWERS = ["euclidean", ", ".join(COLUMNS), "age, sex", "who", "", "50, 90", *[""] * 3, "F=0, M=1"]
-ANSWERS += ["", "", str(NUMBER), *[""] * (1 + len(COLUMNS)), ", ".join("0" * len(COLUMNS)), ""]
-ANSWERS += ["1", "", "1", "", "0.1", "", "", "2"]
-
-
-@pytest.mark.parametrize("program", ["SPSS", "Stata"])
-def test_the_command_asks_checks_and_releases(
-    program, folder, undrawn, few_designs, monkeypatch, capsys
-):
-    write_cohort(folder, "3", with_sex=True)
-    table = pd.read_csv("mine.csv")
-    if program == "SPSS":
-        path = as_sav(table, variable_value_labels={"sex": {0: "F", 1: "M"}})
-    else:
-        path = as_dta(table.assign(sex=pd.Categorical(np.where(table["sex"], "M", "F"))))
-    monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(ANSWERS) + "\n"))
-    assert main(["init", path]) == 0
-    Ledger.create("table.ledger", "3", "epsilon")
-    capsys.readouterr()
-    assert main(["check", "table.yaml"]) == 0
-    assert f"All {NUMBER} records would be used as they are." in capsys.readouterr().out
-    assert main(["release", "table.yaml"]) == 0
-    release = Release.load("table-release/release.json")
-    # From one sex to the other coordinates grow by 0.2.
-    change = np.diff(release.predict([[70.0, 0.0], [70.0, 1.0]]), axis=0)
-    assert np.mean(change) == pytest.approx(0.2, abs=0.1)
 
 
 def test_a_sheet_of_a_file_of_r_is_asked_for(folder, landmarks, monkeypatch):
