@@ -262,8 +262,6 @@ class CellLaw:
         Probabilities, in Morton order: cells that follow one another lie together.
     error : float
         Sum of the differences that halving the cells last made to them.
-    log_integral : float
-        Logarithm of the density's integral.
     """
 
     # The most in a cell.
@@ -322,7 +320,6 @@ class CellLaw:
         self.mass = np.concatenate([masses for _, masses in kept])[order]
         total = np.sum(self.mass)
         self.mass, self.error = self.mass / total, self.error / total
-        self.log_integral = self._offset + float(np.log(total))
 
     def _morton(self, cells, level):
         """Bits of the indices of cells of a level in turn: where they start in Morton order."""

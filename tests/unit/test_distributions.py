@@ -17,9 +17,6 @@ from functools import cache, partial
 import numpy as np
 import pytest
 import quadrature
-from scipy import stats
-from scipy.integrate import quad
-from scipy.special import modstruve
 
 from geodp import SPD, Euclidean, Hyperbolic, Sphere
 from geodp.randomness import random_stream
@@ -205,42 +202,7 @@ def test_a_few_draws_have_the_law_of_their_density(name):
     assert known.law.p_value(states, FINE_BINS) > FALSE_ALARM
 
 
-@slow
-@pytest.mark.parametrize(
-    ("space", "sigma"), [(SPHERE, 0.01), (HYPERBOLIC, 0.5), (PLANE, 0.01), (MATRICES, 0.5)]
-)
-def test_quadrature_finds_integrals_of_laplace_laws(space, sigma):
-    """On SPD(2) an angle is integrated to a modified Struve function."""
-    ring = {
-        SPHERE: np.sin,
-        HYPERBOLIC: np.sinh,
-        PLANE: lambda r: r,
-        MATRICES: lambda r: np.sqrt(2.0) * np.pi * r * modstruve(0, r / np.sqrt(2.0)),
-    }[space]
-    reach = min(np.pi if space is SPHERE else np.inf, 60.0 * sigma)
-    expected = quad(lambda r: 2.0 * np.pi * ring(r) * np.exp(-r / sigma), 0.0, reach, epsabs=0.0)
-    target = quadrature.laplace_target(space, quadrature.origin(space, 1), np.array([sigma]))
-    chart = chart_of(space, target.centre[0], reach_of(space, sigma), sigma)
-    law = quadrature.law_of(target, chart)
-    assert law.log_integral == pytest.approx(np.log(expected[0]), abs=1e-4)
-    assert law.error < 1e-3
-
-
 def test_a_random_walk_long_enough_has_the_law_of_its_density():
     known = case("S2 wide")
     states = ends(random_stream(1, "random walk"), RandomWalk(), known.target, 12_000, 80)
     assert known.law.p_value(states, FINE_BINS) > FALSE_ALARM
-
-
-@slow
-@pytest.mark.parametrize("sampler", PLANNERS)
-def test_draws_in_three_flat_dimensions_are_elliptical(sampler):
-    """Of ``exp(-|H (z - centre)| / scale)`` the radius is Gamma(3), height and azimuth uniform."""
-    target = quadrature.published_mechanism(Euclidean(3), (0.0001,)).footpoint_target(10.0)
-    states = draws_of(sampler, target, DRAWS[BINS])
-    white = (states - target.centre[0]) @ (target.hessian[0] / target.scale[0]).T
-    radius, azimuth = np.linalg.norm(white, axis=-1), np.arctan2(white[:, 2], white[:, 1])
-    uniform = [stats.gamma(3).cdf(radius), 0.5 + 0.5 * white[:, 0] / radius]
-    uniform.append(0.5 + azimuth / (2.0 * np.pi))
-    counts, _ = np.histogramdd(np.stack(uniform, axis=-1), (5, 4, 3), [(0.0, 1.0)] * 3)
-    assert stats.chisquare(counts.ravel()).pvalue > FALSE_ALARM
