@@ -25,7 +25,7 @@ from cohort import (
     write_cohort,
 )
 
-from geodp import DataError, Ledger, Release, ReleasePlan
+from geodp import DataError, Release, ReleasePlan
 from geodp_release.ask import planning
 from geodp_release.ask.cli import main
 from geodp_release.ask.settings import read_settings
@@ -248,9 +248,6 @@ def test_a_terminal_obeys_no_text_of_the_settings(holder, capsys, command, key):
     assert command != "release" or "x1b[2J" in shown
 
 
-# --- Data ---
-
-
 def test_a_covariate_may_be_called_anything(holder, drawn, run):
     """After the draw a figure that could not be drawn would have cost the budget."""
     run("release", SETTINGS | {"covariate": r"dose $_$ in $\mug <b>", "description": "a & b"})
@@ -262,30 +259,6 @@ def test_a_covariate_may_be_called_anything(holder, drawn, run):
 
 def no_numbers(lines):
     return [lines[0], *(line.replace(".", ";") for line in lines[1:])]
-
-
-BAD_RECORDS = [
-    no_numbers,
-    lambda lines: [*lines[:-1], "patient00399,1e9,a,1e300,,-5,0,0,0,0"],
-    lambda lines: [lines[0], *[lines[1]] * NUMBER],
-    lambda lines: [lines[0], *(re.sub("^[^,]*,[^,]*", "x,60", each) for each in lines[1:])],
-]
-
-
-def test_what_a_release_prints_does_not_depend_on_its_records(released, run):
-    """That it was not made, or a word of why, would tell of them."""
-    _, sound = released
-    whole = Path("mine.csv").read_bytes()
-    for index, change in enumerate(BAD_RECORDS):
-        Path("mine.csv").write_bytes(whole)
-        rewrite(change)
-        Path("mine.ledger").unlink()
-        Ledger.create("mine.ledger", "3", "epsilon")
-        Path("out").rename(f"before {index}")
-        assert run("release") == sound
-
-
-# --- The holder's file ---
 
 
 # --- Checks ---
@@ -347,18 +320,6 @@ def test_a_check_warns_of_covariates_that_cluster(holder, run):
     assert float(found[1]) > 1.5 * float(found[2])
 
 
-# --- Interruptions ---
-
-
-# --- Threads ---
-
-
-# --- One release, by whatever path ---
-
-
-# --- Ledgers ---
-
-
 def test_a_ledger_is_created_and_shown(holder, capsys):
     assert main(["ledger", "create", "new.ledger", "--allowed", "0.5", "--unit", "rho"]) == 0
     assert "allows 0.5 rho in all" in capsys.readouterr().out
@@ -366,6 +327,3 @@ def test_a_ledger_is_created_and_shown(holder, capsys):
     assert "allowed 0.5, spent 0, left 0.5 (rho)" in capsys.readouterr().out
     assert main(["plan", "nowhere.yaml"]) == 2
     assert "nowhere.yaml cannot be read" in capsys.readouterr().err
-
-
-# --- Bands in figures ---
