@@ -24,10 +24,7 @@ from geodp import (
 from geodp.errors import DataError
 from geodp_release.ask import estimator as module
 from geodp_release.plan.sample_size import subjects_needed
-from geodp_release.promise.public_inputs import (
-    ADD_OR_REMOVE,
-    REPLACE,
-)
+from geodp_release.promise.public_inputs import ADD_OR_REMOVE, REPLACE
 from geodp_release.run.subjects import ONE_EACH
 
 # Plans of spaces of more than six dimensions take about a second.
@@ -262,9 +259,6 @@ def test_a_bad_record_changes_no_other(given, bad):
     assert np.all(np.isnan(found[5]))
 
 
-# Noise
-
-
 def test_noise_is_refused(monkeypatch, few_designs):
     few = {"subjects": 100, "epsilon": "1"}
     X, y = records(100)
@@ -279,9 +273,6 @@ def test_noise_is_refused(monkeypatch, few_designs):
     monkeypatch.setattr(module, "subjects_needed", lambda *inputs: None)
     with pytest.raises(DataError, match="more than 10000000 subjects would be needed"):
         estimator(**few).fit(X, y)
-
-
-# What is kept of the data
 
 
 def test_no_record_is_kept(fitted):

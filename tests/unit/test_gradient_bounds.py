@@ -237,10 +237,7 @@ CURVATURE = {
     "arc_turning": (arc_turning, 0.95, 0.95),
     "carried_vectors": (carried_vectors, 0.6, 0.6),
 }
-LOOSE = {
-    "footpoint_change": (0.999, 0.75),
-    "arc_turning": (0.75, 0.7),
-}
+LOOSE = {"footpoint_change": (0.999, 0.75), "arc_turning": (0.75, 0.7)}
 
 
 def applies(of, name):

@@ -204,9 +204,6 @@ def test_any_path_will_do(name, tmp_path):
     assert len(ledger.words().splitlines()) == 3
 
 
-# Processes
-
-
 def attempts(barrier, queue, path, keys):
     """Reserve for several keys at the same moment as other processes; numbers, or messages."""
     ledger = Ledger.open(path)

@@ -55,9 +55,6 @@ def test_simulated_data_lie_in_the_ball(name, rng):
         assert stats.kstest(away.ravel() / radius, "uniform").pvalue > FALSE_ALARM
 
 
-# Noise and its budgets
-
-
 @pytest.mark.parametrize(
     ("name", "number", "scale", "published", "support"),
     # The second is proved, whatever the base measure is; the first is that of the paper.

@@ -28,9 +28,6 @@ def rng(request):
     return random_stream(15, request.node.name)
 
 
-# Noise, whose density is tested beside that of exact noise
-
-
 @pytest.mark.parametrize("noise", [LaplaceNoise(0.5), GaussianNoise(2.0)])
 def test_deviations_of_entries(rng, noise):
     size = 6

@@ -17,11 +17,7 @@ from geodp.manifolds.registry import make_manifold
 from geodp_release.promise.public_inputs import UNKNOWN
 from geodp_release.run.subjects import ONE_EACH
 from geodp_release.show import folder
-from geodp_release.show.pictures import (
-    ellipse_factors,
-    ellipse_radii,
-    picture,
-)
+from geodp_release.show.pictures import ellipse_factors, ellipse_radii, picture
 from geodp_release.show.shape_pictures import landmark_radii
 
 

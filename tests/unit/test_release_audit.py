@@ -312,9 +312,6 @@ def test_a_plan_holds_its_budget_and_spending_one_twice_is_found(unit, neighbour
         replace(plan, stages=tuple(greedy))
 
 
-# Noise on the lattice
-
-
 @pytest.mark.parametrize("unit", UNITS)
 def test_a_step_releases_what_is_on_a_lattice(unit):
     """The same for all data."""

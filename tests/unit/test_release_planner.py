@@ -12,12 +12,7 @@ from geodp.samplers.integer_choice import generator_bits
 from geodp_release.plan import agreeing, bands
 from geodp_release.plan.release_plan import ReleasePlan, Way
 from geodp_release.promise.budget import CONCENTRATED
-from geodp_release.promise.public_inputs import (
-    ADD_OR_REMOVE,
-    EVENLY,
-    TWO_GROUPS,
-    UNKNOWN,
-)
+from geodp_release.promise.public_inputs import ADD_OR_REMOVE, EVENLY, TWO_GROUPS, UNKNOWN
 from geodp_release.run.subjects import ONE_EACH, subject_records
 from geodp_release.show.hypotheses import check_stages
 from geodp_release.stages import (
@@ -29,10 +24,7 @@ from geodp_release.stages import (
     ScaleStage,
     residual_tables,
 )
-from geodp_release.stages.covariates import (
-    CLUSTERED,
-    Covariates,
-)
+from geodp_release.stages.covariates import CLUSTERED, Covariates
 from geodp_release.stages.draw import run_plan
 from geodp_release.stages.moments import TO_CONTRADICT
 from geodp_release.stages.scale import LAST_SHARE, SHARE
@@ -150,8 +142,7 @@ def test_releases_get_better_with_subjects_and_budget(few_designs):
 
 
 @pytest.mark.parametrize(
-    ("spreads", "squares"),
-    [((), 0.0), ((EVENLY, TWO_GROUPS, TWO_GROUPS), 1.0 / 12.0 + 2.0 / 4.0)],
+    ("spreads", "squares"), [((), 0.0), ((EVENLY, TWO_GROUPS, TWO_GROUPS), 1.0 / 12.0 + 2.0 / 4.0)]
 )
 def test_plans_state_errors_without_privacy_and_without_data(spreads, squares, few_designs):
     """That of least squares and that of the centre, by hand."""
@@ -281,12 +272,8 @@ def test_bands_intervals_and_tests_hold_at_scales_that_nobody_guessed(scale, fre
     """
     assumptions = assumed(("euclidean", 2), (1.0, 2.0), None, 1000, (EVENLY,))
     plan = plan_release(assumptions, PrivacyBudget("2"))
-    rng, places, held, p_values = (
-        np.random.default_rng(10),
-        np.array([[-0.5], [0.0], [0.5]]),
-        [],
-        [],
-    )
+    rng, places = np.random.default_rng(10), np.array([[-0.5], [0.0], [0.5]])
+    held, p_values = [], []
     for index in range(60):
         vector = 0.0 if index % 2 else 2.0 * scale
         x = rng.uniform(-0.5, 0.5, 1000)

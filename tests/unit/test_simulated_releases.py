@@ -10,18 +10,10 @@ from test_release_planner import assumed, sphere
 from geodp import PrivacyBudget, plan_release
 from geodp.samplers.integer_choice import generator_bits
 from geodp_release.plan import measurements
-from geodp_release.plan.agreeing import (
-    DOUBLINGS,
-    agreeing_releases,
-    moments_stage,
-)
+from geodp_release.plan.agreeing import DOUBLINGS, agreeing_releases, moments_stage
 from geodp_release.plan.bands import sampled_errors
 from geodp_release.promise.budget import UNITS
-from geodp_release.promise.public_inputs import (
-    EVENLY,
-    TWO_GROUPS,
-    UNKNOWN,
-)
+from geodp_release.promise.public_inputs import EVENLY, TWO_GROUPS, UNKNOWN
 from geodp_release.run.contributions import shares_within
 from geodp_release.run.coordinates import ClippingCoordinates
 from geodp_release.run.moments import moment_matrix
@@ -31,10 +23,7 @@ from geodp_release.stages import points as points_module
 from geodp_release.stages.covariates import Covariates
 from geodp_release.stages.draw import Released
 from geodp_release.stages.points import _mean_losses, support_points
-from geodp_release.stages.residual_tables import (
-    length_grid,
-    limit_at,
-)
+from geodp_release.stages.residual_tables import length_grid, limit_at
 from geodp_release.stages.scale import LAST_SHARE, SOON_OUTWEIGHED
 from geodp_release.stages.simulation import FlatReleases
 from simulated import simulate

@@ -13,10 +13,7 @@ from hypothesis import strategies as st
 from geodp import SPD, DataError, Euclidean, Hyperbolic, PrivacyBudget, ReleasePlan, Sphere
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp_release.promise.assumptions import Assumptions
-from geodp_release.promise.public_inputs import (
-    ADD_OR_REMOVE,
-    REPLACE,
-)
+from geodp_release.promise.public_inputs import ADD_OR_REMOVE, REPLACE
 from geodp_release.run import contributions
 from geodp_release.run.subjects import ONE_EACH, subject_records
 from geodp_release.show.release import release_geodesic
