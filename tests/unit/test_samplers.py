@@ -247,17 +247,6 @@ def test_members_of_a_batch_follow_their_own_density():
         assert law.p_value(states[1 - member[0], member[1]], 60) < BEYOND_DOUBT
 
 
-@pytest.mark.parametrize("sampler", [Matched(), RandomWalk()])
-def test_a_stream_gives_the_same_draws_again(sampler):
-    target = MECHANISM.footpoint_target(1.0)
-    first, again, other = (
-        run(random_stream(1, "again", name), sampler, target, 5, 12)[0].position
-        for name in ("a", "a", "b")
-    )
-    assert np.array_equal(first, again)
-    assert not np.any(first == other)
-
-
 @pytest.mark.parametrize("space", [Euclidean(2), SPD(2), KendallPlanarShapes(4)])
 def test_a_trace_has_a_summary_of_every_state(space):
     target = laplace_target(space, origin(space, 2), np.array([0.1, 0.3]))
