@@ -1,6 +1,5 @@
 """Formats of a release's tables: the same records in each, and what their types make of cells."""
 
-import sys
 from decimal import Decimal
 from pathlib import Path
 from zipfile import ZipFile
@@ -261,9 +260,3 @@ def test_arrays_of_more_axes_stand_for_their_numbers(folder, path):
     for name in ("pairs", "more"):
         choices = {"space": ("kendall", 3), "centre": centre, "columns": [name]}
         refused("x 3: give landmarks as n x k x 2", path, **choices)
-
-
-def test_parquet_without_pyarrow_is_refused_in_a_sentence(folder, monkeypatch):
-    path = as_parquet(frame())
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    refused(r"needs pyarrow: install geodp\[parquet\]", path)

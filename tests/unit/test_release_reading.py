@@ -264,6 +264,8 @@ def test_a_row_of_a_sheet_without_a_value_is_none(folder):
     book = openpyxl.load_workbook(path)
     for column in range(1, 6):
         book.active.cell(5, column).value = None
+    # Beyond the header, where nothing is read.
+    book.active.cell(5, 9).value = "a remark"
     book.save(path)
     covariates, _, subjects = read(path)
     assert subjects == [f"p{row}" for row in range(8) if row != 2]

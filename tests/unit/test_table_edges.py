@@ -6,7 +6,6 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import numpy as np
-import openpyxl
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -52,15 +51,6 @@ def test_blank_rows_are_none(folder):
     assert without(read()) == [[0], [0]]
     records = read_table("table.csv", make_manifold("euclidean", 2), "age", NAMES)
     assert records.rows == list(range(3, 11))
-
-
-def test_a_row_of_a_sheet_with_a_value_beyond_the_header_is_none(folder):
-    path = as_excel(frame())
-    book = openpyxl.load_workbook(path)
-    book.active.insert_rows(5)
-    book.active.cell(5, 9).value = "a remark"
-    book.save(path)
-    assert read(path)[2] == [row[0] for row in TABLE]
 
 
 def test_blank_labels_join_nothing(folder):
