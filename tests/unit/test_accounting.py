@@ -37,6 +37,8 @@ def test_budgets_are_exact_decimals_and_say_what_they_are():
     assert budget.words() == "pure 0.1-differential privacy"
     budget = PrivacyBudget("0.5", CONCENTRATED, "1e-6")
     assert (budget.exact, budget.epsilon) == (Fraction(1, 2), epsilon_of_rho(0.5, 1e-6))
+    # The formula is below zero there.
+    assert epsilon_of_rho(1e-6, 1e-3) == 0.0
     said = budget.words()
     assert said.startswith("0.5-zero-concentrated differential privacy, so (")
     # No smaller epsilon is said than holds.
@@ -63,8 +65,6 @@ def test_the_epsilon_is_the_least_over_orders(rho, delta, known):
     logs = logs - np.log(alphas - 1.0) + alphas * np.log1p(-1.0 / alphas)
     assert np.min(logs) == pytest.approx(np.log(delta), abs=1e-5)
     assert known is None or found == pytest.approx(known, abs=1e-3)
-    # At no loss at all as much may be said as at a little.
-    assert epsilon_of_rho(1e-6, 1e-3) == 0.0
 
 
 # Choices
