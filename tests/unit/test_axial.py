@@ -84,36 +84,6 @@ def test_draws_weighed_by_their_density_give_known_volumes(space, radius):
             assert abs(error) < STANDARD_ERRORS * np.std(values) / np.sqrt(number)
 
 
-def test_members_of_a_batch_have_laws_of_their_own():
-    """Of their mode, their scale and their support."""
-    space = Sphere(3)
-    rng = np.random.default_rng(3)
-    centre = space.random_point(rng, (6,))
-    mode = space.exp(centre, 0.1 * space.random_tangent(rng, centre))
-    sigma = np.array([0.1, 1.0, 0.3, 3.0, 0.02, 0.2])
-    radius = np.array([0.5, 1.0, np.pi, 0.2, 3.0, 1.5])
-
-    def law(members):
-        modes, scales = mode[members], sigma[members]
-
-        def log_density(states):
-            return -space.dist(np.expand_dims(modes, -2), states) / scales[..., None]
-
-        target = ball_target(space, modes, centre[members], radius[members], log_density, scales)
-        return AxialDistribution.of(target)
-
-    whole = law(slice(None))
-    coordinates = 0.1 * rng.standard_normal((6, 50, 3))
-    found = whole.log_density(coordinates)
-    for member in range(6):
-        part = slice(member, member + 1)
-        one = law(part).log_density(coordinates[part])
-        np.testing.assert_allclose(found[part], one, rtol=1e-9)
-    # Each is drawn where its own density is.
-    drawn = whole.draw(stream("batch"), 1000)
-    assert np.all(np.isfinite(whole.log_density(drawn)))
-
-
 # Targets symmetric about the axis
 
 # From nearly flat on its ball to concentrated.
