@@ -110,21 +110,6 @@ def test_hessians_describe_the_densities_near_their_centres(mechanism):
         np.testing.assert_allclose(target.log_density(states), expected, rtol=0.1)
 
 
-def test_part_of_the_data_sets_has_their_densities(mechanism):
-    states = footpoints_about_the_fit(mechanism, 3, 0.2)
-    vectors = np.full((2, 3, 4, mechanism.manifold.dim), 0.1)
-
-    def densities(of, part):
-        footpoints = states[part]
-        yield of.footpoint_target(0.5).log_density(footpoints)
-        yield of.shooting_vector_target(footpoints, 0.5)[0].log_density(vectors[part])
-
-    second = slice(1, 2)
-    parts = densities(mechanism.take(second), second)
-    for whole, part in zip(densities(mechanism, slice(None)), parts, strict=True):
-        np.testing.assert_allclose(part, whole[second], rtol=1e-12)
-
-
 @pytest.mark.parametrize(("name", "entry"), named_in("studies").items(), ids=str)
 def test_every_mechanism_of_studies_keeps_to_the_protocol(name, entry):
     """Shapes of draws, a report for each budget, and the same of one data set alone."""
