@@ -258,17 +258,9 @@ def test_the_first_records_of_each_subject_count(labels, limit):
         assert np.all(found.points[k, len(kept) :] == SPHERE.centre)
 
 
-MISSING = {
-    "NaN": float("nan"),
-    "None": None,
-    "NA": pd.NA,
-    "NaT": pd.NaT,
-    "masked": np.ma.masked,
-    "trap": Trap(),
-    "list": [1],
-    "array": np.arange(2),
-    "recursive": Recursive(),
-}
+NO_LABELS = ("nan", "none", "missing", "no time", "trap", "recursive")
+MISSING = {"masked": np.ma.masked, "list": [1], "array": np.arange(2)}
+MISSING |= {name: INVALID[name] for name in NO_LABELS}
 
 
 @pytest.mark.parametrize("label", MISSING.values(), ids=MISSING)
@@ -276,7 +268,7 @@ def test_records_without_a_label_count_for_nobody(label):
     """Else all of them would be one subject, whose first records one person of them decides."""
     rows, two = [0, 1, 3], assumed(Sphere(2), 2)
     expected = grouped([X[k] for k in rows], [Y[k] for k in rows], rows, two)
-    found = grouped(labels=[0, 1, label, 3, MISSING["NaN"]], assumptions=two)
+    found = grouped(labels=[0, 1, label, 3, float("nan")], assumptions=two)
     assert_rows(found, expected, slice(None))
     assert found.counts.tolist() == [1, 1, 1]
 
