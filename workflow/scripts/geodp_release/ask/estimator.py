@@ -25,7 +25,7 @@ from geodp.settings.sections import public_centre
 from geodp_release.ask.arrays import columns_of, named_columns, points_of
 from geodp_release.plan.bands import LEVELS
 from geodp_release.plan.sample_size import MOST_NEEDED, planned, subjects_needed
-from geodp_release.promise.assumptions import Assumptions
+from geodp_release.promise.assumptions import SLOW, Assumptions
 from geodp_release.promise.budget import PrivacyBudget
 from geodp_release.promise.ledger import Ledger
 from geodp_release.promise.public_inputs import (
@@ -383,12 +383,12 @@ class PrivateGeodesicRegression(PrivateRegression):
 
 def _noise_error(plan):
     """Why a release that would be noise is refused, and what would do."""
-    number = subjects_needed(plan.assumptions, plan.budget)
-    would_do = (
-        f"more than {MOST_NEEDED} subjects would be needed"
-        if number is None
-        else f"about {number} subjects would do"
-    )
+    would_do = "more subjects would do"
+    if plan.assumptions.size <= SLOW:
+        number = subjects_needed(plan.assumptions, plan.budget)
+        would_do = f"about {number} subjects would do"
+        if number is None:
+            would_do = f"more than {MOST_NEEDED} subjects would be needed"
     return DataError(
         f"the release would be noise, with a predicted error of {plan.error:.3g}, and of "
         f"{plan.error_without_data:.3g} without data: {would_do} in place of "

@@ -24,7 +24,7 @@ def plan_of(settings, tell=lambda words: None, is_drawn=True):
     check_data_settings(settings)
     _refuse_large(assumptions)
     if assumptions.size > SLOW:
-        tell("A plan of this size takes minutes.")
+        tell("A plan of this size takes up to a minute.")
     plan = planned(assumptions, budget)
     if is_drawn:
         rehearse(plan, settings)
@@ -61,8 +61,10 @@ def predicted(settings, plan):
 def verdict(settings, plan):
     """What a plan promises, in a sentence."""
     unit, errors = predicted(settings, plan)
-    needed = subjects_needed(plan.assumptions, plan.budget) if plan.is_noise else None
-    given = {"assumptions": plan.assumptions, "is_noise": plan.is_noise, "needed": needed}
+    is_slow = plan.assumptions.size > SLOW
+    given = {"assumptions": plan.assumptions, "is_noise": plan.is_noise, "is_slow": is_slow}
+    if plan.is_noise and not is_slow:
+        given["needed"] = subjects_needed(plan.assumptions, plan.budget)
     is_any = plan.assumptions.residual_scale is None and plan.assumptions.wider == 1.0
     given["scales"] = plan.errors_by_scale() if is_any and not plan.is_noise else None
     return render("verdict.txt.j2", None, unit=unit, errors=errors, **given).strip()

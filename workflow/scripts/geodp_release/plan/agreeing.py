@@ -10,11 +10,14 @@ from geodp_release.run.moments import LEAST, moment_matrix, possible_moments
 from geodp_release.stages import CountStage, MomentsStage
 from geodp_release.stages.covariates import Covariates
 from geodp_release.stages.residual_tables import length_grid
-from geodp_release.stages.simulation import FlatReleases
+from geodp_release.stages.simulation import FlatReleases, afforded
 
 # Simulated releases, how many times more there are before a residual length that they are to agree
 # with, and the seed of their public noise.
 SIMULATED, BEFORE, SEED = 2048, 2, 20261123
+
+# Least number of simulated releases, of which bands are quantiles.
+FOR_BANDS = 512
 
 # Largest leverage of covariates at which there are subjects, and what each further covariate adds:
 # that of the end of a range is 3 for each covariate that is spread evenly.
@@ -139,7 +142,8 @@ def agreeing_releases(plan, moments=None, lengths=(), without=None, scales=None,
     if lengths:
         plan = plan.path(lengths)
     stage, stages = moments_stage(plan, moments), plan.stages
-    repeats = SIMULATED // DISTRIBUTIONS * (BEFORE if lengths else 1)
+    number = afforded(SIMULATED, plan.assumptions.size, FOR_BANDS)
+    repeats = number // DISTRIBUTIONS * (BEFORE if lengths else 1)
     number = repeats * DISTRIBUTIONS
     sizes = _agreeing_sizes(plan, lengths, number)
     start = FlatReleases.start(plan.assumptions, number, rng, size=sizes, doublings=DOUBLINGS)

@@ -19,7 +19,7 @@ from geodp_release.stages import (
     NoisyStep,
     PointsStage,
 )
-from geodp_release.stages.simulation import FlatReleases
+from geodp_release.stages.simulation import FlatReleases, afforded
 
 SEED = 20261122
 
@@ -209,11 +209,12 @@ def simulated(plan, covariates=None, residual_scale=None):
     if residual_scale is not None:
         size = assumptions.usual_radius / assumptions.footpoint_radius
     rng = np.random.default_rng([SEED, 2])
-    start = FlatReleases.start(assumptions, PREDICTED, rng, TAILS, size)
+    number = afforded(PREDICTED, assumptions.size)
+    start = FlatReleases.start(assumptions, number, rng, TAILS, size)
     if residual_scale is not None:
         assumptions = replace(assumptions, residual_scale=residual_scale)
     # Predictions are for the guess itself.
-    start = replace(start, typical=assumptions.typical_length(PREDICTED, about=1.0))
+    start = replace(start, typical=assumptions.typical_length(number, about=1.0))
     if covariates is not None:
         start = replace(start, covariates=covariates)
     return plan.simulated(start, rng)

@@ -17,7 +17,7 @@ from geodp_release.promise.public_inputs import REPLACE
 from geodp_release.stages import CountStage, MatrixStage, MomentsStage, PointsStage
 from geodp_release.stages.covariates import Covariates
 from geodp_release.stages.moments import MOST_TO_CONTRADICT, TO_CONTRADICT
-from geodp_release.stages.simulation import FlatReleases
+from geodp_release.stages.simulation import FlatReleases, afforded
 
 # Simulated releases: of beginnings, and of the best of them with all that may follow.
 COMPARED, FOLLOWED = 96, 768
@@ -175,6 +175,7 @@ class _Search(Steps):
 
     def _starts(self, number):
         """Simulated releases before the search, of each case."""
+        number = afforded(number, self.assumptions.size)
         rng = np.random.default_rng([SEED, 0, number])
         even = FlatReleases.start(self.assumptions, number, rng, TAILS)
         if not self.assumptions.spreads:

@@ -11,6 +11,9 @@ import numpy as np
 # Least eigenvalue of a matrix of moments, so that there are steps and bands.
 LEAST = 1e-3
 
+# Rows from which on libraries are faster at many matrices than arithmetic along their last axis.
+MANY_ROWS = 12
+
 
 def number_of_covariates(moments):
     """k, of moments (..., k (k + 3) / 2)."""
@@ -69,12 +72,18 @@ def possible_moments(moments, least=LEAST):
 def products(first, *others):
     """Products of matrices (..., i, j), one after the other."""
     for each in others:
+        if min(*first.shape[-2:], each.shape[-1]) >= MANY_ROWS:
+            found = np.ascontiguousarray(first) @ np.ascontiguousarray(each)
+            first = np.asfortranarray(found)
+            continue
         first = np.einsum("...ij,...jk->...ik", first, each, order="F")
     return first
 
 
 def inverses(matrices):
     """Inverses of positive definite matrices (..., m, m): elimination, which needs no pivots."""
+    if matrices.shape[-1] >= MANY_ROWS:
+        return np.asfortranarray(np.linalg.inv(np.ascontiguousarray(matrices)))
     found = matrices.copy(order="K")
     for each in range(found.shape[-1]):
         column, pivot = found[..., each].copy(order="K"), 1.0 / found[..., each, each]

@@ -36,6 +36,16 @@ CLIPPED = 0.25
 SCALES = 3
 
 
+# Size of `Assumptions` up to which all releases are simulated that are asked for; and how many are
+# for any: squared errors in many dimensions differ little from release to release.
+ALL_UP_TO, AT_LEAST = 10_000, 128
+
+
+def afforded(number, size, least=AT_LEAST):
+    """Number of simulated releases of a ``size`` in place of a number of small ones."""
+    return min(number, max(least, number * ALL_UP_TO // size))
+
+
 # Attributes of `FlatReleases` that may have an entry for each release.
 EACH = (
     *("truth", "state", "deviates", "moments", "weight", "typical", "covariance"),
