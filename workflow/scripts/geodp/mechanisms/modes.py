@@ -32,9 +32,9 @@ def find_modes(
     The target has a `GradientDensity` and a ball as its support; ``rough`` is a cheaper
     approximation for the search, such as `GradientDensity.thinned`.
 
-    Of points that are ``screened`` all over the support some are ``chosen``, from which so many
-    ``steps`` lead to at most so many modes.  Around these lie points that are ``nearby``, within
-    fractions of the support's radius.
+    Of ``screened`` points all over the support the search takes the ``chosen`` best, descends so
+    many ``steps`` from each and keeps the ``most`` heaviest ends.  About each it looks at
+    ``nearby`` points, within each of the ``fractions`` of the support's radius.
     """
     space, density = target.space, target.density
     support_centre, support_radius = target.support.centre, target.support.radius

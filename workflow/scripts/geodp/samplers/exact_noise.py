@@ -40,7 +40,7 @@ class _Uniform:
 def _floors(scale, enclosures, guard=32):
     """Largest integers below numbers of about this scale, from enclosures at ever more bits.
 
-    Interval arithmetic has the bits of the guard besides.
+    Interval arithmetic has ``guard`` bits more.
     """
     from flint import ctx
 

@@ -43,7 +43,7 @@ class Matched(Kernel):
         return Matched(shares[index] if shares.ndim > 1 else shares)
 
     def init(self, rng, target, chains, redraws=30):
-        """One proposal for each chain, within the support after so many redraws if need be."""
+        """One proposal for each chain; one outside the support is drawn again, at most so often."""
         proposal = Mixture.of(target, self.shares)
         state = proposal.draw(rng, target, chains)
         for _ in range(redraws):
@@ -112,10 +112,10 @@ def plan(
     estimate, so the plan states at least the pilots' `resolution`.  Members (*batch) that are
     ``counted`` alone decide on the steps and the diagnostics, those whose chains are used.
 
-    In a ``few_dimensions`` the axial component is not tried up to a ``good_weight``.  Another mode
-    has mass above ``least_mass`` times the main one's.  That mass comes from the Hessian; near
-    jumps of the gradient a mode held a thousand times more.  ``most_pilots`` are of all members
-    together.
+    In at most ``few_dimensions`` the axial component is tried only where a weight is larger than
+    ``good_weight``.  Another mode has mass if it has more than ``least_mass`` times the main one's:
+    that comes from the Hessian, and near jumps of the gradient a mode held a thousand times more.
+    All members together have at most ``most_pilots``.
     """
     dim = target.space.dim
     counted = np.broadcast_to(counted, target.batch)

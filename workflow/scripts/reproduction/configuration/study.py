@@ -108,7 +108,7 @@ class StudySettings(Section):
         return self.manifold.model_copy(update={"landmark_map": None}).make()
 
     def _faults(self):
-        """Keys and what is wrong with them; after one that is told nothing else is looked for."""
+        """Keys and what is wrong with each, of which the first is told."""
         if self.tables is not None:
             for key in sorted(self.model_fields_set - OF_TABLES):
                 yield key, " does not go with tables that are computed: remove it"

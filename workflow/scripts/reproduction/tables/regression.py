@@ -17,7 +17,7 @@ def needs(study, figure, studies):
 def tabulate(job, length=61):
     """A row for each parameter, record and place of curves, with other covariates at their means.
 
-    Curves of numbers have a ``length``, so many places.
+    A curve over a covariate of numbers has ``length`` places.
     """
     import pandas as pd
 

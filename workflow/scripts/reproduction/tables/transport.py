@@ -11,7 +11,7 @@ def needs(study, figure, studies):
 
 
 def tabulate(job, places=31):
-    """Places along both ways of each triangle, of each side so many, with the vector carried."""
+    """Places along both ways of each triangle, so many a side, with the vector carried there."""
     from itertools import pairwise
 
     import pandas as pd
