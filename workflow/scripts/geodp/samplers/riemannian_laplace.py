@@ -37,8 +37,8 @@ def check_laplace_space(manifold):
 def check_laplace_scale(manifold, scale, longest=18.0, chance=1e-6):
     """Refuse a scale at which a Laplace distribution has no finite volume, or nearly none.
 
-    Beyond ``longest`` coordinates lose their digits; an accepted proposal is longer with probability
-    ``chance`` at most.
+    Beyond ``longest`` coordinates lose their digits; an accepted proposal is longer with a
+    probability of at most ``chance``.
     """
     growth = manifold.volume_growth
     room = gammaincinv(manifold.dim, 1.0 - chance) / longest
