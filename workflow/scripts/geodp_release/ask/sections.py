@@ -163,8 +163,8 @@ class PublicSettings(ReleaseSection):
     """How the covariate is spread over its range, or a list; `two groups` are at its ends. Bands
     rest on `evenly`: say it only if that is known, as by design."""
     tails: Literal[TAILS] = EXPONENTIAL  # type: ignore[valid-type]
-    """What long residuals may do, which bands rest on: thin out as those of an exponential
-    distribution do, or faster; or `any`, which clips none at the end, for more noise."""
+    """Assumption on which bands rest: long residuals thin out as those of an exponential
+    distribution do, or faster; or `any`, where the last stage clips none, which costs noise."""
     loss: Literal[LOSSES] = LEAST_SQUARES  # type: ignore[valid-type]
     """What is released: the geodesic of least `squares`, or of Huber's loss, which is that of most
     records, whatever the others are."""
