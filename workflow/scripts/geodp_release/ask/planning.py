@@ -24,7 +24,7 @@ def plan_of(settings, tell=lambda words: None, is_drawn=True):
     check_data_settings(settings)
     _refuse_large(assumptions)
     if assumptions.size > SLOW:
-        tell("A plan of this size takes up to a minute.")
+        tell("A plan of this size may take minutes.")
     plan = planned(assumptions, budget)
     if is_drawn:
         rehearse(plan, settings)
