@@ -18,7 +18,7 @@ from geodp_release.run.contributions import LOSS_LATTICE
 from geodp_release.stages import FarStage, TailStage
 from geodp_release.stages.tail import share_beyond
 
-# Before a doubt.
+# Words that come before each reason why bands are withheld.
 WITHHELD = "No band is drawn:"
 
 # Probability of a false doubt about parts of a state or residuals where all is right, and of one
