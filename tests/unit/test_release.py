@@ -193,7 +193,7 @@ def test_other_records_bits_and_spaces_have_no_guarantee(monkeypatch):
     assert failing(records=other) == failing(records=object()) == {"R1", "R3"}
     assert failing(records=grouped(assumed(limit=2))) == {"R1"}
     # Of a space of one's own the holder answers for what tests examine of others.
-    space = type("Weak", (Sphere,), {"dist": lambda self, one, other: 0.0})(2)
+    space = type("Own", (Sphere,), {})(2)
     found = {each.name: each for each in checked(made_plan(assumed(space)), records)}
     assert found["R3"].state == ASSUMED
     assert "a space of one's own" in found["R3"].by_holder
