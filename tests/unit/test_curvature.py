@@ -5,8 +5,11 @@ import pytest
 
 from geodp import Assumptions
 from geodp.manifolds.euclidean import Euclidean
+from geodp.manifolds.hyperbolic import Hyperbolic
+from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
-from geodp_release.stages import curvature
+from geodp_release.plan import bands
+from geodp_release.stages import curvature, step
 from geodp_release.stages.covariates import Covariates
 from geodp_release.stages.matrix import straightened
 
@@ -91,3 +94,39 @@ def test_a_line_about_the_centre_becomes_the_geodesic_through_its_ends():
     assert away[0] > 0.05
     # The nodes that stand for two groups are a little within the ends.
     assert away[1] < 0.002
+
+
+@pytest.mark.parametrize("space", [SPHERE, Hyperbolic(2), SPD(2)], ids=repr)
+def test_errors_of_bands_end_in_the_support(space):
+    """However the curvature bends them: by hundreds where covariates are nearly one value."""
+    rng = np.random.default_rng(4)
+    assumptions = Assumptions(space, space.centres["anywhere"], covariate_range=(0, 1), subjects=99)
+    radii = np.append(assumptions.footpoint_radius, assumptions.lengths)[:, None]
+    errors = 0.5 * radii * rng.normal(size=(200, 2, space.dim))
+    for state in assumptions.support.draw(rng, (8,)):
+        found = bands.in_the_space(assumptions, errors, state, np.array([0.45, 0.2026]))
+        truths = np.stack([moved(space, state, each) for each in found])
+        assert np.all(space.dist(assumptions.centre, truths[:, 0]) <= radii[0] * (1.0 + 1e-6))
+        lengths = space.norm(truths[:, 0], truths[:, 1])
+        assert np.all(lengths <= radii[1] * (1.0 + 1e-6))
+        places = np.array([[-0.5], [0.5]])
+        assert np.all(np.isfinite(bands.band_radii(space, found, state, places)))
+
+
+def test_steps_stay_in_the_support_where_nodes_miss_cells_of_words():
+    """Of more cells than nodes; moments of these would be of covariates far out of their ranges."""
+    rng, space = np.random.default_rng(0), SPD(2)
+    words = {"words": [*"abcdefghi"]}
+    ranges, basis = ((0, 8), (0, 8)), (words, words)
+    assumptions = Assumptions(
+        space, "identity", covariate_range=ranges, subjects=99, basis=basis, products=((0, 1),)
+    )
+    origin, change = assumptions.support.origin, 0.1 * rng.normal(size=(81, 3))
+    state, _ = step.moved(assumptions, origin, 10.0 * change)
+    moments = Covariates.assumed(assumptions).moments
+    bent = curvature.bent(curvature.bend(assumptions, state, moments), change)
+    for found, _ in (
+        step.moved(assumptions, state, bent),
+        straightened(assumptions, origin, change, moments),
+    ):
+        assert assumptions.support.contains(found)

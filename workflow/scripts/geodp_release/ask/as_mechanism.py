@@ -17,6 +17,7 @@ from geodp_release.plan.agreeing import agreeing_releases
 from geodp_release.plan.bands import (
     band_radii,
     clipped_errors,
+    in_the_space,
     sampled_errors,
 )
 from geodp_release.plan.sample_size import planned
@@ -24,6 +25,7 @@ from geodp_release.promise.assumptions import Assumptions
 from geodp_release.promise.budget import PrivacyBudget
 from geodp_release.promise.public_inputs import EVENLY
 from geodp_release.run.subjects import ONE_EACH, subject_records
+from geodp_release.stages.covariates import Covariates
 from geodp_release.stages.draw import run_plan
 
 
@@ -132,7 +134,8 @@ class ReleaseMechanism(Mechanism):
         state = np.stack([start, *map(np.multiply, widths, vectors)])
         x = np.reshape(covariates, (len(covariates), len(vectors)))
         found, rng = agreeing_releases(self.plan(budgets))
-        places, errors = assumptions.places(x), sampled_errors(found, rng)
+        places, moments = assumptions.places(x), Covariates.assumed(assumptions).moments
+        errors = in_the_space(assumptions, sampled_errors(found, rng), state, moments)
         radii = band_radii(manifold, errors, state, places, [level])[0]
         return radii + clipped_errors(found, np.insert(places, 0, 1.0, axis=1))
 

@@ -21,6 +21,7 @@ from geodp_release.plan.agreeing import SEED
 from geodp_release.run.moments import inverses, products
 from geodp_release.stages import ProductsStage
 from geodp_release.stages.beyond import LEAST_WITHIN
+from geodp_release.stages.curvature import bend, bent
 from geodp_release.stages.last import limits_at
 from geodp_release.stages.products import triangle_matrix
 from geodp_release.stages.step import stretch
@@ -232,10 +233,37 @@ def sampled_errors(found, rng, times=1.0, scatter=None):
     if scatter is not None:
         errors = errors + scatter.errors(found, rng, alone=times > 1.0)
         # Truth and release are both in the support; and longer errors have no end on some spaces.
-        lengths = np.linalg.norm(errors, axis=-1) / (2.0 * found.radii * max(times, 1.0))
-        return errors / np.maximum(lengths, 1.0)[..., None]
+        return _shortened(errors, 2.0 * found.radii * max(times, 1.0))
     root = times * np.linalg.cholesky(found.estimate_covariance)
     return errors + root @ rng.normal(size=errors.shape)
+
+
+def in_the_space(assumptions, errors, state, moments):
+    """Errors (n, 1 + k, dim) at a released state, bent, of truths that are in the support.
+
+    Those that are bent may be many times as long, and have no end on some spaces.
+    """
+    matrix = bend(assumptions, state, moments)
+    if matrix is None:
+        return errors
+    manifold, centre, (p, *vectors) = assumptions.manifold, assumptions.centre, state
+    frame, radius = manifold.frame(p), assumptions.footpoint_radius
+    errors = bent(matrix, errors)
+    # No farther than the radius at first, so that nothing overflows on the way back to the ball.
+    steps, turns = _shortened(errors[:, 0], radius), errors[:, 1:]
+    away = manifold.log(centre, manifold.exp(p, manifold.vector(frame, steps)))
+    far = np.maximum(manifold.norm(centre, away) / radius, 1.0)
+    back = manifold.log(p, manifold.exp(centre, away / manifold.expand(far)))
+    steps = np.where(far[:, None] > 1.0, manifold.coordinates(p, back, frame), steps)
+    own = manifold.coordinates(p, np.stack(vectors), frame)
+    turns = _shortened(own + turns, np.array(assumptions.lengths)) - own
+    return np.concatenate([steps[:, None], turns], axis=1)
+
+
+def _shortened(vectors, limits):
+    """Vectors (..., dim) of coordinates, no longer than limits."""
+    lengths = np.linalg.norm(vectors, axis=-1) / limits
+    return vectors / np.maximum(lengths, 1.0)[..., None]
 
 
 def half_widths(matrix, found, level, scatter=None):

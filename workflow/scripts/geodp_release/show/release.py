@@ -25,7 +25,6 @@ from geodp_release.show.hypotheses import ReleaseGuarantee, check_hypotheses
 from geodp_release.show.read_document import read_release
 from geodp_release.show.statistics import Statistics
 from geodp_release.stages import BeyondStage
-from geodp_release.stages.curvature import bend, bent
 from geodp_release.stages.draw import run_plan
 
 
@@ -137,8 +136,8 @@ class Release(Statistics):
         if not doubted and self.doubts():
             return radii
         there = agreeing.has_subjects(self.plan, self.moments, places)
-        manifold = self.plan.assumptions.manifold
-        errors = bent(bend(self.plan.assumptions, state, self.moments), self._simulated[1])
+        given, manifold = self.plan.assumptions, self.plan.assumptions.manifold
+        errors = bands.in_the_space(given, self._simulated[1], state, self.moments)
         [found] = bands.band_radii(manifold, errors, state, places[there], [level], together)
         rows = np.insert(places[there], 0, 1.0, axis=1)
         radii[there] = found + bands.clipped_errors(self.agreeing[0], rows)

@@ -1,5 +1,7 @@
 """What curvature makes of steps that are planned in flat space, by derivatives of predictions."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from geodp.manifolds.symmetric import JACOBI_SOLUTIONS
@@ -43,7 +45,9 @@ def looked_at(assumptions, moments):
     numbers = assumptions.manifold.dim * (1 + assumptions.number_of_covariates)
     if assumptions.is_flat or not assumptions.spreads or numbers > MOST_NUMBERS:
         return None
-    return Covariates.assumed(assumptions).with_moments(possible_moments(moments))
+    found = Covariates.assumed(assumptions).with_moments(possible_moments(moments))
+    # In their ranges, beyond which predictions would be without end, as of many cells of words.
+    return replace(found, nodes=np.clip(found.nodes, -0.5, 0.5))
 
 
 def bend(assumptions, state, moments):
