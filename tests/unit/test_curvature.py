@@ -1,5 +1,7 @@
 """Steps that follow the curvature of a space, by derivatives of predictions."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from geodp.manifolds.sphere import Sphere
 from geodp_release.plan import bands
 from geodp_release.stages import curvature, step
 from geodp_release.stages.covariates import Covariates
+from geodp_release.stages.draw import Released
 from geodp_release.stages.matrix import straightened
 
 SPHERE = Sphere(2)
@@ -70,6 +73,36 @@ def test_a_step_from_near_leads_to_the_geodesic():
     ]
     assert left[0] > 0.005
     assert left[1] < 0.0005
+
+
+def test_a_step_with_noise_leaves_less_than_none():
+    """Of covariates that hardly differ, at the end of their range: flat gains that are bent do not.
+
+    Errors and noise are those that the step expects.
+    """
+    space, rng, left = Hyperbolic(2), np.random.default_rng(1), []
+    assumptions = Assumptions(space, "origin", 1.0, 3.0, (-0.5, 0.5), 1000)
+    state, moments = np.stack([assumptions.centre, [0.0, 2.4, 0.0]]), np.array([0.35, 0.125])
+    stage = step.NoisyStep(Fraction(1, 30), clip=0.5, prior=(0.02, 0.02))
+    before = Released(state, 1000.0, moments)
+    hessian, flat = curvature.mean_squares(assumptions, state, moments)
+    standard, back = before.coordinates.standard, before.coordinates.back
+    noise = stage.noise_in_floats(assumptions)
+    deviations = back * np.sqrt(before.coordinates.variances(noise, space.dim)) / before.number
+    for _ in range(400):
+        normal = rng.normal(size=(2, 2, space.dim))
+        error, means = np.sqrt(0.02) * standard.T @ normal[0], deviations @ normal[1]
+        means += (hessian @ error.ravel()).reshape(error.shape)
+        changes = [stage.curved_change(hessian, means, before, assumptions)]
+        changes.append(
+            curvature.bent(
+                np.linalg.solve(hessian, flat), stage.change(means, before, assumptions)[0]
+            )
+        )
+        each = [error, *(error - change for change in changes)]
+        left.append([np.ravel(some) @ hessian @ np.ravel(some) for some in each])
+    none, curved, bent = np.sqrt(np.mean(left, axis=0))
+    assert curved < 0.5 * none < none < bent
 
 
 def test_where_nothing_is_bent_steps_stay():

@@ -8,8 +8,7 @@ a band costs no budget.
 Sampling variation is that of second moments of contributions where a release has them, and what
 clipping of the last step may take from long residuals makes bands wider.
 
-Errors are simulated in flat space, and made those of the space by
-`geodp_release.stages.curvature.bend`, as steps are.
+Errors are simulated in flat space, and made those of the space by `in_the_space`.
 """
 
 from dataclasses import dataclass

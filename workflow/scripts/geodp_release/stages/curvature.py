@@ -50,11 +50,10 @@ def looked_at(assumptions, moments):
     return replace(found, nodes=np.clip(found.nodes, -0.5, 0.5))
 
 
-def bend(assumptions, state, moments):
-    """Matrix ((1 + k) dim, (1 + k) dim) that makes of a step in flat space one in the space.
+def mean_squares(assumptions, state, moments):
+    """Mean squares ((1 + k) dim, (1 + k) dim) of `derivatives`, and those of flat space.
 
-    Mean gradients are of an error times the mean square of `derivatives`, and not of ``[1, x]``,
-    where covariates have these moments.  ``None`` where both are the same, or too large.
+    Where covariates have these moments.  ``None`` where both are the same, or too large.
     """
     manifold = assumptions.manifold
     covariates = looked_at(assumptions, moments)
@@ -62,7 +61,17 @@ def bend(assumptions, state, moments):
         return None
     each = derivatives(manifold, state, covariates.nodes)
     flat = np.kron(covariates.matrix, np.eye(manifold.dim))
-    return np.linalg.solve(mean_square(each, covariates.weights), flat)
+    return mean_square(each, covariates.weights), flat
+
+
+def bend(assumptions, state, moments):
+    """Matrix ((1 + k) dim, (1 + k) dim) that makes of an error in flat space one in the space.
+
+    Mean gradients are of an error times the first of `mean_squares`, and not the second.  ``None``
+    where these are.
+    """
+    found = mean_squares(assumptions, state, moments)
+    return None if found is None else np.linalg.solve(*found)
 
 
 def bent(matrix, changes):

@@ -12,7 +12,7 @@ from geodp_release.run.coordinates import noise_of
 from geodp_release.run.moments import inverses, moment_matrix, products
 from geodp_release.stages import residual_tables
 from geodp_release.stages.base import Stage
-from geodp_release.stages.curvature import bend, bent
+from geodp_release.stages.curvature import mean_squares
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,10 @@ class NoisyStep(Stage):
         means = absolute.noisy_means(assumptions, records, before, bits)
         means = before.coordinates.back @ means / unit
         change, covariance = self.change(means, before, assumptions, unit)
-        change = bent(bend(assumptions, before.state, before.moments), unit * change)
-        state, reached = moved(assumptions, before.state, change)
+        squares = mean_squares(assumptions, before.state, before.moments)
+        if squares is not None:
+            change = self.curved_change(squares[0], means, before, assumptions, unit)
+        state, reached = moved(assumptions, before.state, unit * change)
         return replace(before, state=state, reached=reached, covariance=covariance)
 
     def _units(self, releases):
@@ -149,6 +151,18 @@ class NoisyStep(Stage):
         prior, hessian, noise, spread = self._model(before, assumptions, unit)
         gain, after, _ = updated(prior, hessian, noise + spread)
         return products(gain, means), unit**2 * after
+
+    def curved_change(self, squares, means, before, assumptions, unit=1.0):
+        """The step of `change`, but for a Hessian of all coordinates, by `mean_squares`.
+
+        One that is made for flat space and bent would take noise along covariates that hardly
+        differ, which its gain leaves out, to where the curved Hessian is small.
+        """
+        prior, hessian, noise, spread = self._model(before, assumptions, unit)
+        prior, noise = (np.kron(each, np.eye(means.shape[-1])) for each in (prior, noise + spread))
+        # The first entry is the part of small errors that is left: covariates begin with one.
+        gain, *_ = updated(prior, hessian[0, 0] * squares, noise)
+        return (gain @ means.ravel()).reshape(means.shape)
 
     def _model(self, before, assumptions, unit):
         """Covariance of errors before the step, Hessian, and what noise and its own errors add."""
