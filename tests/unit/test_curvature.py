@@ -101,8 +101,22 @@ def test_a_step_with_noise_leaves_less_than_none():
         )
         each = [error, *(error - change for change in changes)]
         left.append([np.ravel(some) @ hessian @ np.ravel(some) for some in each])
+    # Flat where the space is.
+    same = stage.curved_change(flat, means, before, assumptions)
+    assert same == pytest.approx(stage.change(means, before, assumptions)[0], rel=1e-6)
     none, curved, bent = np.sqrt(np.mean(left, axis=0))
     assert curved < 0.5 * none < none < bent
+
+
+def test_a_step_without_noise_has_an_end_where_some_direction_says_nothing():
+    state = np.stack([TWO_GROUPS.centre, [np.pi, 0.0, 0.0]])
+    turn = np.linalg.qr(np.random.default_rng(2).normal(size=(4, 4)))[0]
+    hessian = (turn * [1.0, 0.0, 0.25, 0.1]) @ turn.T
+    stage = step.NoisyStep(Fraction(10**30), clip=0.5, prior=(0.02, 0.02))
+    before, means = Released(state, 1000.0, MOMENTS), hessian @ np.ones(4)
+    change = stage.curved_change(hessian, means.reshape((2, 2)), before, TWO_GROUPS)
+    assert hessian @ change.ravel() == pytest.approx(means)
+    assert np.linalg.norm(change) < 10.0
 
 
 def test_where_nothing_is_bent_steps_stay():

@@ -159,10 +159,15 @@ class NoisyStep(Stage):
         differ, which its gain leaves out, to where the curved Hessian is small.
         """
         prior, hessian, noise, spread = self._model(before, assumptions, unit)
-        prior, noise = (np.kron(each, np.eye(means.shape[-1])) for each in (prior, noise + spread))
+        (sizes, axes), (scales, turn) = map(np.linalg.eigh, (prior, noise + spread))
+        # In units of both, so that it has singular values however little noise there is.
+        root = axes * np.sqrt(np.maximum(sizes, 0.0))
+        inverse = turn / np.sqrt(np.maximum(scales, 1e-15 * scales[-1]))
+        root, inverse = (np.kron(each, np.eye(means.shape[-1])) for each in (root, inverse))
         # The first entry is the part of small errors that is left: covariates begin with one.
-        gain, *_ = updated(prior, hessian[0, 0] * squares, noise)
-        return (gain @ means.ravel()).reshape(means.shape)
+        left, values, right = np.linalg.svd(inverse.T @ (hessian[0, 0] * squares) @ root)
+        found = left.T @ (inverse.T @ means.ravel())
+        return (root @ (right.T @ (values / (values**2 + 1.0) * found))).reshape(means.shape)
 
     def _model(self, before, assumptions, unit):
         """Covariance of errors before the step, Hessian, and what noise and its own errors add."""
