@@ -14,7 +14,7 @@ from geodp_release.plan import bands
 from geodp_release.stages import curvature, step
 from geodp_release.stages.covariates import Covariates
 from geodp_release.stages.draw import Released
-from geodp_release.stages.matrix import straightened
+from geodp_release.stages.step import straightened
 
 SPHERE = Sphere(2)
 ENDS = np.array([[-0.5], [0.5]])
@@ -177,3 +177,28 @@ def test_steps_stay_in_the_support_where_nodes_miss_cells_of_words():
         straightened(assumptions, origin, change, moments),
     ):
         assert assumptions.support.contains(found)
+
+
+def test_a_step_from_afar_leads_to_the_geodesic_of_means():
+    """Of two groups far apart: by the logarithms of their means, which no sum of vectors gives."""
+    state = np.stack([TWO_GROUPS.centre, [1.2, 0.0, 0.0]])
+    truth = moved(SPHERE, state, np.array([[0.3, -0.3], [0.2, 0.5]]))
+    covariates = curvature.looked_at(TWO_GROUPS, MOMENTS)
+    nodes, wanted = covariates.nodes, SPHERE.ends(truth[0], truth[1:], covariates.nodes)
+    steps = SPHERE.combinations(state[1:], nodes)
+    residuals = SPHERE.transport_back(
+        state[0], steps, SPHERE.log(SPHERE.exp(state[0], steps), wanted)
+    )
+    residuals = SPHERE.coordinates(state[0], residuals, SPHERE.frame(state[0]))
+    each = curvature.derivatives(SPHERE, state, nodes)
+    gradient = np.einsum("m,mdi,md->i", covariates.weights, each, residuals)
+    change = np.linalg.solve(curvature.mean_square(each, covariates.weights), gradient)
+    change = change.reshape((2, 2))
+    found, _ = straightened(TWO_GROUPS, state, change, MOMENTS)
+    away = [
+        np.sqrt(
+            covariates.weights @ SPHERE.dist(SPHERE.ends(each[0], each[1:], nodes), wanted) ** 2
+        )
+        for each in (moved(SPHERE, state, change), found)
+    ]
+    assert away[1] < 0.01 * away[0]

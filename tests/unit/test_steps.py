@@ -41,9 +41,8 @@ from geodp_release.stages import (
 )
 from geodp_release.stages.covariates import Covariates
 from geodp_release.stages.draw import Released, run_plan
-from geodp_release.stages.matrix import straightened
 from geodp_release.stages.products import triangle_matrix
-from geodp_release.stages.step import moved
+from geodp_release.stages.step import moved, straightened
 from geodp_release.stages.tail import excess_beyond, share_beyond, squares_beyond
 
 NUMBER = 4000

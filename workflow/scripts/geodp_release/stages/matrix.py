@@ -8,7 +8,6 @@ from geodp.linear.moment_matrix import shrunk
 from geodp_release.promise.budget import PURE
 from geodp_release.run.contributions import MATRIX_LATTICE, matrix_sums
 from geodp_release.run.moments import matrix_moments, moment_matrix, products
-from geodp_release.stages import curvature
 from geodp_release.stages.covariates import Covariates
 from geodp_release.stages.moments import MeasuresMoments
 from geodp_release.stages.products import triangle_matrix
@@ -16,7 +15,7 @@ from geodp_release.stages.residual_tables import (
     LEVELS,
     level_of,
 )
-from geodp_release.stages.step import NoisyStep, clean_means, moved, updated
+from geodp_release.stages.step import NoisyStep, clean_means, straightened, updated
 
 # Length of a clipped residual beside that of coordinates of covariates.
 WEIGHT = 0.8
@@ -205,30 +204,3 @@ class MatrixStage(MeasuresMoments, NoisyStep):
         uncertainty = self.uncertainty(assumptions)
         found = replace(releases, moments=moments, uncertainty=uncertainty)
         return self._stepped(found, means, unit, LEVELS)
-
-
-def straightened(assumptions, state, change, moments, rounds=5):
-    """As `moved` by a change from a centre, but of the geodesic nearest to those predictions.
-
-    A line in logarithms about a centre is none through other points.
-    """
-    manifold, covariates = assumptions.manifold, curvature.looked_at(assumptions, moments)
-    found, reached = moved(assumptions, state, change)
-    if covariates is None:
-        return found, reached
-    nodes, weights = covariates.nodes, covariates.weights
-    frame = manifold.frame(state[0])
-    lines = manifold.vector(frame, change[0] + nodes @ change[1:])
-    predictions = manifold.exp(state[0], lines)
-    for _ in range(rounds):
-        steps = manifold.combinations(found[1:], nodes)
-        residuals = manifold.log(manifold.exp(found[0], steps), predictions)
-        residuals = manifold.transport_back(found[0], steps, residuals)
-        residuals = manifold.coordinates(found[0], residuals, manifold.frame(found[0]))
-        each = curvature.derivatives(manifold, found, nodes)
-        gradient = np.einsum("m,mdi,md->i", weights, each, residuals)
-        more = np.linalg.solve(curvature.mean_square(each, weights), gradient)
-        if not np.all(np.isfinite(more)):
-            break
-        found, reached = moved(assumptions, found, more.reshape(change.shape))
-    return found, reached

@@ -12,7 +12,7 @@ from geodp_release.run.coordinates import noise_of
 from geodp_release.run.moments import inverses, moment_matrix, products
 from geodp_release.stages import residual_tables
 from geodp_release.stages.base import Stage
-from geodp_release.stages.curvature import mean_squares
+from geodp_release.stages.curvature import derivatives, looked_at, mean_square, mean_squares
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class NoisyStep(Stage):
         squares = mean_squares(assumptions, before.state, before.moments)
         if squares is not None:
             change = self.curved_change(squares[0], means, before, assumptions, unit)
-        state, reached = moved(assumptions, before.state, unit * change)
+        state, reached = straightened(assumptions, before.state, unit * change, before.moments)
         return replace(before, state=state, reached=reached, covariance=covariance)
 
     def _units(self, releases):
@@ -257,6 +257,40 @@ def moved(assumptions, state, change):
     shorter = (1.0 - 1e-12) / np.maximum(reached[1:], 1.0 - 1e-12)
     vectors = [v * each for v, each in zip(vectors, shorter, strict=True)]
     return np.stack([end, *vectors]), reached
+
+
+def straightened(assumptions, state, change, moments, rounds=5):
+    """As `moved`, but to the geodesic nearest to predictions that are moved, by `derivatives`.
+
+    Where covariates have these moments.  A change of a geodesic is no line far from where it is
+    made: predictions go along geodesics of their own.
+    """
+    manifold, covariates = assumptions.manifold, looked_at(assumptions, moments)
+    found, reached = moved(assumptions, state, change)
+    if covariates is None:
+        return found, reached
+    nodes, weights = covariates.nodes, covariates.weights
+
+    def at(found):
+        """Derivatives of predictions, the footpoint, its frame, and how predictions are reached."""
+        p, frame = found[0], manifold.frame(found[0])
+        steps = manifold.combinations(found[1:], nodes)
+        return derivatives(manifold, found, nodes), p, frame, steps
+
+    each, p, frame, steps = at(state)
+    moves = manifold.vector(frame, each @ change.ravel())
+    starts = np.broadcast_to(p, steps.shape)
+    predictions = manifold.exp(manifold.exp(p, steps), manifold.transport(starts, steps, moves))
+    for _ in range(rounds):
+        each, p, frame, steps = at(found)
+        residuals = manifold.log(manifold.exp(p, steps), predictions)
+        residuals = manifold.coordinates(p, manifold.transport_back(p, steps, residuals), frame)
+        gradient = np.einsum("m,mdi,md->i", weights, each, residuals)
+        more = np.linalg.solve(mean_square(each, weights), gradient)
+        if not np.all(np.isfinite(more)):
+            break
+        found, reached = moved(assumptions, found, more.reshape(change.shape))
+    return found, reached
 
 
 def _shortened(vector, limit):
