@@ -278,7 +278,11 @@ def straightened(assumptions, state, change, moments, rounds=5):
         return derivatives(manifold, found, nodes), p, frame, steps
 
     each, p, frame, steps = at(state)
-    moves = manifold.vector(frame, each @ change.ravel())
+    # No farther than predictions are from the centre, so that nothing overflows.
+    radii = np.append(assumptions.footpoint_radius, assumptions.lengths)
+    shorter = [_shortened(*some) for some in zip(change, 2.0 * radii, strict=True)]
+    moves = [_shortened(move, assumptions.reach) for move in each @ np.ravel(shorter)]
+    moves = manifold.vector(frame, np.stack(moves))
     starts = np.broadcast_to(p, steps.shape)
     predictions = manifold.exp(manifold.exp(p, steps), manifold.transport(starts, steps, moves))
     for _ in range(rounds):
