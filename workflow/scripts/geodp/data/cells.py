@@ -202,7 +202,7 @@ def cells_of(column):
     """
     try:
         return list(column)
-    except Exception:
+    except Exception:  # of many kinds, as types of columns are
         cells = getattr(column, "array", column)
         return [_cell(cells, index) for index in range(len(cells))]
 
@@ -210,7 +210,7 @@ def cells_of(column):
 def _cell(cells, index):
     try:
         return cells[index]
-    except Exception:
+    except Exception:  # whatever a cell raises would tell of it
         return None
 
 

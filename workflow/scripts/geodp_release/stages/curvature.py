@@ -41,7 +41,10 @@ def derivatives(manifold, state, nodes):
 
 
 def looked_at(assumptions, moments):
-    """Covariates with these moments; ``None`` where curvature makes nothing, or too much work."""
+    """Covariates with these moments.
+
+    ``None`` in flat space, without a covariate, and for more than `MOST_NUMBERS` numbers.
+    """
     numbers = assumptions.manifold.dim * (1 + assumptions.number_of_covariates)
     if assumptions.is_flat or not assumptions.spreads or numbers > MOST_NUMBERS:
         return None
@@ -53,7 +56,7 @@ def looked_at(assumptions, moments):
 def mean_squares(assumptions, state, moments):
     """Mean squares ((1 + k) dim, (1 + k) dim) of `derivatives`, and those of flat space.
 
-    Where covariates have these moments.  ``None`` where both are the same, or too large.
+    Where covariates have these moments.  ``None`` where `looked_at` is.
     """
     manifold = assumptions.manifold
     covariates = looked_at(assumptions, moments)
@@ -68,7 +71,7 @@ def bend(assumptions, state, moments):
     """Matrix ((1 + k) dim, (1 + k) dim) that makes of an error in flat space one in the space.
 
     Mean gradients are of an error times the first of `mean_squares`, and not the second.  ``None``
-    where these are.
+    where `looked_at` is.
     """
     found = mean_squares(assumptions, state, moments)
     return None if found is None else np.linalg.solve(*found)
