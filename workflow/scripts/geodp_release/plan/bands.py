@@ -24,7 +24,7 @@ from geodp_release.stages.curvature import bend, bent
 from geodp_release.stages.last import limits_at
 from geodp_release.stages.products import triangle_matrix
 from geodp_release.stages.step import stretch
-from geodp_release.stages.tail import squares_beyond
+from geodp_release.stages.tail import squares_beyond, student_squares_beyond
 
 # Probabilities of the bands that a release shows.
 LEVELS = (0.9, 0.95)
@@ -34,6 +34,9 @@ LEVELS = (0.9, 0.95)
 # their least eigenvalue in such parts; and by how much residuals scatter more in one direction than
 # in each of the others, where directions are not measured.
 UNLIKE_NORMAL, LEAST_SCATTER, ONE_DIRECTION = 0.5, 0.05, 5.0
+
+# Degrees of freedom of heavy tails; and of how many simulated mean squares two are of normal ones.
+HEAVY, BETWEEN = 3.0, 32
 
 
 class Estimate(NamedTuple):
@@ -62,17 +65,26 @@ class Estimate(NamedTuple):
         return f"{self.value:.2g}{unit} ({self.low:.2g} to {self.high:.2g}, {self.level:.0%})"
 
 
-def explained_variances(vectors, errors, moments):
-    """Variances (n,) of predictions that agree with released shooting vectors.
+def explained_variances(vectors, errors, moments, subjects):
+    """Variances (n,) of predictions of a population that agree with released shooting vectors.
 
     Parameters
     ----------
     vectors : ndarray, shape (k, dim)
     errors : ndarray, shape (n, k, dim)
     moments : ndarray, shape (1 + k, 1 + k), or one for each of n
-        Of the covariates; see `geodp_release.run.moments.moment_matrix`.
+        Of the covariates of a sample; see `geodp_release.run.moments.moment_matrix`.
+    subjects : float
+        Its size, by which those of the population differ from them.
     """
-    covariance = moments[..., 1:, 1:] - moments[..., 1:, :1] * moments[..., :1, 1:]
+    middle = moments[..., 1:, :1]
+    covariance = moments[..., 1:, 1:] - middle * np.swapaxes(middle, -1, -2)
+    # No variance within a range varies more with the sample: of squares up to the farther end's.
+    ends, own = (0.5 + np.abs(middle[..., 0])) ** 2, np.diagonal(covariance, axis1=-2, axis2=-1)
+    spread = np.sqrt(np.maximum(ends / np.maximum(own, 1e-300) - 1.0, 0.0) / subjects)
+    normal = np.random.default_rng([SEED, 3]).normal(size=(len(errors), spread.shape[-1]))
+    size = np.sqrt(np.maximum(1.0 + spread * normal, 0.0))
+    covariance = covariance * size[:, :, None] * size[:, None, :]
     released = np.sum(vectors * (covariance @ vectors), axis=(-2, -1))
     # Those of releases of what was released differ from it as it differs from the truth.
     again = vectors - errors
@@ -99,8 +111,11 @@ class Scatter:
         Least eigenvalue of blocks in these coordinates.
     guessed : float
         Part of blocks that simulated residuals stand for.
-    lost : float
-        What of the mean square of residuals in them is what clipping took from it at most.
+    clip : float
+        Length to which residuals in them are clipped.
+    lost : tuple of float
+        What clipping took from the mean square of residuals: at most, if tails are as the statement
+        about them says, which is in them; for normal residuals; and for those with `HEAVY` tails.
     kept : tuple of float
         Part of a small error that is left in mean contributions, and its deviation.
     """
@@ -112,7 +127,8 @@ class Scatter:
     known: float
     least: float
     guessed: float
-    lost: float
+    clip: float
+    lost: tuple[float, float, float]
     kept: tuple[float, float]
 
     @classmethod
@@ -143,11 +159,14 @@ class Scatter:
         # What clipping took from squares, at most, spread as those of normal residuals are; clips
         # are of contributions, whose typical norm is this.
         ratio = max(clip / np.mean(stretch(found)), 1.0)
-        lost, kept = part * length**2 * squares_beyond(share, ratio, dim), (1.0, 0.0)
+        normal, heavy = (student_squares_beyond(share, ratio, dim, each) for each in (1e6, HEAVY))
+        beyond = squares_beyond(share, ratio, dim)
+        lost = tuple(part * length**2 * each for each in (beyond, normal, max(beyond, heavy)))
+        kept = 1.0, 0.0
         if release.within is not None:
             # Clipped as Huber's loss has it, so that nothing is lost.
-            lost, kept = 0.0, release.within
-        blocks = expected + part * (matrix - expected) + lost * expected / square
+            lost, kept = (0.0, 0.0, 0.0), release.within
+        blocks = expected + part * (matrix - expected) + lost[0] * expected / square
         directions, known = np.eye(dim) / dim, 0.0
         if True in parts:
             values, vectors = np.linalg.eigh(parts[True][0])
@@ -157,7 +176,8 @@ class Scatter:
             directions, known = (vectors * values) @ vectors.T / np.sum(values), parts[True][2]
         noise = np.sqrt(part) * spread
         least, guessed = LEAST_SCATTER * unit, 1.0 - part
-        return cls(blocks, noise, coordinates, directions, known, least, guessed, lost, kept)
+        limits = ratio * length, lost, kept
+        return cls(blocks, noise, coordinates, directions, known, least, guessed, *limits)
 
     def drawn(self, rng, number):
         """Roots (number, 1 + k, 1 + k) of mean products of contributions that agree with these."""
@@ -167,12 +187,21 @@ class Scatter:
         values = np.maximum(values, self.least)
         return products(self.coordinates.gradients, vectors * np.sqrt(values)[..., None, :])
 
-    def residual_squares(self, typical):
-        """Mean squares (n,) of residuals that agree with these, and with simulated ones."""
+    def residual_squares(self, typical, subjects):
+        """Mean squares (n,) of residuals of a population that agree with these of so many subjects.
+
+        And with simulated ones.
+        """
         rng, number = np.random.default_rng(SEED), len(typical)
-        # Of the footpoint's part of a contribution, which is the residual; and what clipping took
-        # from it is anything up to the most.
-        found = np.sum(self.drawn(rng, number)[:, 0] ** 2, axis=-1) - self.lost * rng.random(number)
+        # Of the footpoint's part of a contribution, which is the residual.
+        found = np.sum(self.drawn(rng, number)[:, 0] ** 2, axis=-1) - self.lost[0]
+        # No mean of numbers between zero and a limit varies more with the sample.
+        spread = np.sqrt(np.maximum(found * (self.clip**2 - found), 0.0) / subjects)
+        found += spread * rng.normal(size=number)
+        # What clipping took is between nothing and the most, and an interval holds both; of normal
+        # residuals are few, so that the median is.
+        which = np.arange(number) % BETWEEN
+        found += np.where(which < 2, self.lost[1], self.lost[2] * (which % 2))
         found += self.guessed * (typical**2 - np.median(typical**2))
         return np.maximum(found, LEAST_SCATTER * typical**2)
 

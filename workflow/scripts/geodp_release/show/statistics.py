@@ -18,6 +18,7 @@ class Statistics:
 
     plan: Any
     shooting_vectors: Any
+    number: Any
     lengths: Any
     _simulated: Any
     _scatter: Any
@@ -42,8 +43,9 @@ class Statistics:
         """
         if (squares := self._residual_squares) is None or not len(self.shooting_vectors):
             return None
+        _, errors, *_, moments = self._simulated
         explained = bands.explained_variances(
-            self._coordinates[1:], self._simulated[1][:, 1:], self._simulated[-1]
+            self._coordinates[1:], errors[:, 1:], moments, self.number
         )
         return bands.Estimate.of(explained / (explained + squares), level)
 
@@ -55,7 +57,7 @@ class Statistics:
         # Second moments are of means of subjects' records, if they have several.
         if self._scatter is None or self.plan.assumptions.records_per_subject > 1:
             return self._simulated[0] ** 2
-        return self._scatter.residual_squares(self._simulated[0])
+        return self._scatter.residual_squares(self._simulated[0], self.number)
 
     def p_values(self) -> np.ndarray:
         """Of the hypothesis that predictions do not depend on a column of covariates; (c,).

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import gammaincinv
+from scipy.stats import f as ratios
 
 from geodp_release.run.contributions import LOSS_LATTICE, tail_counts
 from geodp_release.stages.base import Stage
@@ -82,6 +83,16 @@ def squares_beyond(share, ratio, dim):
     """Mean of what their squares have beyond that, at most, in units of its square; from 1 on."""
     each = _deviation(share, dim)
     return 2.0 * share_beyond(share, ratio, dim) * (ratio * each + each**2)
+
+
+def student_squares_beyond(share, ratio, dim, degrees):
+    """The same for residuals of Student's distribution, which is normal of many degrees."""
+    # Squares over their dimension are ratios of mean squares; those beyond a limit, each times
+    # itself, are of a share of ratios with two more and two fewer degrees.
+    limit, fewer = ratios.isf(share, dim, degrees) * ratio**2, degrees - 2.0
+    whole = ratios.sf(limit * dim * fewer / (degrees * (dim + 2.0)), dim + 2.0, fewer)
+    beyond = degrees / fewer * whole - limit * ratios.sf(limit, dim, degrees)
+    return beyond * ratio**2 / limit
 
 
 def _deviation(share, dim):
