@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.stats import chi
+from scipy.stats import chi, chi2, f
 from test_contributions import assumed, states_of
 
 import script
@@ -43,7 +43,13 @@ from geodp_release.stages.covariates import Covariates
 from geodp_release.stages.draw import Released, run_plan
 from geodp_release.stages.products import triangle_matrix
 from geodp_release.stages.step import moved, straightened
-from geodp_release.stages.tail import excess_beyond, share_beyond, squares_beyond
+from geodp_release.stages.tail import (
+    excess_beyond,
+    share_beyond,
+    squares_beyond,
+    student_squares_beyond,
+)
+from simulated import RESIDUALS, true_r_squared
 
 NUMBER = 4000
 # So much that there is next to no noise.
@@ -194,9 +200,39 @@ def test_bands_are_of_second_moments_as_they_are():
     ratio = short.band(at) / release.band(at)
     assert np.all((ratio > 0.95) & (ratio < 1.2))
     assert ratio[1] > 1.05
-    explained = 1.0 - np.var(residuals) / np.var(points)
-    value, low, high, _ = release.r_squared()
-    assert low < explained < high or value == pytest.approx(explained, rel=0.2)
+
+
+@pytest.mark.parametrize("clip", [0.7, 1.8])
+@pytest.mark.parametrize("dim", [1, 2, 14])
+def test_squares_beyond_a_clip_are_those_of_residuals_of_any_scale(dim, clip):
+    for degrees, squares in ((3.0, f(dim, 3.0)), (1e6, chi2(dim, scale=1.0 / dim))):
+        limit = clip**2 * squares.mean()
+        kept = quad(squares.sf, 0.0, limit)[0]
+        beyond = squares.mean() - kept
+        found = student_squares_beyond(kept / limit, 0.9999, dim, degrees)
+        assert found == pytest.approx(beyond / limit, rel=2e-3, abs=1e-4)
+
+
+@pytest.mark.parametrize("law", ["normal", "lognormal", "t(3)"])
+def test_intervals_of_r_squared_hold_what_clipping_takes_from_squares(law):
+    """And the chance of the sample: of a population, with next to no noise."""
+    dim, number, scale = 2, 20000, 0.3
+    manifold, held = Euclidean(dim), []
+    public = manifold, np.zeros(dim), 3.0, 3.0, ((-0.5, 0.5),), number
+    assumptions = Assumptions(*public, covariate_spread=(EVENLY,))
+    last = LastStep(PLENTY, clip=8.0, prior=(1.0, 1.0), is_relative=True)
+    plan = plan_of(assumptions, last, clip=1.0)
+    state = np.array([[0.0, 0.0], [1.0, 0.0]])
+    true = true_r_squared(manifold, state, scale, np.full(1, 1.0 / 12.0))
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        x = rng.random((number, 1)) - 0.5
+        residuals = RESIDUALS[law](rng, rng.normal(size=(number, dim)), x)
+        value, low, high, _ = released(plan, x, x * state[1] + scale * residuals).r_squared(0.95)
+        held.append(low <= true <= high)
+        if law == "normal":
+            assert value == pytest.approx(true, abs=0.02)
+    assert np.mean(held) > 0.8
 
 
 def test_what_clipping_may_take_widens_bands_and_is_doubted_where_counts_are_higher():

@@ -35,8 +35,9 @@ LEVELS = (0.9, 0.95)
 # in each of the others, where directions are not measured.
 UNLIKE_NORMAL, LEAST_SCATTER, ONE_DIRECTION = 0.5, 0.05, 5.0
 
-# Degrees of freedom of heavy tails; and of how many simulated mean squares two are of normal ones.
-HEAVY, BETWEEN = 3.0, 32
+# Degrees of freedom of heavy tails, and of how many simulated mean squares two have normal ones;
+# how many times more residuals may be beyond a released length than about so many.
+HEAVY, BETWEEN, MORE = 3.0, 32, 1.25
 
 
 class Estimate(NamedTuple):
@@ -113,9 +114,11 @@ class Scatter:
         Part of blocks that simulated residuals stand for.
     clip : float
         Length to which residuals in them are clipped.
-    lost : tuple of float
-        What clipping took from the mean square of residuals: at most, if tails are as the statement
-        about them says, which is in them; for normal residuals; and for those with `HEAVY` tails.
+    share : float
+        Of residuals that are longer, about.
+    lost : float
+        What of the mean square of residuals in them is what clipping took from it at most, if tails
+        are as the statement about them says.
     kept : tuple of float
         Part of a small error that is left in mean contributions, and its deviation.
     """
@@ -128,7 +131,8 @@ class Scatter:
     least: float
     guessed: float
     clip: float
-    lost: tuple[float, float, float]
+    share: float
+    lost: float
     kept: tuple[float, float]
 
     @classmethod
@@ -159,14 +163,11 @@ class Scatter:
         # What clipping took from squares, at most, spread as those of normal residuals are; clips
         # are of contributions, whose typical norm is this.
         ratio = max(clip / np.mean(stretch(found)), 1.0)
-        normal, heavy = (student_squares_beyond(share, ratio, dim, each) for each in (1e6, HEAVY))
-        beyond = squares_beyond(share, ratio, dim)
-        lost = tuple(part * length**2 * each for each in (beyond, normal, max(beyond, heavy)))
-        kept = 1.0, 0.0
+        lost, kept = part * length**2 * squares_beyond(share, ratio, dim), (1.0, 0.0)
         if release.within is not None:
             # Clipped as Huber's loss has it, so that nothing is lost.
-            lost, kept = (0.0, 0.0, 0.0), release.within
-        blocks = expected + part * (matrix - expected) + lost[0] * expected / square
+            lost, kept = 0.0, release.within
+        blocks = expected + part * (matrix - expected) + lost * expected / square
         directions, known = np.eye(dim) / dim, 0.0
         if True in parts:
             values, vectors = np.linalg.eigh(parts[True][0])
@@ -176,7 +177,7 @@ class Scatter:
             directions, known = (vectors * values) @ vectors.T / np.sum(values), parts[True][2]
         noise = np.sqrt(part) * spread
         least, guessed = LEAST_SCATTER * unit, 1.0 - part
-        limits = ratio * length, lost, kept
+        limits = ratio * length, share, lost, kept
         return cls(blocks, noise, coordinates, directions, known, least, guessed, *limits)
 
     def drawn(self, rng, number):
@@ -194,14 +195,17 @@ class Scatter:
         """
         rng, number = np.random.default_rng(SEED), len(typical)
         # Of the footpoint's part of a contribution, which is the residual.
-        found = np.sum(self.drawn(rng, number)[:, 0] ** 2, axis=-1) - self.lost[0]
+        found = np.sum(self.drawn(rng, number)[:, 0] ** 2, axis=-1) - self.lost
         # No mean of numbers between zero and a limit varies more with the sample.
         spread = np.sqrt(np.maximum(found * (self.clip**2 - found), 0.0) / subjects)
         found += spread * rng.normal(size=number)
         # What clipping took is between nothing and the most, and an interval holds both; of normal
         # residuals are few, so that the median is.
-        which = np.arange(number) % BETWEEN
-        found += np.where(which < 2, self.lost[1], self.lost[2] * (which % 2))
+        which, dim, share = np.arange(number) % BETWEEN, len(self.directions), found / self.clip**2
+        given = share, MORE * self.share, dim
+        usual, heavy = (student_squares_beyond(*given, each) for each in (1e6, HEAVY))
+        most = np.maximum(self.lost, heavy * self.clip**2)
+        found += np.where(which < 2, usual * self.clip**2, most * (which % 2))
         found += self.guessed * (typical**2 - np.median(typical**2))
         return np.maximum(found, LEAST_SCATTER * typical**2)
 

@@ -85,14 +85,20 @@ def squares_beyond(share, ratio, dim):
     return 2.0 * share_beyond(share, ratio, dim) * (ratio * each + each**2)
 
 
-def student_squares_beyond(share, ratio, dim, degrees):
-    """The same for residuals of Student's distribution, which is normal of many degrees."""
+def student_squares_beyond(kept, share, dim, degrees):
+    """Mean of what squares of residuals have beyond one, where those clipped there have a mean.
+
+    Of Student's distribution, which is normal of many degrees: of so many there is but one scale
+    at which clipped squares have the mean ``kept``, between zero and one.  No more than a ``share``
+    is beyond one.
+    """
     # Squares over their dimension are ratios of mean squares; those beyond a limit, each times
     # itself, are of a share of ratios with two more and two fewer degrees.
-    limit, fewer = ratios.isf(share, dim, degrees) * ratio**2, degrees - 2.0
-    whole = ratios.sf(limit * dim * fewer / (degrees * (dim + 2.0)), dim + 2.0, fewer)
-    beyond = degrees / fewer * whole - limit * ratios.sf(limit, dim, degrees)
-    return beyond * ratio**2 / limit
+    least, fewer = ratios.isf(share, dim, degrees), degrees - 2.0
+    limits = np.geomspace(1e4, least, 400)
+    whole = ratios.sf(limits * dim * fewer / (degrees * (dim + 2.0)), dim + 2.0, fewer)
+    beyond = degrees / fewer * whole - limits * ratios.sf(limits, dim, degrees)
+    return np.interp(kept, (degrees / fewer - beyond) / limits, beyond / limits)
 
 
 def _deviation(share, dim):
