@@ -71,9 +71,10 @@ def measure_cell(cell, space, known, plan, releases, seed):
     """The rows of a cell, for assumptions that are ``known`` but for the residual scale."""
     scale, rare = space.get("residual_scale"), cell.get("rare", 0.5)
     real = real_data(space, known) if "data" in space else None
-    manifold, covariates = known.manifold, known.number_of_covariates
-    places = np.array(space.get("places", places_of(covariates, 2 if "rare" in cell else 5)))
-    model, number, found = GeodesicModel(manifold, covariates), len(places), []
+    manifold, columns = known.manifold, known.number_of_columns
+    places = np.array(space.get("places", places_of(columns, 2 if "rare" in cell else 5)))
+    model, number = GeodesicModel(manifold, known.number_of_covariates), len(places)
+    is_curve, found = "basis" in space, []
     rng = random_stream(seed, "bands", *map(str, cell.values()))
     power, tests, told = cell.get("power"), [], []
     trend = None if power is None else detectable(known, scale, power, SIZE)
@@ -84,16 +85,17 @@ def measure_cell(cell, space, known, plan, releases, seed):
             some = rng.integers(len(x), size=len(x))
             x, points = x[some], points[some]
         release, fit = script.release(plan, x, points, rng), model.fit(known.places(x), points)
-        state = population(manifold, truth, scale, cell["law"])
+        state = population(known, truth, scale, cell["law"])
         # Curves are compared where subjects are.
         at = np.concatenate([places, x[:1000]])
         there = known.places(at)
         others = manifold.ends(state[0], state[1:], there), fit.predict(there)
         ours = release.predict(at)
         away = np.stack([manifold.dist(ours, each) for each in others])
-        squares = np.mean(away[:, number:] ** 2, axis=1)
+        off = np.concatenate([away, manifold.dist(*others)[None]])
+        squares = np.mean(off[:, number:] ** 2, axis=1)
         radii = release.band(places, doubted=True)
-        explained = release.r_squared(LEVEL) if scale else None
+        explained = release.r_squared(LEVEL) if scale and not is_curve else None
         if explained is not None:
             true = true_r_squared(manifold, state, scale, variances, cell["law"])
             told.append(explained.low <= true <= explained.high)
@@ -105,10 +107,12 @@ def measure_cell(cell, space, known, plan, releases, seed):
     population_held, records_held = np.mean(away <= radii[:, None], axis=0)
     radius = np.median(np.where(np.isnan(radii), np.inf, radii), axis=0)
     radius = radius / np.quantile(away[:, 0], 0.95, axis=0)
-    error, from_records = np.sqrt(np.mean(squares, axis=0))
+    error, from_records, of_records = np.sqrt(np.mean(squares, axis=0))
     at_places = {"population": population_held, "records": records_held, "radius": radius}
     at_places["drawn"] = np.mean(~np.isnan(radii), axis=0)
     whole = {"doubts": np.mean(doubted), "error": error, "error from records": from_records}
+    if is_curve:
+        whole["error over least squares"] = error / of_records
     if told:
         whole["R^2"] = np.mean(told)
     if power is not None:

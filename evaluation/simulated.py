@@ -6,6 +6,7 @@ from scipy.stats import chi2, ncx2
 
 from geodp import Assumptions, GeodesicModel
 from geodp.manifolds.registry import make_manifold
+from geodp.models.terms import LINE
 from geodp.randomness import random_stream
 from geodp_release.promise.public_inputs import TWO_GROUPS
 
@@ -23,7 +24,8 @@ def assumed(space, seed, *names):
     spreads = tuple(space.get("covariate_spread", ["unknown"]))
     radii = space["footpoint_radius"], space["shooting_vector_length"]
     public = *radii, space.get("ranges", ((-0.5, 0.5),) * len(spreads)), space["n"]
-    return Assumptions(manifold, np.array(centre), *public, covariate_spread=spreads)
+    more = {"covariate_spread": spreads, "basis": space.get("basis", LINE)}
+    return Assumptions(manifold, np.array(centre), *public, **more)
 
 
 def places_of(covariates, number):
@@ -107,22 +109,23 @@ RESIDUALS = {
 
 
 def simulate(assumptions, scale, rng, law="normal", rare=0.5, trend=None):
-    """A true state (1 + k, *point_shape), covariates (n, k), and points (n, *point_shape).
+    """A true state (1 + k, *point_shape), columns (n, c), and points (n, *point_shape).
 
-    The geodesic is uniform in the support unless its shooting vectors have the length ``trend``,
-    covariates are even from -1/2 to 1/2 or two groups, the second with the share ``rare``, and
-    ``scale`` is that of residuals, whose ``law`` is one of `RESIDUALS`, in each direction.
+    The geodesic or curve is uniform in the support unless its shooting vectors have the length
+    ``trend``, columns are even from -1/2 to 1/2 or two groups, the second with the share ``rare``,
+    and ``scale`` is that of residuals, whose ``law`` is one of `RESIDUALS`, in each direction.
     """
-    manifold, shape = assumptions.manifold, (assumptions.subjects, assumptions.number_of_covariates)
-    lengths = rng.random(shape[1]) * assumptions.shooting_vector_length
-    lengths = lengths if trend is None else np.full(shape[1], trend)
+    manifold, shape = assumptions.manifold, (assumptions.subjects, assumptions.number_of_columns)
+    lengths = rng.random(assumptions.number_of_covariates) * assumptions.shooting_vector_length
+    lengths = lengths if trend is None else np.full(len(lengths), trend)
     centre, away = assumptions.centre, assumptions.footpoint_radius * rng.random()
     p = manifold.exp(centre, away * manifold.random_direction(rng, centre))
     state = np.stack([p, *(length * manifold.random_direction(rng, p) for length in lengths)])
     x, is_group = rng.random(shape), np.array(assumptions.spreads) == TWO_GROUPS
     x = np.where(is_group, x > 1.0 - rare, x) - 0.5
     normal = rng.normal(size=(shape[0], manifold.dim))
-    return state, x, _follow(manifold, state, x, scale * RESIDUALS[law](rng, normal, x[:, :1]))
+    residuals = scale * RESIDUALS[law](rng, normal, x[:, :1])
+    return state, x, _follow(manifold, state, assumptions.places(x), residuals)
 
 
 def detectable(assumptions, scale, power, size=0.05):
@@ -155,19 +158,22 @@ def _follow(manifold, state, x, residuals):
     return manifold.exp(manifold.exp(starts, steps), vectors)
 
 
-def population(manifold, state, scale, law, grid=2000):
-    """State (1 + k, *point_shape) of the population's least-squares geodesic.
+def population(assumptions, state, scale, law, grid=2000):
+    """State (1 + k, *point_shape) of the population's least-squares geodesic or curve.
 
     It is the true one wherever residuals have mean zero at each covariate, however long they are
     and in curved space too: the gradient of the energy is linear in them.  What curvature adds is
-    orthogonal to 1 and x, but not to a Jacobi field's cos(|v| x): on the sphere the best geodesic
-    is up to 0.06 residuals from the true one, thirteen standard errors of 50,000 subjects.  It is
-    the fit of conditional means at an even grid, which has no error of sampling as that of a large
-    sample would.
+    orthogonal to 1 and x, but not to a curve, nor to a Jacobi field's cos(|v| x): on the sphere the
+    best geodesic is up to 0.06 residuals from the true one, thirteen standard errors of 50,000
+    subjects.  It is the fit of conditional means at an even grid, which has no error of sampling as
+    that of a large sample would.
     """
-    if law != "curvature" or len(state) != 2:
+    manifold = assumptions.manifold
+    if law != "curvature" or assumptions.number_of_columns != 1:
         return state
     x = (np.arange(grid)[:, None] + 0.5) / grid - 0.5
     means = scale * _curvature(None, np.zeros((grid, manifold.dim)), x)
-    found = GeodesicModel(manifold).fit(x, _follow(manifold, state, x, means))
+    places = assumptions.places(x)
+    found = GeodesicModel(manifold, places.shape[1])
+    found = found.fit(places, _follow(manifold, state, places, means))
     return np.stack(list(found.parameters.values()))

@@ -58,14 +58,20 @@ def test_residuals_have_mean_zero_and_deviation_one(law):
 
 
 def test_the_best_geodesic_of_the_population_is_known():
-    """By the fit of a large sample; where residuals are long too."""
-    sphere, places = Sphere(2), simulated.places_of(1, 5)
-    known = Assumptions(sphere, np.array([0.0, 0.0, 1.0]), 0.5, 1.5, (-0.5, 0.5), 200_000)
-    for law, scale, least in (("curvature", 0.05, 0.012), ("exponential", 0.25, 0.0)):
+    """And curve, by the fit of a large sample; where residuals are long too."""
+    sphere, curve = Sphere(2), {"spline": 4}
+    for law, scale, least, basis in (
+        ("curvature", 0.05, 0.012, "line"),
+        ("exponential", 0.25, 0.0, "line"),
+        ("curvature", 0.05, 0.1, curve),
+    ):
+        public = sphere, np.array([0.0, 0.0, 1.0]), 0.5, 0.5 if basis == curve else 1.5
+        known = Assumptions(*public, (-0.5, 0.5), 200_000, basis=basis)
         truth, x, points = simulated.simulate(known, scale, np.random.default_rng(9), law)
-        found = simulated.population(sphere, truth, scale, law)
+        found = simulated.population(known, truth, scale, law)
+        places = known.places(simulated.places_of(1, 5))
         best, true = (sphere.ends(each[0], each[1:], places) for each in (found, truth))
-        fit = GeodesicModel(sphere).fit(x, points).predict(places)
+        fit = GeodesicModel(sphere, len(truth) - 1).fit(known.places(x), points).predict(places)
         assert np.max(sphere.dist(fit, best)) < 0.01 * scale
         assert np.min(sphere.dist(true, best)) >= least * scale
 
