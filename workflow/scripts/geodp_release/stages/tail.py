@@ -8,8 +8,7 @@ on, s the deviation in each direction of normal residuals of which a share q exc
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import gammaincinv
-from scipy.stats import f as ratios
+from scipy.special import fdtrc, fdtri, gammaincinv
 
 from geodp_release.run.contributions import LOSS_LATTICE, tail_counts
 from geodp_release.stages.base import Stage
@@ -94,10 +93,10 @@ def student_squares_beyond(kept, share, dim, degrees):
     """
     # Squares over their dimension are ratios of mean squares; those beyond a limit, each times
     # itself, are of a share of ratios with two more and two fewer degrees.
-    least, fewer = ratios.isf(share, dim, degrees), degrees - 2.0
+    least, fewer = fdtri(dim, degrees, 1.0 - share), degrees - 2.0
     limits = np.geomspace(1e4, least, 400)
-    whole = ratios.sf(limits * dim * fewer / (degrees * (dim + 2.0)), dim + 2.0, fewer)
-    beyond = degrees / fewer * whole - limits * ratios.sf(limits, dim, degrees)
+    whole = fdtrc(dim + 2.0, fewer, limits * dim * fewer / (degrees * (dim + 2.0)))
+    beyond = degrees / fewer * whole - limits * fdtrc(dim, degrees, limits)
     return np.interp(kept, (degrees / fewer - beyond) / limits, beyond / limits)
 
 
