@@ -9,8 +9,6 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.interpolate import CubicSpline, PPoly
-from scipy.linalg import eigh
 
 from geodp.data.cells import as_text, cells_of, real
 from geodp.errors import DataError
@@ -352,6 +350,10 @@ def natural_bends(knots):
     each as smooth as can be, and scaled to 1/2.  So covariates that are spread evenly have
     uncorrelated coefficients, and none is longer than its part in the prediction needs.
     """
+    # Slow to load, and needed by few.
+    from scipy.interpolate import CubicSpline, PPoly
+    from scipy.linalg import eigh
+
     at = np.linspace(-0.5, 0.5, knots)
     each = CubicSpline(at, np.eye(knots), bc_type="natural")
     nodes, weights = np.polynomial.legendre.leggauss(4)
