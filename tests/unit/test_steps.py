@@ -274,15 +274,23 @@ def test_mean_squares_of_residuals_count_what_clipping_took_and_what_is_guessed(
     # Of residuals whose mean square is 4, whatever the covariate is.
     back = np.linalg.inv(coordinates.gradients)
     blocks = 4.0 * back @ np.diag([1.0, 1.0 / 12.0]) @ back.T
-    measured = Scatter(blocks, 0.0, coordinates, np.eye(1), 0.0, 1e-9, 0.0, 0.0, (1.0, 0.0))
-    typical = np.linspace(1.0, 3.0, 2001)
-    np.testing.assert_allclose(measured.residual_squares(typical), 4.0)
-    # Clipping took from nothing to what is in blocks for it.
-    clipped = replace(measured, lost=1.0).residual_squares(typical)
-    assert np.quantile(clipped, [0.0, 0.5, 1.0]) == pytest.approx([3.0, 3.5, 4.0], abs=0.05)
+    clip, many, typical = 100.0, 1e15, np.linspace(1.0, 3.0, 2001)
+    given = blocks, 0.0, coordinates, np.eye(1), 0.0, 1e-9, 0.0, clip, 0.01
+    measured = Scatter(*given, 0.0, (1.0, 0.0))
+    # From nothing, which is what normal residuals lose, to what heavy tails do.
+    found = measured.residual_squares(typical, many)
+    heavy = clip**2 * student_squares_beyond(4.0 / clip**2, 0.9, 1, 3.0)
+    assert np.quantile(found, [0.0, 0.5, 1.0]) == pytest.approx([4.0, 4.0, 4.0 + heavy], rel=1e-3)
+    # Or to what is in blocks for it.
+    found = replace(measured, lost=1.0).residual_squares(typical, many)
+    assert np.quantile(found, [0.0, 0.5, 1.0]) == pytest.approx([3.0, 3.0, 4.0], rel=1e-3)
     # A part that simulated residuals stand for is as unsure as they are.
-    guessed = replace(measured, guessed=0.25).residual_squares(typical)
-    np.testing.assert_allclose(guessed, 4.0 + 0.25 * (typical**2 - 4.0))
+    more = replace(measured, guessed=0.25).residual_squares(typical, many)
+    first = measured.residual_squares(typical, many)
+    np.testing.assert_allclose(more - first, 0.25 * (typical**2 - 4.0), atol=1e-9)
+    # And a sample of the population is, the less it has.
+    few = replace(measured, clip=4.0).residual_squares(np.full(2001, 2.0), 1200.0)
+    assert np.std(few[2::32]) == pytest.approx(np.sqrt(4.0 * 12.0 / 1200.0), rel=0.3)
 
 
 # Steps in any space
