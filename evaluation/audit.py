@@ -1,4 +1,4 @@
-"""What stated privacy budgets are worth: realised losses, whole releases and times.
+"""Realised privacy losses, property tests of whole releases, and times of releases and draws.
 
 Losses are those of the published densities on the sphere S^2, and of repairs to them, at the worst
 neighbours that a search finds.  Whole releases of hard neighbours, as they are and with mistakes,

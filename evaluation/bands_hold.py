@@ -1,4 +1,4 @@
-"""How often 95 % bands hold where residuals are not normal, how wide they are, and what is doubted.
+"""Coverage and width of 95 % bands where residuals are not normal, and doubts about releases.
 
 A band is for the least-squares geodesic of the population, or of real data held to their own fit.
 """

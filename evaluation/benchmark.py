@@ -1,4 +1,4 @@
-"""Samplers, fits and means beside geomstats and pyRiemann, and the library alone."""
+"""Time, memory and errors of samplers, fits and means, beside geomstats and pyRiemann."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What users of geomstats, whose backend is chosen before, and pyRiemann write."""
+"""Samplers, fits and means of `benchmark`, as written with geomstats and pyRiemann."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Releases of cohorts by five public inputs alone, beside what counts as right."""
+"""Coverage of bands and intervals, and size and power of tests, in releases of `cohorts`."""
 
 import numpy as np
 import pandas as pd

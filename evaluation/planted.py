@@ -20,7 +20,7 @@ from geodp.data.landmark_files import LandmarkFile, NtsFile
 from geodp.manifolds import spd, symmetric_matrices
 from geodp.samplers.integer_choice import no_noise
 from geodp_release.ask import planning, publish
-from geodp_release.ask.holder import off_least_squares
+from geodp_release.ask.holder_warnings import off_least_squares
 from geodp_release.plan import search as beginnings
 from geodp_release.promise import ledger
 from geodp_release.promise.assumptions import Assumptions

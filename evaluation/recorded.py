@@ -1,4 +1,4 @@
-"""Lines of red wine by diffprivlib and by DP-SGD of Opacus, which claims of a paper are judged by.
+"""Errors of lines of red wine by diffprivlib and by DP-SGD of Opacus, for a paper's claims.
 
 They run in environments of their own, and their mean squared errors are kept below
 resources/recorded, for the study `wine` of config/config.yaml.  The paper states no setting of

@@ -1,4 +1,4 @@
-"""How programs write tables of `replay_tables` to files, and settings of releases from these.
+"""Writers of the tables of `replay_tables` in all formats of files, and settings of releases.
 
 Each cell is written by itself; what a format cannot hold becomes another cell of that row alone.
 """

@@ -1,4 +1,4 @@
-"""Releases of tables, by command and by Python, with all that leaves them."""
+"""Runs of releases by command and by Python, with all messages, files and calls that they make."""
 
 import io
 import os

@@ -1,4 +1,4 @@
-"""What the scripts of evaluation/Snakefile share: a job's files, tables in words, figures."""
+"""Functions shared by the scripts of evaluation/Snakefile: files of a job, tables, figures."""
 
 import re
 from importlib.util import find_spec

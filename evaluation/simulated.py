@@ -1,4 +1,4 @@
-"""Simulated data about true geodesics, with residuals that a release assumes or others."""
+"""Simulated records about true geodesics, with normal, skewed, heavy-tailed or other residuals."""
 
 import numpy as np
 from scipy.optimize import brentq

@@ -1,4 +1,4 @@
-"""Linear regression through the origin, and methods that answer it privately.
+"""Private linear regression through the origin, by methods that others published.
 
 A method takes a `Problem`, a budget (epsilon, delta) and a generator to slopes, an array (k, 1).
 

@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 
 import script
 from geodp import Assumptions, DataError, Euclidean, PrivacyBudget, Release, ReleasePlan, Sphere
-from geodp_release.ask.holder import off_least_squares
+from geodp_release.ask.holder_warnings import off_least_squares
 from geodp_release.run.subjects import ONE_EACH, subject_records
 from geodp_release.show.release import release_geodesic
 from geodp_release.stages import BeyondStage, LastStep, NoisyStep, ProductsStage, ScaleStage

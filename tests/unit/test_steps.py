@@ -14,7 +14,7 @@ import script
 from geodp import Assumptions, Euclidean, PrivacyBudget, ReleasePlan, Sphere
 from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.samplers.integer_choice import TABLE, ExactChoice, generator_bits
-from geodp_release.ask.holder import off_least_squares
+from geodp_release.ask.holder_warnings import off_least_squares
 from geodp_release.plan.bands import Scatter
 from geodp_release.promise.public_inputs import EVENLY
 from geodp_release.run.contributions import (

@@ -1,4 +1,4 @@
-"""What the data of a study are, errors of drawn parameters, and diagnostics of samplers."""
+"""Tables of a study: its data, errors of drawn parameters, and diagnostics of samplers."""
 
 from reproduction.jobs import job, save_table
 

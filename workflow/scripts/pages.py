@@ -1,4 +1,4 @@
-"""What pages of the documentation say of results."""
+"""Verdicts and Figure 1 in pages of the documentation, from the results of a run."""
 
 from reproduction.jobs import job
 

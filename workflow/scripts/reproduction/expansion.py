@@ -1,4 +1,4 @@
-"""From a configuration to its studies, and what of it contradicts the rest or is not there."""
+"""From a configuration to its studies, with errors for contradictions and missing files."""
 
 from decimal import Decimal
 from itertools import chain, product

@@ -1,4 +1,4 @@
-"""The report: what holds of the papers, figures beside it, and what it rests on, on one page."""
+"""The report on one page: verdicts on claims of papers, figures, diagnostics and versions."""
 
 import base64
 import os

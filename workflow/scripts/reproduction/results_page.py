@@ -1,4 +1,4 @@
-"""What docs/papers.md says of results: verdicts by paper, and the picture of Figure 1."""
+"""Results in docs/papers.md: verdicts by paper, and the picture of Figure 1."""
 
 import re
 import shutil

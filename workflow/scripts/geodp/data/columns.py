@@ -1,4 +1,4 @@
-"""Columns of a point in a table: those that settings name, and what names alone tell of a point."""
+"""Columns of a point in a table: those that settings name, and guesses from names alone."""
 
 import re
 from difflib import get_close_matches

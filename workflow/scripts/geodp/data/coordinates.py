@@ -1,4 +1,4 @@
-"""What numbers stand for points of a space: in columns that are read, and where it is shown."""
+"""Coordinates of points, in columns of tables and wherever points are shown."""
 
 from dataclasses import dataclass, replace
 from typing import Any

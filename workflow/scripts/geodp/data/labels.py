@@ -1,4 +1,4 @@
-"""Labels of records in few bytes each, and which of them are the same."""
+"""Labels of subjects in few bytes each, and the first record of each label."""
 
 from collections.abc import Sequence
 

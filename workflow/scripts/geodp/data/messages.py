@@ -1,4 +1,4 @@
-"""Names of a file, and of places in it, for messages; files that libraries read, and text."""
+"""Names of files, rows and columns in messages, and errors of files that cannot be read."""
 
 import warnings
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Tables of SPSS, Stata and SAS, read by pyreadstat, and what they share with those of R.
+"""Tables of SPSS, Stata and SAS, read by pyreadstat, and the base class of labelled values.
 
 A missing code is an empty cell.  A value with a label is a number, but in a column with categories
 the word that labels it.

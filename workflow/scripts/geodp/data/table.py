@@ -1,4 +1,4 @@
-"""Tables of records: what all formats of files share, and two tables that are joined.
+"""Base classes of tables of records in all formats, and two tables joined by labels.
 
 A row is a record whatever is in it, and each cell is read by itself, by `geodp.data.cells`.
 """

@@ -1,4 +1,4 @@
-"""What spaces of symmetric positive definite matrices share, whatever their metric."""
+"""Base class of symmetric positive definite matrices with any metric."""
 
 import numpy as np
 

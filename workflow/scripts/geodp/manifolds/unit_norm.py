@@ -1,4 +1,4 @@
-"""Symmetric spaces of rank one as vectors of constant square, and those of unit vectors.
+"""Base classes of symmetric spaces of rank one, and of those of unit vectors.
 
 On spheres and shape spaces, which are unit vectors up to a phase, a geodesic is
 ``cos(r) z + sin(r) e`` for a unit tangent ``e``, and transport along it changes only the component

@@ -1,4 +1,4 @@
-"""Deviations of Gaussian noise for approximate privacy, in flat space and through Exp.
+"""Standard deviations of Gaussian noise for approximate privacy, in flat space and through Exp.
 
 A Gaussian mechanism has the smallest delta of Balle and Wang (2018, theorem 8).  That of a draw
 ``Exp(m, v)`` with v Gaussian, where no curvature is positive, is bounded in docs/papers.md, under

@@ -1,4 +1,4 @@
-"""What residuals of records tell a fit: sums for gradients, and Gauss-Newton steps."""
+"""Interface of residuals about predictions: sums for gradients, and Gauss-Newton steps."""
 
 from abc import ABC, abstractmethod
 from typing import Any

@@ -1,7 +1,7 @@
-"""A check of the data of a release, for their holder alone: what is amiss, and whether to release.
+"""Findings of `geodp check`, for the holder of the data alone: faults, and whether to release.
 
-What it finds depends on every record, so that it must not be published, nor be the reason for
-changing public inputs: mend the data, or choose public inputs anew without them.
+They depend on every record, so that they must not be published, nor be the reason for changing
+public inputs: mend the data, or choose public inputs anew without them.
 """
 
 import sys
@@ -17,7 +17,7 @@ from geodp.data.large import NoSpaceError
 from geodp.data.text_tables import TextTable
 from geodp.errors import DataError
 from geodp_release.ask.faults import faults as faults_of
-from geodp_release.ask.holder import (
+from geodp_release.ask.holder_warnings import (
     off_least_squares,
     other_ledgers,
     people_in,

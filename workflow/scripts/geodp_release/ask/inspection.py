@@ -1,6 +1,6 @@
-"""A look at the inputs of a release, best before it is made, for the holder of the data alone.
+"""Records that a release cannot use as they are, for the holder of the data alone.
 
-What it finds depends on every record, so that it must not be published, nor be the reason for
+What is found depends on every record, so that it must not be published, nor be the reason for
 changing public inputs: mend the data, or choose public inputs anew without them.
 """
 

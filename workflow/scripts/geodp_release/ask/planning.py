@@ -1,4 +1,4 @@
-"""The plan of a release from its settings, without a look at data, and what it promises."""
+"""The plan of a release from its settings alone, its predicted errors, and whether it is noise."""
 
 import math
 import os

@@ -1,4 +1,4 @@
-"""What the settings of a release call its covariates and responses, and what it tabulates."""
+"""Names and units of covariates and responses in a release, and covariates that it tabulates."""
 
 from functools import cached_property
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""Simulated releases that agree with what one has of moments and residual lengths."""
+"""Simulated releases whose moments and residual lengths agree with those of a release."""
 
 from dataclasses import replace
 from itertools import takewhile

@@ -1,4 +1,4 @@
-"""Confidence bands of released geodesics: what chance was in the noise is known, and public.
+"""Confidence bands of released geodesics, from simulated noise and sampling variation.
 
 The error of a release is the noise of its stages, whose distribution is that of the plan, and the
 sampling variation of the estimate that a release without noise would give.  Both are simulated from

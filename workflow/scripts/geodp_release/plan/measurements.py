@@ -1,4 +1,4 @@
-"""Stages of a plan that measure residuals, and what noise lets them see."""
+"""Choice of the stages of a plan that measure residuals, by their predicted noise."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

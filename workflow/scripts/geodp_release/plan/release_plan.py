@@ -1,4 +1,4 @@
-"""A plan of a release: its stages, what they are predicted to do, and the ways it may go."""
+"""A plan of a release: its stages, their predicted errors, and branches by a released length."""
 
 from dataclasses import dataclass, replace
 

@@ -1,4 +1,4 @@
-"""Plans of releases: stages with the smallest simulated error, from public assumptions alone.
+"""Search for the stages with the smallest simulated error, from public assumptions alone.
 
 A plan costs no budget: it is a function of public assumptions, and the same at every call.  What
 the search minimises is `objective`; how it begins are the constants below.

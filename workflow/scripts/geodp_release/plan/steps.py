@@ -1,4 +1,4 @@
-"""Steps of a plan, with looks between them: those with the smallest error of simulated releases.
+"""Search for the noisy steps of a plan, with measurements of residual lengths between them.
 
 How much is tried are the constants below.
 """

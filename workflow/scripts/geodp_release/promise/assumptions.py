@@ -1,4 +1,4 @@
-"""What is assumed about the data of a release: public, and chosen without looking at them."""
+"""`Assumptions`: all public inputs of a release, chosen without looking at its data."""
 
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a ledger's file holds: tables of SQLite, a seal, sums and sentences."""
+"""The file of a ledger: tables of SQLite, their seal, locks, sums, and errors in sentences."""
 
 import hashlib
 import hmac

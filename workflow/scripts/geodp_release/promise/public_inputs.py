@@ -1,4 +1,4 @@
-"""Public inputs as they are given: the words that they may be, and checks of each by itself."""
+"""Checks of each public input by itself, and the words that some may be."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What each subject contributes to a stage, in whole numbers, and their sums.
+"""Clipped contributions of each subject to a stage, in whole numbers, and their sums.
 
 A contribution is computed from that subject's records, the public state and public inputs alone,
 rounded to a public lattice and clipped there.  So the sensitivity of a sum is a fact about

@@ -1,4 +1,4 @@
-"""Record and replay: what a release gives out if its noise makes up for a neighbour.
+"""Record and replay: calls of noise of a release, replayed on a neighbouring data set.
 
 A release is run once and every call of a noise primitive is recorded with its exact input.  Then it
 is run on a neighbouring data set, where each primitive returns what was recorded.  Both runs have

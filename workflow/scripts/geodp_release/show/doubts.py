@@ -1,4 +1,4 @@
-"""Doubts about a release: what in it says that a public input should be another next time.
+"""Doubts about a release: signs that a public input should be another next time.
 
 A criterion compares what was released with simulated releases, which are public, so that where all
 is right it is met by chance alone.

@@ -1,4 +1,4 @@
-"""What figures of releases share: colours, sizes, titles and legends."""
+"""Style of figures of releases: colours, sizes, titles and legends."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Words of a release: what was found, and all of it as it is printed."""
+"""Text of a release: a summary of what was found, and the whole as it is printed."""
 
 import textwrap
 

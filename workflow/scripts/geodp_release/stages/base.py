@@ -1,4 +1,4 @@
-"""What all stages of a release have in common."""
+"""Base class of the stages of a release: noise that a budget buys, and shares of a budget."""
 
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Distributions of covariates over their ranges, as simulations have them."""
+"""Assumed distributions of covariates over their ranges, for simulated releases."""
 
 import math
 from dataclasses import dataclass, replace

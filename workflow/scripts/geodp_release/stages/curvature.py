@@ -1,4 +1,4 @@
-"""What curvature makes of steps that are planned in flat space, by derivatives of predictions."""
+"""Effects of curvature on steps and errors in flat space, by derivatives of predictions."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The last step, which leads to least squares whatever law residuals have."""
+"""The last step, which leads to least squares whatever the distribution of residuals."""
 
 from dataclasses import dataclass, replace
 from fractions import Fraction

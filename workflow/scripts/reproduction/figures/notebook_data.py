@@ -1,4 +1,4 @@
-"""Records on the sphere about a geodesic."""
+"""Records on the sphere about a geodesic, with the fit: the data of the figure `notebook`."""
 
 import numpy as np
 

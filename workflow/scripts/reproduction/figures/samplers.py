@@ -1,4 +1,4 @@
-"""Effective sample size per recorded state of every cell, by what drew it."""
+"""Effective sample size per recorded state of every cell, by sampler."""
 
 from reproduction.figures import style
 
