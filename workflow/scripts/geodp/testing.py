@@ -17,9 +17,8 @@ PLACES = 10
 # rounding about tenfold, and at 1 it is not continuous.
 LONGEST = 0.9
 
-# Central differences of sixth order: multiples of the step, and coefficients of the differences.
-# At this step truncation and rounding of functions of scale one are both about 1e-13.
-STENCIL = ((1, 45.0 / 60.0), (2, -9.0 / 60.0), (3, 1.0 / 60.0))
+# Of central differences of sixth order: truncation and rounding of functions of scale one are both
+# about 1e-13.
 STEP = 2e-3
 
 
@@ -238,7 +237,6 @@ VERBS = {
     "project_tangent": "point second",
     "exp_volume": "point first",
 }
-SYMMETRIC = {"frequencies": "point first", "split": "point first second"}
 
 
 def _batches(at):
@@ -247,9 +245,10 @@ def _batches(at):
     at.first, at.second = 0.3 * at.first, 0.3 * at.second
     at.carried = manifold.transport(at.point, at.first, at.second)
     is_symmetric = isinstance(manifold, SymmetricSpace)
+    symmetric = {"frequencies": "point first", "split": "point first second"}
     verbs = [
         (verb, getattr(manifold, verb), names)
-        for verb, names in (VERBS | (SYMMETRIC if is_symmetric else {})).items()
+        for verb, names in (VERBS | (symmetric if is_symmetric else {})).items()
     ]
     for argument in ("point", "vector") if is_symmetric else ():
         adjoint = partial(manifold.jacobi_adjoint, argument=argument)
@@ -284,7 +283,8 @@ def _batches(at):
 
 def _derivative(function):
     """Derivative at zero of a function of one number, by central differences of sixth order."""
-    total = sum(c * (function(k * STEP) - function(-k * STEP)) for k, c in STENCIL)
+    stencil = ((1, 45.0 / 60.0), (2, -9.0 / 60.0), (3, 1.0 / 60.0))
+    total = sum(c * (function(k * STEP) - function(-k * STEP)) for k, c in stencil)
     return total / STEP
 
 

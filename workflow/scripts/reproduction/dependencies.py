@@ -11,10 +11,6 @@ from pathlib import Path
 
 SCRIPTS = Path(__file__).resolve().parents[1]
 
-# Not part of fingerprints: what they say of a mechanism reaches a job by its settings, and the
-# module of the mechanism that it draws from is among those it names.
-REGISTERS = ("geodp/mechanisms/registry.py",)
-
 
 @cache
 def code(script, *chosen, folder=SCRIPTS):
@@ -26,7 +22,9 @@ def code(script, *chosen, folder=SCRIPTS):
     digest = hashlib.sha256()
     for path in needed(script, *chosen, folder=folder):
         name = str(path.relative_to(folder))
-        if name not in REGISTERS:
+        # What the register says of a mechanism reaches a job by its settings, and the module of the
+        # mechanism that it draws from is among those it names.
+        if name != "geodp/mechanisms/registry.py":
             digest.update(f"{name}\n{_read(path)[0]}\n".encode())
     return digest.hexdigest()[:16]
 

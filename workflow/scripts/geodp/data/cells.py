@@ -16,15 +16,6 @@ from geodp.data.dates import DATE
 # Numbers of more characters are not tried: reading them takes time, and no program writes them.
 LONGEST_NUMBER = 400
 
-# What programs write for a missing value, in any case.
-MISSING_WORDS = {"", "na", "n/a", "nan", "null", "none", "."}
-
-# Zeros with a sign.
-NEGATIVE_ZERO = re.compile(r"-0(?![.eE])")
-
-# A number with words behind it.
-NUMBER = re.compile(r"\s*[-+]?\d+(\.\d*)?(?=\s*[^\d\s.,:/-])")
-
 
 def finite_number(text, kind=float):
     """The finite number that a text states, or ``None``."""
@@ -53,7 +44,7 @@ def _read_plain(texts, found):
         # Neither words nor several numbers in a text; and whole ones have no negative zero.
         if len(numbers) != len(filled) or not kinds <= {int, float}:
             return False
-        if int in kinds and NEGATIVE_ZERO.search(joined):
+        if int in kinds and re.search(r"-0(?![.eE])", joined):
             return False
         found[:] = np.nan
         found[slice(None) if len(filled) == len(texts) else list(map(bool, texts))] = numbers
@@ -166,14 +157,15 @@ class TableReading:
             return f"'{text}' has commas between its thousands"
         if DATE.match(text):
             return f"'{text}' is a date and not a number (data.dates makes numbers of dates)"
-        if (number := NUMBER.match(text)) is not None:
+        # A number with words behind it.
+        if number := re.match(r"\s*[-+]?\d+(\.\d*)?(?=\s*[^\d\s.,:/-])", text):
             return f"'{text}' is not a number alone, such as {number[0].strip()}"
         return f"'{text}' is not a number"
 
 
 def is_missing(text):
     """Whether a text stands for no value."""
-    return text.strip().casefold() in MISSING_WORDS
+    return text.strip().casefold() in {"", "na", "n/a", "nan", "null", "none", "."}
 
 
 def as_text(cell):

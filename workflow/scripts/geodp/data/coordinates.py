@@ -10,9 +10,6 @@ from geodp.data.shares import percent_limits, percent_of, roots_of, whole_of
 from geodp.data.triangles import TRIANGLES, upper_triangle
 from geodp.manifolds.drawn import Drawn, in_one_piece
 
-# Latitudes and longitudes, in degrees.
-LIMITS = (-90.0, 90.0), (-180.0, 360.0)
-
 PLACES = "latitude_longitude"
 
 
@@ -20,7 +17,7 @@ def limits_of(coordinates):
     """Limits of the numbers in each column, where they have any."""
     angle = ANGLES.get(coordinates)
     if angle is None:
-        return LIMITS if coordinates == PLACES else ()
+        return ((-90.0, 90.0), (-180.0, 360.0)) if coordinates == PLACES else ()
     return (angle.limits,)
 
 

@@ -16,9 +16,6 @@ UNITS = {"days": 1.0, "weeks": 7.0, "months": 30.4375, "years": 365.25}
 # Types of dates, as files state them.
 DATE_TYPES = re.compile("a date|date|timestamp")
 
-# Milliseconds of some 30,000 years: no calendar has more.
-MOST = 1e15
-
 
 class Dates(NamedTuple):
     """Time in a unit of `UNITS` since a date, a text such as ``2000-01-31``."""
@@ -59,6 +56,7 @@ def times_of(numbers, seconds, since):
     """Times of an array of numbers of so many seconds since a day; what is none is no time."""
     with np.errstate(all="ignore"):
         passed = 1000.0 * seconds * np.asarray(numbers, dtype=float)
-        are_times = np.abs(passed) < MOST
+        # Milliseconds of some 30,000 years: no calendar has more.
+        are_times = np.abs(passed) < 1e15
         passed = np.rint(np.where(are_times, passed, 0.0)).astype("timedelta64[ms]")
     return np.where(are_times, np.datetime64(since, "ms") + passed, np.datetime64("NaT", "ms"))

@@ -2,15 +2,12 @@
 
 import numpy as np
 
-# What shares add up to: parts of one, or percent; and how far rounding may lead from it, in parts.
-WHOLES, ROUNDED = (1.0, 100.0), 0.02
 
-
-def whole_of(shares):
-    """What rows of shares (..., m) add up to, 1 or 100; NaN where it is neither."""
+def whole_of(shares, rounding=0.02):
+    """What rows of shares (..., m) add up to, 1 or 100; NaN where it is neither up to rounding."""
     total = np.sum(shares, axis=-1)
-    wholes = np.where(total > np.sqrt(WHOLES[1]), WHOLES[1], WHOLES[0])
-    is_whole = np.abs(total - wholes) <= ROUNDED * wholes
+    wholes = np.where(total > 10.0, 100.0, 1.0)
+    is_whole = np.abs(total - wholes) <= rounding * wholes
     return np.where(is_whole & np.all(np.asarray(shares) >= 0.0, axis=-1), wholes, np.nan)
 
 

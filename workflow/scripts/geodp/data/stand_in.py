@@ -30,16 +30,10 @@ MEASURED = {
     -7: (0.0007 + 0.0009j, 0.0007),
 }
 
-# Harmonics that 50 landmarks resolve.
-FINEST_HARMONIC = 24
-
-# Shares of the variance in the first ten principal directions: 1, 2, 3, 5 and 10 of them hold 47,
-# 70, 81, 89 and 96 %.
-LEADING_SHARES = (0.47, 0.23, 0.11, 0.045, 0.035, 0.022, 0.016, 0.013, 0.010, 0.009)
-
-# Each coefficient's harmonic, mean, and root mean squared distance from its mean.  Those that were
-# not measured have mean zero and fall by a factor each, which leaves them 5.5 % of the variance.
-HARMONICS = np.array([sign * h for h in range(1, FINEST_HARMONIC + 1) for sign in (1, -1)])
+# Each harmonic that 50 landmarks resolve; its coefficient's mean, and root mean squared distance
+# from that.  Those that were not measured have mean zero and fall by a factor each, which leaves
+# them 5.5 % of the variance.
+HARMONICS = np.array([sign * h for h in range(1, 25) for sign in (1, -1)])
 MEAN = np.array([MEASURED.get(harmonic, (0.0, 0.0))[0] for harmonic in HARMONICS])
 DEVIATIONS = np.array(
     [
@@ -136,10 +130,12 @@ def coefficient_factor():
     parts = np.concatenate([MEAN.real, MEAN.imag]), np.concatenate([-MEAN.imag, MEAN.real])
     tangents = np.linalg.svd(np.array(parts))[2][2:]
     dimension = len(tangents)
-    # No direction is empty.
-    tail = 0.85 ** np.arange(dimension - len(LEADING_SHARES))
-    tail *= (1.0 - sum(LEADING_SHARES)) / np.sum(tail)
-    roots = np.sqrt(np.sum(DEVIATIONS**2) * np.concatenate([LEADING_SHARES, tail]))
+    # Of the variance in the first ten principal directions: 1, 2, 3, 5 and 10 of them hold 47, 70,
+    # 81, 89 and 96 %.  No direction is empty.
+    shares = (0.47, 0.23, 0.11, 0.045, 0.035, 0.022, 0.016, 0.013, 0.010, 0.009)
+    tail = 0.85 ** np.arange(dimension - len(shares))
+    tail *= (1.0 - sum(shares)) / np.sum(tail)
+    roots = np.sqrt(np.sum(DEVIATIONS**2) * np.concatenate([shares, tail]))
 
     rng = np.random.default_rng(27)
     factor = np.tile(DEVIATIONS, 2)[:, None] * rng.standard_normal((2 * count, dimension))

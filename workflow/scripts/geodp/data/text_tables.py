@@ -17,17 +17,11 @@ from pathlib import Path
 from geodp.data.table import AT_ONCE, Table
 from geodp.errors import DataError
 
-# The beginning of a header whose last cell is in quotes that are open.
-OPEN_QUOTE = re.compile(r'(?:^|[,;\t])"(?:[^"]|"")*$')
-
 BREAK = re.compile(r"\r\n|\r|\n")
 
 # Characters that no text has, since bytes that are no UTF-8 become U+DC80 to U+DCFF: line breaks
 # that end no row, and what stands behind the last line.
 RETURN, FEED, END = "\udc0d", "\udc0a", "\udc01"
-
-# Longest cell of text; the least of what every platform takes.
-LONGEST_CELL = 2**31 - 1
 
 
 class TextTable(Table):
@@ -54,8 +48,9 @@ class TextTable(Table):
                 before.append(first)
                 first = text.readline()
             header = [first]
-            # A quoted name may hold line breaks.
-            while OPEN_QUOTE.search("".join(header)) and (line := text.readline()):
+            # A quoted name may hold line breaks: the last cell is in quotes that are open.
+            open_quote = r'(?:^|[,;\t])"(?:[^"]|"")*$'
+            while re.search(open_quote, "".join(header)) and (line := text.readline()):
                 header.append(line)
             unquoted = re.sub('"[^"]*"', "", "".join(header))
             # Commas before others, where there are as many.
@@ -279,7 +274,8 @@ def _encoding(path):
 @contextmanager
 def _long_cells():
     """A context in which no cell of text is too long."""
-    before = csv.field_size_limit(LONGEST_CELL)
+    # The least of what every platform takes.
+    before = csv.field_size_limit(2**31 - 1)
     try:
         yield
     finally:

@@ -18,9 +18,7 @@ from scipy.special import logsumexp
 
 from geodp.samplers.base import inverted, log_sphere_area
 
-# Numbers of nodes of the profile in (r, t), and of cells with the profile interpolated from them:
-# all over the support, then where its mass is.
-NODES = ((12, 9), (10, 7))
+# Numbers of cells in (r, t): all over the support, then where its mass is.
 CELLS = ((192, 48), (64, 32))
 
 
@@ -110,9 +108,9 @@ class AxialDistribution:
 def _tabulate(target, axis, box, level, squared=False):
     """Edges of the cells and unnormalised log masses, (*batch, r cells, t cells)."""
     dim = axis.shape[-1]
-    # Nodes end before the range does, and the spline extrapolates: at a cut locus the volume
-    # density is zero.
-    nodes = [0.995 * np.linspace(0.0, 1.0, number) for number in NODES[level]]
+    # The profile is interpolated from nodes.  They end before the range does, and the spline
+    # extrapolates: at a cut locus the volume density is zero.
+    nodes = [0.995 * np.linspace(0.0, 1.0, number) for number in ((12, 9), (10, 7))[level]]
     places = [
         low[..., None] + (high - low)[..., None] * node
         for (low, high), node in zip(box, nodes, strict=True)

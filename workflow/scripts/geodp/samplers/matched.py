@@ -15,12 +15,8 @@ from scipy.special import logsumexp
 from geodp.samplers.base import Kernel, SamplerPlan, choose, visited
 from geodp.samplers.mixture import ELLIPSE_ALONE, Mixture
 
-# Shares of the elliptical, the axial and the uniform component that a plan chooses from, and those
-# of its pilots.  The axial component takes hundreds of evaluations to tabulate, so it is tried only
-# where the others give large weights.
+# Shares of the elliptical, the axial and the uniform component that a plan chooses from.
 SHARES = ((0.90, 0.00, 0.10), (0.70, 0.00, 0.30), (0.45, 0.00, 0.55), (0.10, 0.00, 0.90))
-SHARES_WITH_AXIAL = (*SHARES, (0.45, 0.45, 0.10), (0.10, 0.80, 0.10), (0.20, 0.30, 0.50))
-PILOT_SHARES, PILOT_SHARES_WITH_AXIAL = (0.6, 0.0, 0.4), (0.4, 0.3, 0.3)
 
 
 @dataclass(frozen=True)
@@ -123,11 +119,12 @@ def plan(
     axial = dim > 1 and target.support.bounded
     # In many dimensions all pilots of the other components can miss the mass.
     if not axial or dim <= few_dimensions:
-        shares, log_largest = _pilot(rng, target, proposals, PILOT_SHARES, SHARES)
+        shares, log_largest = _pilot(rng, target, proposals, (0.6, 0.0, 0.4), SHARES)
         axial = axial and np.max(log_largest[counted]) > np.log(good_weight)
     if axial:
-        known = PILOT_SHARES_WITH_AXIAL, SHARES_WITH_AXIAL
-        shares, log_largest = _pilot(rng, target, proposals, *known)
+        # It takes hundreds of evaluations to tabulate.
+        known = *SHARES, (0.45, 0.45, 0.10), (0.10, 0.80, 0.10), (0.20, 0.30, 0.50)
+        shares, log_largest = _pilot(rng, target, proposals, (0.4, 0.3, 0.3), known)
     modes = target.other_modes
     other_mode = modes is not None and np.any(modes.log_mass[counted] > np.log(least_mass))
     if np.max(log_largest[counted]) > np.log(good_weight) or other_mode:

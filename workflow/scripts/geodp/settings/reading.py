@@ -16,16 +16,10 @@ from geodp.settings.section import unknown
 # and mappings within each other.
 LONGEST_FILE, LONGEST_TEXT, LONGEST_NUMBER, DEEPEST = 1_000_000, 10_000, 100, 10
 
-# No path has the first, and no UTF-8 the others.
-NO_CHARACTER = re.compile("[\0\ud800-\udfff]")
-
 _WORDS = yaml.safe_load(Path(__file__).with_name("remedies.yaml").read_text(encoding="utf-8"))
 FORMS = _WORDS["forms"]
 REMEDIES = {kind: f": {{found}} has the wrong type: give {form}" for kind, form in FORMS.items()}
 REMEDIES |= _WORDS["remedies"]
-
-
-MERGE, TEXT = "tag:yaml.org,2002:merge", "tag:yaml.org,2002:str"
 
 
 class Loader(yaml.SafeLoader):
@@ -39,7 +33,7 @@ class Loader(yaml.SafeLoader):
             line = key.start_mark.line + 1
             if not isinstance(key, yaml.ScalarNode):
                 raise DataError(f"line {line}: a key is a list or a mapping: give text")
-            if key.tag == MERGE:
+            if key.tag == "tag:yaml.org,2002:merge":
                 continue
             if key.value in lines:
                 raise DataError(
@@ -48,7 +42,7 @@ class Loader(yaml.SafeLoader):
                 )
             lines[key.value] = line
             # FALSE, no and 1 are words of categories, and names of columns.
-            key.tag = TEXT
+            key.tag = "tag:yaml.org,2002:str"
         return node
 
 
@@ -69,7 +63,8 @@ class PlainLoader(Loader):
         if isinstance(event, yaml.ScalarEvent):
             if len(event.value) > LONGEST_TEXT:
                 raise _at(event, f"a text has more than {LONGEST_TEXT} characters: shorten it")
-            if NO_CHARACTER.search(event.value):
+            # No path has the first, and no UTF-8 the others.
+            if re.search("[\0\ud800-\udfff]", event.value):
                 raise _at(event, "a text has a character that no file has: remove it")
         self.depth += 1
         node = super().compose_node(parent, index)

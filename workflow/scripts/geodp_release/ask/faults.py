@@ -20,14 +20,6 @@ from geodp.errors import DataError
 from geodp_release.ask.reading import point_of
 from geodp_release.run.subjects import mapped_records, owners_of
 
-# Numbers that programs write for a missing value, and how many times the distance of the quartiles
-# from these they are taken for one.
-MISSING = [sign * float("9" * digits) for digits in range(1, 7) for sign in (1.0, -1.0)]
-CODES_AWAY = 3.0
-
-# Longest part of a cell that a message quotes.
-QUOTED = 60
-
 
 def faults(settings, data):
     """What is wrong with the `Data` of a release, a list of lines for the holder's eyes alone.
@@ -114,8 +106,8 @@ def faults(settings, data):
     return [*lines, *_rows(table)] if isinstance(table, TextTable) else lines
 
 
-def _codes(data, place):
-    """Places of numbers in a column that programs write for missing values, far from all others."""
+def _codes(data, place, far=3.0):
+    """Places of numbers in a column that programs write for missing values, far from quartiles."""
     numbers = data.numbers[:, place]
     if data.table.reading.are_texts(data.names[place]):
         # Words of numbers have numbers of their own.
@@ -128,7 +120,8 @@ def _codes(data, place):
         return []
     quarters = np.percentile(there, [25.0, 75.0])
     away = np.maximum(quarters[0] - numbers, numbers - quarters[1])
-    is_code = np.isin(numbers, MISSING) & (away > CODES_AWAY * np.ptp(quarters))
+    nines = [sign * float("9" * digits) for digits in range(1, 7) for sign in (1.0, -1.0)]
+    is_code = np.isin(numbers, nines) & (away > far * np.ptp(quarters))
     return [(index, place) for index in np.flatnonzero(is_code)]
 
 
@@ -194,10 +187,10 @@ def _number(text, table, row, name, data):
     return number_of(shown, table.source, row, name, table.reading) if value is None else value
 
 
-def _quoted(text):
+def _quoted(text, longest=60):
     """A text in which characters that do not print are escaped, up to some length."""
     shown = repr(text)[1:-1]
-    return shown if len(shown) <= QUOTED else f"{shown[:QUOTED]}..."
+    return shown if len(shown) <= longest else f"{shown[:longest]}..."
 
 
 def _alike(source, name, subjects, owners, many, at_once=1 << 16):

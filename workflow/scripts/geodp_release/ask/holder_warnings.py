@@ -28,24 +28,6 @@ from geodp_release.stages.covariates import Covariates
 from geodp_release.stages.draw import run_plan
 from geodp_release.stages.residual_tables import length_grid
 
-# A centre this near to an estimate, in its standard errors, was taken from it and rounded.
-SAME_CENTRE = 0.03
-
-# A centre this near to a record, relative to the typical distance of records, is that record.
-SAME_RECORD = 1e-4
-
-# A number of fewer digits is the rounded one of an estimate by chance too often.
-FEWEST_DIGITS = 3
-
-# A unit that ends of a range were rounded to goes so often into it: other ends are round by chance.
-FINEST = 20
-
-# Different texts from which on a column may name people, and columns that are looked at.
-FEWEST_LABELS, MOST_COLUMNS = 20, 50
-
-# From this ratio of the predicted error to the planned one on, the holder is told.
-MUCH_WORSE = 1.5
-
 
 def suspicious_inputs(assumptions, covariates, points):
     """Public inputs that look read off the data, a list of a sentence each; not private."""
@@ -66,10 +48,10 @@ def suspicious_inputs(assumptions, covariates, points):
     return [f"{each} of the data: {advice}" for each in found]
 
 
-def _is_of(limits, ends):
+def _is_of(limits, ends, finest=20):
     """Whether limits of a range are those of data, perhaps rounded outward.
 
-    To a unit that goes `FINEST` times into the range, since round ends are those of others too.
+    To a unit that goes ``finest`` times into the range, since round ends are those of others too.
     """
     (low, high), width = limits, limits[1] - limits[0]
     for power in range(2 + int(np.floor(np.log10(width))), -7, -1):
@@ -78,12 +60,12 @@ def _is_of(limits, ends):
             if np.all(np.abs(steps - np.rint(steps)) < 1e-6):
                 outward = [np.floor(ends[0] / unit), np.ceil(ends[1] / unit)]
                 return [low, high] == ends or (
-                    width >= FINEST * unit and np.array_equal(np.rint(steps), outward)
+                    width >= finest * unit and np.array_equal(np.rint(steps), outward)
                 )
     return [low, high] == ends
 
 
-def people_in(settings, table):
+def people_in(settings, table, fewest_labels=20, most_columns=50):
     """Warnings of columns that may say whose a record is, where each is said to be of its own.
 
     Of texts that stand several times each, or of a usual name.
@@ -91,12 +73,12 @@ def people_in(settings, table):
     data, found = settings.data, []
     used = {*data.covariates, *(data.columns or ())}
     names = [each for each in table.names if each not in used and table.numbered([each]) == [each]]
-    names = names[:MOST_COLUMNS] if data.is_one_each else []
+    names = names[:most_columns] if data.is_one_each else []
     records = [texts for _, texts in table.records(names)] if names else []
     for place, name in enumerate(names):
         labels = Counter(texts[place].strip() for texts in records if texts[place].strip())
         is_text = all(finite_number(each) is None for each in labels) or SUBJECT.fullmatch(name)
-        if is_text and FEWEST_LABELS <= len(labels) <= 0.5 * labels.total():
+        if is_text and fewest_labels <= len(labels) <= 0.5 * labels.total():
             found.append(
                 f"column {name} has {len(labels)} labels in {labels.total()} rows, and "
                 "data.subject says that each record is one subject's: if the column says whose a "
@@ -124,8 +106,8 @@ def other_ledgers(settings):
     ]
 
 
-def spread_otherwise(plan, records):
-    """A sentence in a list if covariates make a release much worse than planned; not private."""
+def spread_otherwise(plan, records, much=1.5):
+    """A sentence in a list if covariates make errors ``much`` larger than planned; not private."""
     assumptions = plan.assumptions
     if not assumptions.spreads:
         return []
@@ -135,7 +117,7 @@ def spread_otherwise(plan, records):
     found = Covariates.assumed(assumptions).with_moments(possible_moments(moments))
     after = simulated(plan, found)
     error = float(np.sqrt(after.mean(after.range_squares)))
-    if error < MUCH_WORSE * plan.error:
+    if error < much * plan.error:
         return []
     return [
         "with covariates spread as these are the predicted error over their whole range is "
@@ -177,17 +159,18 @@ def off_least_squares(plan, records, places=5, steps=8, budget=10**12):
     )
 
 
-def _of_fits(assumptions, x, y):
+def _of_fits(assumptions, x, y, same_record=1e-4, same_centre=0.03, fewest_digits=3):
+    """Public inputs that are records or estimates, up to parts of distances or standard errors."""
     manifold, centre = assumptions.manifold, assumptions.centre
     number, dim = len(y), manifold.dim
     away = manifold.coordinates(centre, manifold.log(centre, y))
     lengths = np.linalg.norm(away, axis=-1)
     spread = np.sqrt(np.mean(lengths**2))
     # A rounded number is one of many by chance.
-    if dim > 1 and np.min(lengths) < SAME_RECORD * spread:
+    if dim > 1 and np.min(lengths) < same_record * spread:
         yield "centre is a record"
     # The centre is the Frechet mean where the mean of the logarithms vanishes.
-    if np.linalg.norm(np.mean(away, axis=0)) < SAME_CENTRE * spread / np.sqrt(number):
+    if np.linalg.norm(np.mean(away, axis=0)) < same_centre * spread / np.sqrt(number):
         yield "centre is the Frechet mean"
     # Imported here, since plans do without it.
     from geodp.models.geodesic import GeodesicModel
@@ -199,7 +182,7 @@ def _of_fits(assumptions, x, y):
     squares = np.sum(manifold.dist(fit.predict(x), y) ** 2)
     if (
         x.shape[-1]
-        and manifold.dist(centre, fit.footpoint) < SAME_CENTRE * np.sqrt(squares) / number
+        and manifold.dist(centre, fit.footpoint) < same_centre * np.sqrt(squares) / number
     ):
         yield "centre is the footpoint of the least-squares fit"
     given = assumptions.residual_scale
@@ -208,6 +191,7 @@ def _of_fits(assumptions, x, y):
     digits = len(repr(given).partition("e")[0].replace(".", "").strip("0"))
     for freedom in (number, number - 1 - x.shape[-1]):
         scale = np.sqrt(squares / (freedom * dim))
-        if digits >= FEWEST_DIGITS and float(f"{scale:.{digits}g}") == given:
+        # Fewer digits are those of an estimate by chance too often.
+        if digits >= fewest_digits and float(f"{scale:.{digits}g}") == given:
             yield "residual_scale is the residual of the least-squares fit"
             return

@@ -31,7 +31,6 @@ SPACES = {name: kind.responses for name, kind in MANIFOLDS.items() if kind.respo
 COVARIATE = re.compile(
     "age|year|time|day|dose|alter|jahr|tage|centroid|.*dat(e|um)$|dob$", re.IGNORECASE
 )
-DATED = re.compile(".*dat(e|um)|dob", re.IGNORECASE)
 SUBJECT = re.compile("(.*_)?id|id_.*|subject|patient|person|participant|code", re.IGNORECASE)
 
 Whole = Annotated[int, Field(ge=1)]
@@ -213,7 +212,8 @@ def _covariate(name, found, interview):
     """Name, range, spread, words and dates of a covariate."""
     given = {"name": name, "spread": "unknown", "words": {}, "dates": None}
     question = f"Are the values of {name} dates, such as 2020-01-31"
-    if DATED.fullmatch(name) and interview(question, "yes", _of("yes", "no")) == "yes":
+    is_dated = re.fullmatch(".*dat(e|um)|dob", name, re.IGNORECASE)
+    if is_dated and interview(question, "yes", _of("yes", "no")) == "yes":
         question = f"First and last {name} that there can be, by what is public"
         days = interview(f"{question}, such as 2000-01-01, 2020-12-31", check=_days)
         _ask_source("covariate_range", found["sources"], interview)

@@ -20,29 +20,8 @@ from geodp.manifolds.unit_norm import UnitNormSpace
 # A reading fits if it makes this share of the records valid, or puts as many covariates in range.
 MOST = 0.9
 
-# And if it brings most records so many times nearer to each other, or to the public centre.
-NEARER = 2.0
-
-# Of more landmarks they lie along curves, and two are seldom swapped.
-MOST_LANDMARKS = 60
-
-# Single shapes are tried from so many times the median distance on.
-FAR = 2.0
-
-# Records of a table that are tried, and middles of those.
-TRIED, MIDDLES = 2000, 32
-
 # Readings fit alike if they bring records nearer by the same up to such a factor.
 ALIKE = 1.5
-
-# Triangles without their factors.
-PLAIN = {"nilearn": "lower_triangle", "pyriemann": "ambient"}
-
-# How far a diagonal of ones is from them, as programs write it.
-CORRELATION = 1e-5
-
-# Powers of ten that units differ by.
-POWERS = (-3, 3, -2, 2, -6, 6, -1, 1, -4, 4, -5, 5)
 
 # Covariates: what they may have been given in, and how they become what is wanted.
 UNITS: dict[str, Callable] = {
@@ -143,10 +122,13 @@ def _inside(values, limits):
     return np.mean((values >= limits[0]) & (values <= limits[1])) if len(values) else 1.0
 
 
-def _of_points(settings, numbers, names):
-    """On points that fit better as another reading of their numbers has them."""
+def _of_points(settings, numbers, names, tried=2000, nearer_by=2.0):
+    """On points that fit better as another reading of the first numbers has them.
+
+    Or that it brings so many times nearer to each other, or to the public centre.
+    """
     data, assumptions = settings.data, settings.assumptions
-    numbers = numbers[np.all(np.isfinite(numbers), axis=-1)][:TRIED]
+    numbers = numbers[np.all(np.isfinite(numbers), axis=-1)][:tried]
     if not len(numbers):
         return []
     if data.coordinates == "latitude_longitude" and np.all(
@@ -170,7 +152,7 @@ def _of_points(settings, numbers, names):
     share, *away = _fit(assumptions, numbers, data.coordinates)
     better = []
     # Swapped angles are nearer to each other in many places of the earth.
-    needed = np.inf if data.coordinates == "latitude_longitude" else NEARER
+    needed = np.inf if data.coordinates == "latitude_longitude" else nearer_by
     for words, order, factor, coordinates, of_centre in _readings(
         data, assumptions.manifold, numbers.shape[1], names
     ):
@@ -180,7 +162,7 @@ def _of_points(settings, numbers, names):
         nearer = away[of_centre] / max(near[of_centre], 1e-300)
         is_better = other >= MOST and (share < MOST * other or nearer > needed)
         # Other factors are told from the same numbers without them by what is a matrix alone.
-        plain = PLAIN.get(coordinates)
+        plain = {"nilearn": "lower_triangle", "pyriemann": "ambient"}.get(coordinates)
         if is_better and (not plain or _fit(assumptions, numbers, plain)[0] < MOST * other):
             better.append((nearer, words))
     if better:
@@ -188,7 +170,8 @@ def _of_points(settings, numbers, names):
         fitting = [words for nearer, words in sorted(better, reverse=True) if nearer >= least]
         return [f"most points {'look' if len(fitting) == 1 else 'may be'} {'; or '.join(fitting)}"]
     is_scaled = assumptions.manifold.in_units and assumptions.has_radii
-    for power in POWERS if is_scaled and away[1] > NEARER * assumptions.reach else ():
+    powers = (-3, 3, -2, 2, -6, 6, -1, 1, -4, 4, -5, 5)
+    for power in powers if is_scaled and away[1] > nearer_by * assumptions.reach else ():
         *_, near = _fit(assumptions, 10.0**power * numbers, data.coordinates)
         if near <= assumptions.reach:
             return [
@@ -203,13 +186,13 @@ def _is_triangle(manifold, count):
     return "lower_triangle" in manifold.coordinate_kinds and 1 < count == manifold.dim
 
 
-def _are_correlations(manifold, numbers):
+def _are_correlations(manifold, numbers, tolerance=1e-5):
     """Whether numbers are lower triangles whose diagonals are one, divided by sqrt(2)."""
     if not _is_triangle(manifold, numbers.shape[1]):
         return False
     places, _ = upper_triangle("lower_triangle", manifold.dim)
     diagonal = places[np.equal(*np.triu_indices(manifold.size))]
-    return np.all(np.abs(numbers[:, diagonal] - np.sqrt(0.5)) < CORRELATION)
+    return np.all(np.abs(numbers[:, diagonal] - np.sqrt(0.5)) < tolerance)
 
 
 def _fit(assumptions, numbers, coordinates):
@@ -231,9 +214,9 @@ def _fit(assumptions, numbers, coordinates):
         return np.mean(valid), spread, np.median(manifold.dist(assumptions.centre, points))
 
 
-def _middle(manifold, points):
+def _middle(manifold, points, middles=32):
     """Of some of the points, the one that half of all are nearest to."""
-    some = points[np.linspace(0, len(points) - 1, MIDDLES).astype(int)]
+    some = points[np.linspace(0, len(points) - 1, middles).astype(int)]
     return some[np.argmin([np.median(manifold.dist(each, points)) for each in some])]
 
 
@@ -293,15 +276,17 @@ def _reversed(number):
     return order[::-1], -order % number
 
 
-def mistaken_shapes(manifold, points, name_of):
+def mistaken_shapes(manifold, points, name_of, most_landmarks=60, fewest=32, far=2.0):
     """On single shapes that are near most others once two landmarks are swapped, or mirrored.
 
     Of ``points`` (n, *point_shape) as `read_data` has them; ``name_of`` names one by its index.
+    Those ``far`` times the median distance away are tried; more landmarks lie along curves, and two
+    are seldom swapped.
     """
-    if not has_landmarks(manifold) or manifold.landmarks > MOST_LANDMARKS:
+    if not has_landmarks(manifold) or manifold.landmarks > most_landmarks:
         return []
     there = np.flatnonzero(manifold.are_points(points))
-    if len(there) < MIDDLES or manifold.point_shape != (manifold.landmarks,):
+    if len(there) < fewest or manifold.point_shape != (manifold.landmarks,):
         return []
     middle = _middle(manifold, points[there])
     away = manifold.dist(middle, points[there])
@@ -310,13 +295,13 @@ def mistaken_shapes(manifold, points, name_of):
     orders = np.tile(np.arange(manifold.landmarks), (len(pairs), 1))
     for order, (first, second) in zip(orders, pairs, strict=True):
         order[[first, second]] = second, first
-    for index in np.flatnonzero(away > FAR * usual)[np.argsort(-away[away > FAR * usual])]:
+    for index in np.flatnonzero(away > far * usual)[np.argsort(-away[away > far * usual])]:
         shape = manifold.to_landmarks(points[there[index]])
         turned = [np.conj(shape), *(shape[each] for each in _reversed(len(shape)))]
         tried = manifold.from_landmarks(np.concatenate([shape[orders], turned]))
         near = manifold.dist(middle, tried)
         best = np.argmin(near)
-        if FAR * near[best] > away[index]:
+        if far * near[best] > away[index]:
             continue
         # Of shapes that are their own mirror images both look right.
         alike = near[len(pairs) :] <= ALIKE * near[best]

@@ -10,10 +10,6 @@ from geodp_release.promise.assumptions import SLOW
 from geodp_release.show.rehearsal import rehearse
 from geodp_release.show.templates import render
 
-# Arrays of all records at once: as they are read, taken to the space, and padded.  The first may be
-# of fewer records, and is there before anything is spent.
-ARRAYS = 2
-
 
 def plan_of(settings, tell=lambda words: None, is_drawn=True):
     """The `ReleasePlan` of `ReleaseSettings`, without a look at its data.
@@ -31,8 +27,11 @@ def plan_of(settings, tell=lambda words: None, is_drawn=True):
     return plan
 
 
-def _refuse_large(assumptions):
-    """Refuse public numbers of records that this machine has no memory for."""
+def _refuse_large(assumptions, arrays=2):
+    """Refuse public numbers of records that this machine has no memory for.
+
+    ``arrays`` of all at once: as they are taken to the space, and padded.
+    """
     try:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):  # a system that does not say
@@ -40,7 +39,7 @@ def _refuse_large(assumptions):
     subjects, limit = assumptions.subjects, assumptions.records_per_subject
     point = math.prod(assumptions.manifold.point_shape) * assumptions.centre.itemsize
     # Covariates, a point, whether they count; and of a subject a number of records.
-    needed = ARRAYS * subjects * (limit * (8 * assumptions.number_of_covariates + point + 1) + 8)
+    needed = arrays * subjects * (limit * (8 * assumptions.number_of_covariates + point + 1) + 8)
     if needed > memory:
         raise DataError(
             f"keys public.subjects and public.records_per_subject: {subjects} subjects of up to "

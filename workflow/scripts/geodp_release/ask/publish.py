@@ -31,12 +31,6 @@ from geodp_release.show.document import write_release
 from geodp_release.show.folder import refuse_taken, write_folder
 from geodp_release.show.release import Release, release_records
 
-# Said of every release that was made before, whether the data changed or not.
-OF_THEN = (
-    "The release is of the data as they were when it was drawn; `geodp check` tells their holder "
-    "whether the file is still the same."
-)
-
 # Held by the release that is made in this process.
 _ALONE = Lock()
 
@@ -283,7 +277,11 @@ def _made(settings, plan, ledger, key, tell, despite_check, for_holder):
                 "keeps no copy of a finished release: move the folder back there, or give another "
                 "name for another draw, which spends again; nothing was spent"
             )
-        tell(OF_THEN)
+        # Said whether the data changed or not.
+        tell(
+            "The release is of the data as they were when it was drawn; `geodp check` tells their "
+            "holder whether the file is still the same."
+        )
         if note is not None:
             note([since(settings, ledger, key)])
         return made

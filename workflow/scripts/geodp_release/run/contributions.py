@@ -38,26 +38,19 @@ LEAST_CHUNK, CHUNK = 32, 256
 # hold no more numbers.
 LARGE_CHUNKS, PADDING, NUMBERS = (1 << 12, 1 << 10), 0.25, 1 << 20
 
-# Distances of records from predictions that are computed at once.
-DISTANCES = 1 << 16
-
 # Numbers up to which gradients at a state are kept for more stages that need them.
 KEPT = 1 << 23
 
-# Lengths of a residual, as fractions of the injectivity radius, from which contributions fall, and
-# at which they are zero: from there rounding leaves its direction undetermined.
-TAPER, CUT_LOCUS = 0.9, 0.999
 
-
-def loss_sums(assumptions, records, states, clip):
+def loss_sums(assumptions, records, states, clip, distances=1 << 16):
     """Sums (states,) over subjects of their mean losses, in steps of ``1 / LOSS_LATTICE``.
 
     A loss is the squared distance of a record from its prediction, over that of ``clip``, and one
     beyond: adding or removing a subject adds or removes 0 to `LOSS_LATTICE`.  States have the shape
-    (states, 1 + k, *point_shape).
+    (states, 1 + k, *point_shape).  About so many ``distances`` are computed at once.
     """
     total = np.zeros(len(states), dtype=np.int64)
-    at_once = max(DISTANCES // chunk_size(assumptions), 1)
+    at_once = max(distances // chunk_size(assumptions), 1)
     for start in range(0, len(states), at_once):
         some = states[start : start + at_once]
         for x, y, valid, counts in _chunks(assumptions, records):
@@ -344,9 +337,13 @@ def _adjoints(manifold, covariates, points, state):
     return each, np.sqrt(found.squared_distances)
 
 
-def _taper(manifold, distances):
-    """Weights of residuals: one, falling to zero before the cut locus."""
+def _taper(manifold, distances, start=0.9, end=0.999):
+    """Weights of residuals: one, falling to zero before the cut locus.
+
+    From ``start`` to ``end`` times the injectivity radius, where rounding leaves their direction
+    undetermined.
+    """
     radius = manifold.injectivity_radius
     if not np.isfinite(radius):
         return np.ones(distances.shape)
-    return np.clip((CUT_LOCUS - distances / radius) / (CUT_LOCUS - TAPER), 0.0, 1.0)
+    return np.clip((end - distances / radius) / (end - start), 0.0, 1.0)

@@ -24,10 +24,6 @@ from geodp_release.run.contributions import chunk_size
 # Says that no two records are of one subject.
 ONE_EACH = "one record each"
 
-# Longest distance of a record from the centre at which lengths can be squared; and in units of the
-# radius of negative curvature, at which their exponential can be.
-FARTHEST, FARTHEST_CURVED = 1e100, 100.0
-
 # Types of records that are numbers as they are.
 NUMBERS = (float, int, np.float64)
 
@@ -288,7 +284,8 @@ def _mapped(assumptions, given, arrays):
     """Scaled covariates, points of the manifold, and which records have both."""
     manifold, centre = assumptions.manifold, assumptions.centre
     lower = min(manifold.curvature_bounds[0], 0.0)
-    farthest = FARTHEST if lower == 0.0 else FARTHEST_CURVED / np.sqrt(-lower)
+    # Longer lengths cannot be squared, nor their exponentials in units of the radius of curvature.
+    farthest = 1e100 if lower == 0.0 else 100.0 / np.sqrt(-lower)
     with np.errstate(all="ignore"):
         has = assumptions.usable(given)
         x = assumptions.scaled(np.where(has[:, None], given, assumptions.middles))

@@ -21,25 +21,8 @@ from geodp_release.stages.tail import share_beyond
 # Words that come before each reason why bands are withheld.
 WITHHELD = "No band is drawn:"
 
-# Probability of a false doubt about parts of a state or residuals where all is right, and of one
-# about records far away.
-RARE, RARELY_FAR = 0.01, 0.005
 
-# Probability of a false doubt about tails that thin out as is said of them.
-RARELY_LONG = 0.005
-
-# Probability of a residual scale off the range that is planned for that makes a doubt.
-CERTAIN = 0.95
-
-# A last length is off that range as well if it is so many times the longest root mean square.
-LONG = 2.0
-
-# Share of records far away above which there is a doubt, unless simulated ones exceed it as often;
-# and by Huber's loss, which is for data with some.
-FAR, FAR_ROBUST = 0.1, 0.4
-
-
-def doubts(release, simulated, typical, far):
+def doubts(release, simulated, typical, far, rare=0.01, certain=0.95, rarely_far=0.005):
     """Doubts about a `Release`, one sentence each, that say what to change next time.
 
     Parameters
@@ -51,9 +34,13 @@ def doubts(release, simulated, typical, far):
         Root mean squared residuals of the same releases, which agree with this one.
     far : ndarray, shape (n,), optional
         Their noisy numbers of records far away.
+    rare, rarely_far : float
+        Probabilities of a false doubt about parts of a state, and about records far away.
+    certain : float
+        Probability of a residual scale off the planned range from which on there is a doubt.
     """
     assumptions = release.plan.assumptions
-    rare = RARE / (1 + simulated.shape[1])
+    rare /= 1 + simulated.shape[1]
     # Noise may lead out what is inside, but few of these.  A choice among points leads nowhere.
     edges = release.reached > np.maximum(np.quantile(simulated, 1.0 - rare, axis=0), 1.0)
     # A ball that is the whole space has no edge.
@@ -80,12 +67,12 @@ def doubts(release, simulated, typical, far):
         plan = replace(release.plan, assumptions=replace(assumptions, residual_scale=None))
         planned = plan.assumptions.typical_length(1024)
         # Early lengths may have been too short for the last one to be believed.
-        is_longest = release.lengths[-1] > LONG * np.max(planned)
+        is_longest = release.lengths[-1] > 2.0 * np.max(planned)
         for is_off, how, radius in (
             ((typical > np.max(planned)) | is_longest, "longer", "another centre or a larger"),
             (typical < np.min(planned), "shorter", "a smaller"),
         ):
-            if np.mean(is_off) <= CERTAIN:
+            if np.mean(is_off) <= certain:
                 continue
             # A look of a small budget may itself err as far.
             if how == "longer" and rare < np.mean(
@@ -97,11 +84,10 @@ def doubts(release, simulated, typical, far):
                 f"Residuals are {how} than the support is for: give {radius} {which}_radius "
                 "next time."
             )
-    # A last length that is far too short, which is rare, leaves most records far from it.
-    if far is not None and release.far > max(
-        (FAR_ROBUST if assumptions.is_robust else FAR) * release.number,
-        np.quantile(far, 1.0 - RARELY_FAR),
-    ):
+    # A last length that is far too short, which is rare, leaves most records far from it.  Huber's
+    # loss is for data with some.
+    most = (0.4 if assumptions.is_robust else 0.1) * release.number
+    if far is not None and release.far > max(most, np.quantile(far, 1.0 - rarely_far)):
         found.append(
             "Many records lie far from the geodesic, where most do not: look for groups of "
             "subjects that want a release each, or give a larger footpoint_radius next time."
@@ -114,8 +100,11 @@ def doubts(release, simulated, typical, far):
     return found
 
 
-def long_tails(release):
-    """Whether more contributions are as long as noisy counts say than the statement allows."""
+def long_tails(release, rare=0.005):
+    """Whether more contributions are as long as noisy counts say than the statement allows.
+
+    Where it holds with a probability that is ``rare``.
+    """
     stage, _, share = next(with_looks(release.plan, TailStage), (None, 0, 0.0))
     if stage is None:
         return False
@@ -127,7 +116,7 @@ def long_tails(release):
     beyond = np.sum(weights * share_beyond(share, ratios / lengths, found.dim), axis=0)
     # Of the doublings beyond each, and what chance adds in the sample.
     allowed = release.number * np.max(beyond, axis=0)
-    allowed += 3.0 * np.sqrt(allowed) + stage.limits(assumptions, RARELY_LONG)
+    allowed += 3.0 * np.sqrt(allowed) + stage.limits(assumptions, rare)
     return bool(np.any(np.array(release.tails) > allowed))
 
 

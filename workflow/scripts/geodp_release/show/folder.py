@@ -41,9 +41,6 @@ SCHEMA = "release.schema.json"
 # Column of the table that says where there are no subjects.
 NOTE = "note"
 
-# Ends of the names of columns of shares, and of their limits in the last band.
-PERCENT, LOW, HIGH = "percent", "low", "high"
-
 
 def refuse_taken(folder):
     """Refuse a folder that is there already, or that has no place to be."""
@@ -112,7 +109,7 @@ def predictions(release, settings, covariates):
         # The last band's limits, of each share.
         limits = percent_limits(points, bands[_band(LEVELS[-1])])
         values = np.concatenate([values, *np.where(there[:, None], limits, np.nan)], axis=1)
-        names = [f"{name}_{end}" for end in (PERCENT, LOW, HIGH) for name in names]
+        names = [f"{name}_{end}" for end in ("percent", "low", "high") for name in names]
     return [
         {
             # Without the rounding of places between the ends of a range.

@@ -31,12 +31,8 @@ from geodp_release.show.shape_pictures import (
     two_rows,
 )
 
-# Most predictions and coordinates in a figure, and maps in a row.
-PANELS, COORDINATES, MAPS = 5, 9, 3
-
-
-# Least height of a map, in units of its width.
-LOWEST = 0.4
+# Most predictions in a figure.
+PANELS = 5
 
 # Points of a curve.
 POINTS = 121
@@ -132,11 +128,11 @@ def ellipse_radii(matrix, directions):
     return 1.0 / np.sqrt(np.sum(directions * np.linalg.solve(matrix, directions), axis=0))
 
 
-def _map(release, settings, level):
+def _map(release, settings, level, in_a_row=3):
     """A map for each covariate: the curve of predictions, and the balls about it."""
     names, is_chosen = settings.names, settings.public.centre != "anywhere"
     views = _views(release, settings)
-    columns = min(len(views), MAPS)
+    columns = min(len(views), in_a_row)
     lines = -(-len(views) // columns)
     figure = new_figure(4.4 * columns + 0.4, 3.9 * lines)
     panels = figure.subplots(lines, columns, squeeze=False).ravel()
@@ -184,7 +180,7 @@ def _map(release, settings, level):
     )
 
 
-def _draw_map(panel, centre, is_chosen, is_group, points, radii, there):
+def _draw_map(panel, centre, is_chosen, is_group, points, radii, there, lowest=0.4):
     """Draw points (m, 3), balls about them and a centre; longitudes and latitudes (m, 2)."""
     reach = np.degrees(np.nan_to_num(radii))
     places = degrees_of(np.concatenate([points, centre[None]]))[:, ::-1]
@@ -200,7 +196,7 @@ def _draw_map(panel, centre, is_chosen, is_group, points, radii, there):
     low, high = np.min(corners, axis=0), np.max(corners, axis=0)
     edge = 0.08 * (high - low) + 0.1
     parallels = np.cos(np.radians(0.5 * (low + high)[1]))
-    edge[1] = max(edge[1], 0.5 * (LOWEST * parallels * (high - low)[0] - (high - low)[1]))
+    edge[1] = max(edge[1], 0.5 * (lowest * parallels * (high - low)[0] - (high - low)[1]))
     low, high = np.maximum(low - edge, [-np.inf, -90.0]), np.minimum(high + edge, [np.inf, 90.0])
     grid = np.stack(np.meshgrid(*np.linspace(low, high, 2 * POINTS).T), axis=-1)
     beyond = np.arccos(np.clip(unit_vectors(grid[..., ::-1]) @ points[there].T, -1.0, 1.0))
@@ -213,7 +209,7 @@ def _draw_map(panel, centre, is_chosen, is_group, points, radii, there):
     return line
 
 
-def _coordinates(release, settings, level):
+def _coordinates(release, settings, level, most=9):
     """Panels of each covariate, the others at `Release.usual`: a row of responses, or one panel."""
     views = _views(release, settings)
     names, several = [name for _, name, _ in views], len(views) > 1
@@ -221,7 +217,7 @@ def _coordinates(release, settings, level):
     *_, what, names_of = found[0]
     number = found[0][1].shape[-1]
     responses = names_of or settings.labels(settings.responses)
-    shown = min(number, 3 if several else COORDINATES)
+    shown = min(number, 3 if several else most)
     is_row = several and shown > 1
     columns = shown if is_row else min(shown * len(names), 3)
     rows = len(names) if is_row else -(-shown * len(names) // columns)

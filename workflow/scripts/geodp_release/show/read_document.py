@@ -20,27 +20,22 @@ from geodp_release.stages import BeyondStage, FarStage, ProductsStage, ScaleStag
 from geodp_release.stages.residual_tables import length_grid
 from geodp_release.stages.tail import DOUBLINGS
 
-# A file that is longer takes more time than reading is worth.
-MOST_BYTES = 1 << 26
-
 # Allowed difference of what a file holds from a point, a tangent vector or the support, of the
 # radius: numbers are the same on every machine, what is computed from them is not.
 TOLERANCE = 1e-6
 
 REMEDY = "give a file as Release.save wrote it"
 
-# Longer fractions take minutes to be read.
-FRACTION = re.compile("[0-9]{1,400}(/[0-9]{1,400})?")
 
-
-def read_release(path):
+def read_release(path, most=1 << 26):
     """Attributes of the `Release`, by name, in a file that `write_release` wrote.
 
-    A `DataError` says that the file cannot be read, or is not that of a release.
+    A `DataError` says that the file cannot be read, or is not that of a release; one of more than
+    ``most`` characters takes more time than reading is worth.
     """
     try:
         with open(path, encoding="utf-8") as file:
-            text = file.read(MOST_BYTES)
+            text = file.read(most)
         given = json.loads(text, object_hook=_refuse_long, parse_constant=_refuse_constant)
         if not isinstance(given, dict) or given.get("format") != FORMAT:
             raise DataError(f'its format is not "{FORMAT}": {REMEDY}')
@@ -61,8 +56,10 @@ def _refuse_constant(word):
 
 
 def _refuse_long(given):
+    # Longer fractions take minutes to be read.
+    known = "[0-9]{1,400}(/[0-9]{1,400})?"
     for key in {"budget", "epsilon", "share"} & set(given):
-        if isinstance(given[key], str) and not FRACTION.fullmatch(given[key]):
+        if isinstance(given[key], str) and not re.fullmatch(known, given[key]):
             raise DataError(f"the {key} of a stage is no fraction above zero: {REMEDY}")
     return given
 

@@ -11,18 +11,6 @@ from geodp_release.show.picture_style import (
     titled,
 )
 
-# From so many landmarks on an outline is a curve, and its band a tube about it.
-CURVED = 21
-
-# By what moves of landmarks are magnified.
-FACTORS = (2, 3, 5, 10, 20, 50, 100)
-
-# Landmarks in an order that is none of an outline.
-UNJOINED = {"linestyle": "none", "marker": "o", "markersize": 2.5}
-
-# A scale bar is the longest of these parts of a shape's size below that part of its width.
-BARS, BAR = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.0), 0.4
-
 # Step of differences in the radii of landmarks.
 STEP = 1e-6
 
@@ -46,7 +34,8 @@ def landmark_radii(manifold, points, radii):
     return np.linalg.norm(derivatives, 2, axis=(-2, -1)) * np.asarray(radii)[:, None]
 
 
-def picture_of_shapes(release, covariates, level, titles):
+def picture_of_shapes(release, covariates, level, titles, curved=21):
+    """A figure, sentences on it, and what its band holds; ``curved`` landmarks are an outline."""
     assumptions = release.plan.assumptions
     manifold, centre = assumptions.manifold, assumptions.centre
     points = manifold.align(
@@ -56,7 +45,7 @@ def picture_of_shapes(release, covariates, level, titles):
     shapes = np.where(there, manifold.to_landmarks(points), np.nan)
     radii = landmark_radii(manifold, points, release.band(covariates, level))
     before = manifold.to_landmarks(centre)
-    if manifold.landmarks >= CURVED:
+    if manifold.landmarks >= curved:
         figure = _outlines(before, shapes, radii, titles)
         what = "whole true outline lies within the band"
         below = (
@@ -72,7 +61,7 @@ def picture_of_shapes(release, covariates, level, titles):
     return figure, f"{above}{below}", what
 
 
-def _landmarks(before, shapes, radii, titles):
+def _landmarks(before, shapes, radii, titles, factors=(2, 3, 5, 10, 20, 50, 100)):
     """A figure of shapes with discs about their landmarks, and by what factor moves are magnified.
 
     So that the longest is a quarter of the shape's size.
@@ -80,7 +69,7 @@ def _landmarks(before, shapes, radii, titles):
     from matplotlib.patches import Circle
 
     longest = np.max(np.abs(shapes - before), initial=0.0, where=np.isfinite(shapes))
-    factor = max([1, *(each for each in FACTORS if each * longest < 0.25 * np.ptp(before.real))])
+    factor = max([1, *(each for each in factors if each * longest < 0.25 * np.ptp(before.real))])
     figure, upper, lower = two_rows(len(titles), _height(before), is_same=True)
     for panels, times in ((upper, 1), (lower, factor)):
         for panel, shape, radius in zip(
@@ -143,9 +132,9 @@ def _draw_change(panel, x, line, low, high):
     panel.plot(x, line, color=LINE)
 
 
-def scale_bar(panel, shape, times=1):
+def scale_bar(panel, shape, times=1, parts=(0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.0)):
     """A bar of a part of the size below a shape; moves are so many times as long."""
-    part = next(each for each in BARS if each < BAR * np.ptp(shape.real))
+    part = next(each for each in parts if each < 0.4 * np.ptp(shape.real))
     ends = np.min(shape.real) + np.array([0.0, part])
     # Below the panel, whatever else it shows.
     place = {"transform": panel.get_xaxis_transform(), "clip_on": False}
@@ -155,10 +144,11 @@ def scale_bar(panel, shape, times=1):
 
 
 def _draw_shape(panel, before, shape, **marks):
+    unjoined = {"linestyle": "none", "marker": "o", "markersize": 2.5}
     for each, style in ((before, CENTRE), (shape, {"color": LINE, "zorder": 3} | marks)):
         # Landmarks that are not in the order of an outline are not joined.
         is_joined = not np.all(np.isfinite(each)) or crossing_edges(each) is None
-        panel.plot(*closed_curve(each), **style if is_joined else style | UNJOINED)
+        panel.plot(*closed_curve(each), **style if is_joined else style | unjoined)
     panel.set_aspect("equal")
     panel.set_axis_off()
 

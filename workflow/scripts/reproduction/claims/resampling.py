@@ -8,12 +8,6 @@ import pandas as pd
 from geodp.errors import DataError
 from reproduction.claims.conditions import column_of
 
-# Columns whose standard error over the draws of one data set is log_error_standard_error.  For a
-# log error that is exact.  For the logarithm of a mean distance it is approximate: right where
-# private and non-private predictions are as far apart as data are from the fit (which is where
-# verdicts change), too large where they are farther apart, and too small where they are closer.
-DESCRIBED = ("log_error", "log_gap", "log_error_change", "log_mean_prediction_distance")
-
 
 class NotEvaluated(Exception):
     """A claim cannot be evaluated on the tables; the message is the reason."""
@@ -83,7 +77,12 @@ def _over_draws(cells, column, numbers, rng, replicates):
     if not replicates or column == "not_below":
         # Whether an error is below another is known without error.
         return np.broadcast_to(numbers, shape)
-    if column not in DESCRIBED:
+    # Their standard error is log_error_standard_error.  For a log error that is exact.  For the
+    # logarithm of a mean distance it is approximate: right where private and non-private
+    # predictions are as far apart as data are from the fit (which is where verdicts change), too
+    # large where they are farther apart, and too small where they are closer.
+    described = ("log_error", "log_gap", "log_error_change", "log_mean_prediction_distance")
+    if column not in described:
         raise NotEvaluated(f"one data set gives {column} no interval")
     spread, footpoints = (
         column_of(cells, name).to_numpy(dtype=float)

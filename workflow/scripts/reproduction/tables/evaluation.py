@@ -17,10 +17,6 @@ from reproduction.diagnostics import JUDGED
 from reproduction.jobs import load_arrays, load_cells
 from reproduction.models import load_fit, study_manifold, study_model
 
-# What a `SamplingReport` says, as it stands in tables.
-REPORTED = ("drawn_by", "exact_share", "certificate", "proposals", "steps", "cut_short")
-REPORTED += ("accepted", "largest_weight")
-
 
 def describe(job):
     """A row for each note on a group's data, and one for a group without notes."""
@@ -108,7 +104,10 @@ def budget_columns(budgets):
 
 def _diagnose(draws, name):
     """Row of diagnostics of one budget: how its draws were made, and convergence of chains."""
-    told = {key: draws[f"{name}_{key}"].item() for key in (*REPORTED, *JUDGED)}
+    # Of a `SamplingReport`.
+    reported = ("drawn_by", "exact_share", "certificate", "proposals", "steps", "cut_short")
+    reported += ("accepted", "largest_weight")
+    told = {key: draws[f"{name}_{key}"].item() for key in (*reported, *JUDGED)}
     return {
         "parameter": name,
         **told,
