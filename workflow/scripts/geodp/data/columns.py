@@ -17,11 +17,6 @@ LATITUDE = re.compile("lat|breite", re.IGNORECASE)
 LONGITUDE = re.compile("lon|lng|l[äa]e?nge", re.IGNORECASE)
 LANDMARK = re.compile("([xy])_?([1-9][0-9]*)", re.IGNORECASE)
 
-# A stem and two indices, such as a11, Dxy or S[1,2].
-ENTRY = re.compile(
-    r"(.*?)[_.\[(]*(?:([a-z]|\d+)[_,.]+([a-z]|\d+)|([a-z]|\d)([a-z]|\d))[\])]*", re.IGNORECASE
-)
-
 
 class PointColumns(NamedTuple):
     """Space, its size, and columns in the order of `data.columns`, with `data.coordinates`."""
@@ -31,13 +26,6 @@ class PointColumns(NamedTuple):
     columns: list[str]
     coordinates: str = "ambient"
 
-
-# Shares of a whole.
-SHARE = re.compile(
-    r"(share|pct|percent|prop|proportion|fraction)s?[_. ].+|.+[_. ](share|pct|percent|prop"
-    r"|proportion|fraction)s?",
-    re.IGNORECASE,
-)
 
 # Two angles of a direction by the beginnings of their names, each pair in the order of the word.
 PAIRS = {
@@ -60,7 +48,9 @@ def told_pair(names):
 
 def told_shares(names):
     """`PointColumns` of shares that names tell of, or ``None``."""
-    found = [name for name in names if SHARE.fullmatch(name)]
+    word = "(share|pct|percent|prop|proportion|fraction)s?"
+    share = re.compile(f"{word}[_. ].+|.+[_. ]{word}", re.IGNORECASE)
+    found = [name for name in names if share.fullmatch(name)]
     return PointColumns("sphere", len(found) - 1, found, "shares") if found[1:] else None
 
 
@@ -92,8 +82,10 @@ def _directions(names):
 
 def _entries(names):
     stems: dict = {}
+    # A stem and two indices, such as a11, Dxy or S[1,2].
+    entry = r"(.*?)[_.\[(]*(?:([a-z]|\d+)[_,.]+([a-z]|\d+)|([a-z]|\d)([a-z]|\d))[\])]*"
     for name in names:
-        if match := ENTRY.fullmatch(name):
+        if match := re.fullmatch(entry, name, re.IGNORECASE):
             pair = match[2] or match[4], match[3] or match[5]
             stems.setdefault(match[1], {})[pair[0].lower(), pair[1].lower()] = name
     for found in stems.values():

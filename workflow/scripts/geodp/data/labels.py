@@ -9,9 +9,6 @@ from geodp.data.large import AT_ONCE, Rows, settle
 # Bytes of a label that are kept in an array, and in how many of these its width grows.
 SHORT, WORD = 40, 8
 
-# Records whose labels are compared at once, of all whose hashes begin alike.
-COMPARED = 1 << 20
-
 # An odd number whose multiples have bits in no order, and how far these are shifted.
 FACTOR, SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
 
@@ -112,15 +109,15 @@ def _encoded(text):
         return bytes(SHORT + 1)
 
 
-def add_first_records(cells, found, empty=b""):
+def add_first_records(cells, found, empty=b"", compared=1 << 20):
     """Put the first record with the same cell, from 1, in ``found`` (n,), but for empty cells.
 
-    Of an array (n,) of bytes or of whole numbers.
+    Of an array (n,) of bytes or of whole numbers.  About so many are ``compared`` at once.
     """
     words = np.ascontiguousarray(cells).view(np.uint64).reshape(len(cells), cells.itemsize // WORD)
     hashes = np.zeros(len(cells), dtype=np.uint64)
     # By their first bits, so that what is sorted is small.
-    bits = min(max(len(cells) // COMPARED, 1).bit_length() - 1, 8)
+    bits = min(max(len(cells) // compared, 1).bit_length() - 1, 8)
     parts = np.zeros(len(cells), dtype=np.int16)
     for start in range(0, len(cells), AT_ONCE):
         some = slice(start, start + AT_ONCE)

@@ -31,9 +31,6 @@ NO_SCALE = "no number as its SCALE"
 # Of digitisers for a missing landmark, in both coordinates; NA and the like are no numbers.
 MISSING = {*MISSING_CODES, -999.0}
 
-# Sections of morphologika; whatever else stands in brackets is a name.
-SECTIONS = "individuals landmarks dimensions names labels labelvalues rawpoints wireframe polygons"
-
 
 class _LandmarkReading(TableReading):
     """What is said of another number of landmarks or of a missing one, in place of its numbers."""
@@ -246,9 +243,12 @@ class MorphologikaFile(LandmarkFile):
         """Lines of each section; of names and values one a specimen, whatever is in it."""
         found: dict = {}
         lines, left = [], 0
+        # Whatever else stands in brackets is a name.
+        known: tuple = ("individuals", "landmarks", "dimensions", "names", "labels", "labelvalues")
+        known += ("rawpoints", "wireframe", "polygons")
         for line in self._lines(keep_blank=True):
             name = line.strip("[]").strip().casefold()
-            if left or "rawpoints" in found or line[:1] != "[" or name not in SECTIONS.split():
+            if left or "rawpoints" in found or line[:1] != "[" or name not in known:
                 lines.append(line)
                 left = max(left - 1, 0)
                 continue

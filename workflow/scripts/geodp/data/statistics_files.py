@@ -23,11 +23,6 @@ READERS = {
     ".sas7bdat": ("a file of SAS", "read_sas7bdat"),
 }
 
-# Formats in which these programs show numbers of days or seconds.
-DATE_FORMAT = re.compile(
-    r"%-?[td]|[A-Z]*(DAT[EX]|TIME|8601|YY|MOYR|QYR|WKYR|JUL|YMDHMS|HHMM|MMSS)|TOD\d*$"
-)
-
 # Of those that count from a day: suffixes, formats, seconds of a one, and that day.
 COUNTED = [
     (".sav.zsav", "[AEJS]?DATE|YMDHMS|MOYR|QYR|WKYR", 1.0, "1582-10-14"),
@@ -113,7 +108,9 @@ class StatisticsFile(LabelledTable):
     def _kind(self, name, shown):
         if self._types[name] == "string":
             return TEXT
-        return DATE if DATE_FORMAT.match(shown) else NUMBER
+        # Formats of numbers of days or seconds.
+        dated = r"%-?[td]|[A-Z]*(DAT[EX]|TIME|8601|YY|MOYR|QYR|WKYR|JUL|YMDHMS|HHMM|MMSS)|TOD\d*$"
+        return DATE if re.match(dated, shown) else NUMBER
 
     def _read(self, **choices):
         with opened(self.path, self._what, "pyreadstat", "formats"):

@@ -5,14 +5,12 @@ from pydantic import TypeAdapter, ValidationError
 from geodp.data.dates import Dates
 from geodp.settings.sections import DateSettings, date_text
 
-SCALES = TypeAdapter(dict[str, DateSettings])
-
 
 def with_numbers(given):
     """Settings as they were given, with numbers in place of dates; what is no date stays."""
     data, public, rows = (given.get(key) for key in ("data", "public", "predictions"))
     try:
-        scales = SCALES.validate_python(data["dates"])
+        scales = TypeAdapter(dict[str, DateSettings]).validate_python(data["dates"])
         names = data["covariate"]
         ranges = public["covariate_range"]
     except (ValidationError, TypeError, KeyError):  # none, or refused where they are checked

@@ -16,9 +16,6 @@ from geodp_release.run.subjects import mapped_records
 from geodp_release.show.templates import render
 from geodp_release.stages.far import far_away
 
-# From this share of the records on, such as of swapped columns, nothing should be released.
-SUSPICIOUS_SHARE = 0.1
-
 # A record is far if it lies beyond the support by so many typical residuals.  Without radii it is
 # also far if its residual is so many times the one from which on a release counts it as far away.
 FAR = 3.0
@@ -54,7 +51,8 @@ class Inspection:
     def looks_wrong(self) -> bool:
         """Whether so much is amiss that nothing should be released."""
         most = max(len(each) for each in (self.invalid, self.outside, self.far))
-        return self.one_covariate or most >= SUSPICIOUS_SHARE * self.number
+        # As many as of swapped columns.
+        return self.one_covariate or most >= 0.1 * self.number
 
     def words(self, released: bool = False, rows: Sequence[int] | None = None) -> str:
         """What was found, a sentence a line; not private.

@@ -37,8 +37,10 @@ Positive = Annotated[float, Field(gt=0)]
 Line = Annotated[Text, AfterValidator(_is_line)]
 Amount = Annotated[str, Field(min_length=1, max_length=LONGEST_NUMBER)]
 # Of a covariate; dates that stand for it become numbers before.
-DATE_OR_NUMBER = {"anyOf": [{"type": "number"}, {"type": "string", "format": "date"}]}
-DatedNumber = Annotated[float, WithJsonSchema(DATE_OR_NUMBER)]
+DatedNumber = Annotated[
+    float,
+    WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string", "format": "date"}]}),
+]
 Pair = Annotated[list[DatedNumber], Field(min_length=2, max_length=2)]
 Transformation = Literal[tuple(TRANSFORMATIONS)]  # type: ignore[valid-type]
 Spread = Literal[tuple(SQUARES)]  # type: ignore[valid-type]

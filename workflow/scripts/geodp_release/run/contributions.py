@@ -38,9 +38,6 @@ LEAST_CHUNK, CHUNK = 32, 256
 # hold no more numbers.
 LARGE_CHUNKS, PADDING, NUMBERS = (1 << 12, 1 << 10), 0.25, 1 << 20
 
-# Numbers up to which gradients at a state are kept for more stages that need them.
-KEPT = 1 << 23
-
 
 def loss_sums(assumptions, records, states, clip, distances=1 << 16):
     """Sums (states,) over subjects of their mean losses, in steps of ``1 / LOSS_LATTICE``.
@@ -135,15 +132,18 @@ def _subject_gradients(assumptions, records, state, clip, coordinates, longest):
         yield each if len(found) == 1 else _mean_towards_zero(each, counts)
 
 
-def _gradients_at(assumptions, records, state, coordinates):
-    """`gradients` of a place of all subjects, a list, which are valid, and counts, by turns."""
+def _gradients_at(assumptions, records, state, coordinates, most=1 << 23):
+    """`gradients` of a place of all subjects, a list, which are valid, and counts, by turns.
+
+    Up to so many numbers are kept for more stages that need them.
+    """
     key, kept = (state.tobytes(), coordinates.standard.tobytes()), []
     if key in records.gradients:
         yield from records.gradients[key]
         return
     records.gradients.clear()
     size = len(state) * assumptions.manifold.dim
-    is_small = assumptions.subjects * assumptions.records_per_subject * size <= KEPT
+    is_small = assumptions.subjects * assumptions.records_per_subject * size <= most
     for x, y, valid, counts in _chunks(assumptions, records):
         places = zip(np.moveaxis(x, 1, 0), np.moveaxis(y, 1, 0), strict=True)
         found = [gradients(assumptions.manifold, *each, state, coordinates) for each in places]

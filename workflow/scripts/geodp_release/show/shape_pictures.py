@@ -11,24 +11,21 @@ from geodp_release.show.picture_style import (
     titled,
 )
 
-# Step of differences in the radii of landmarks.
-STEP = 1e-6
-
 
 def landmarks_of(manifold, centre, points):
     """Landmarks (m, k) of shapes (m, ...), turned as the centre is."""
     return manifold.to_landmarks(manifold.align(np.broadcast_to(centre, points.shape), points))
 
 
-def landmark_radii(manifold, points, radii):
+def landmark_radii(manifold, points, radii, step=1e-6):
     """Radii (m, k) of discs about landmarks that hold those of every shape within balls (m,).
 
-    To first order in the radii.
+    To first order in the radii, by differences.
     """
     frames = manifold.frame(points)
     starts = np.broadcast_to(points[:, None], frames.shape)
-    moved = manifold.to_landmarks(manifold.exp(starts, STEP * frames))
-    moved = (moved - manifold.to_landmarks(points)[:, None]) / STEP
+    moved = manifold.to_landmarks(manifold.exp(starts, step * frames))
+    moved = (moved - manifold.to_landmarks(points)[:, None]) / step
     # Of each landmark the two rows of its derivative, whose norm is how far it gets at most.
     derivatives = np.stack([moved.real, moved.imag], axis=-1).transpose(0, 2, 3, 1)
     return np.linalg.norm(derivatives, 2, axis=(-2, -1)) * np.asarray(radii)[:, None]

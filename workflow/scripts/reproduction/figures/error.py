@@ -69,7 +69,7 @@ def _legend(numbers, looks, curves):
         f"without privacy{level}": any_colour | {"linestyle": ":"},
         "drawn without data": WITHOUT_DATA if "release" in set(numbers["sampler"]) else None,
         "fails its diagnostics": style.HOLLOW if numbers["flagged"].any() else None,
-        "refused by geodp plan as noise": style.HOLLOW if numbers["refused"].any() else None,
+        style.REFUSED: style.HOLLOW if numbers["refused"].any() else None,
     }
     meant = [style.line(label=label, **look) for label, look in meaning.items() if look]
     meant.insert(1, style.patch(**any_colour, alpha=0.2, label=f"10 to 90 % of {of}"))
