@@ -80,11 +80,8 @@ class Product(SymmetricSpace):
             for each, weight in zip(self.factors, self.weights, strict=True)
         )
         bounds = [np.divide(f.curvature_bounds, w) for f, w in self._weighed()]
-        flat = [(0.0, 0.0)] * (number > 1)
-        self.curvature_bounds = (
-            float(min(low for low, _ in [*bounds, *flat])),
-            float(max(high for _, high in [*bounds, *flat])),
-        )
+        low, high = zip(*bounds, *[(0.0, 0.0)] * (number > 1), strict=True)
+        self.curvature_bounds = float(min(low)), float(max(high))
         self.curvature_signs = sum((each.curvature_signs for each in self.factors), ())
         self.multiplicities = sum((tuple(each.multiplicities) for each in self.factors), ())
         self.two_point_homogeneous = number == 1 and self.factors[0].two_point_homogeneous
@@ -287,11 +284,7 @@ class Product(SymmetricSpace):
         frequencies, components, squares = zip(*found, strict=True)
         shape = np.broadcast_shapes(*(each.shape for each in squares))
         each = [np.broadcast_to(f, (*shape, f.shape[-1])) for f in frequencies]
-        return (
-            np.concatenate(each, axis=-1),
-            self._spread(components),
-            self._weighed_sum(squares),
-        )
+        return np.concatenate(each, axis=-1), self._spread(components), self._weighed_sum(squares)
 
     def layout_fault(self, numbers):
         """See `Manifold.layout_fault`."""
