@@ -8,22 +8,8 @@ import numpy as np
 import openpyxl
 import pandas as pd
 import pytest
+import release_tables as tables
 import scipy.io
-from release_tables import (
-    NAMES,
-    as_arrays,
-    as_csv,
-    as_excel,
-    as_parquet,
-    assert_same,
-    checked,
-    found_faults,
-    frame,
-    read,
-    refused,
-    settings_of,
-    without,
-)
 
 from geodp import DataError
 from geodp.data.cells import TableReading
@@ -32,64 +18,70 @@ from geodp.data.records import read_table
 from geodp.manifolds.registry import make_manifold
 from geodp_release.ask.reading import read_data, refuse_missing
 
-FORMATS = [(as_csv, 2), (as_parquet, 1), (as_arrays, 1), (as_excel, 3)]
+FORMATS = [(tables.as_csv, 2), (tables.as_parquet, 1), (tables.as_arrays, 1), (tables.as_excel, 3)]
 
 
 @pytest.mark.parametrize(("save", "first"), FORMATS)
 def test_formats_hold_the_same_records_for_releases_and_studies(folder, save, first):
-    table = frame()
+    table = tables.frame()
     table.loc[2, "comment"] = 'p,1,2,3,\n"p,1,2,3,'
-    expected = read(as_csv(table))
+    expected = tables.read(tables.as_csv(table))
     path = save(table)
-    covariates, points, subjects = found = read(path)
-    assert_same(found, expected)
-    records = read_table(path, make_manifold("euclidean", 2), "age", NAMES, subject="who")
+    covariates, points, subjects = found = tables.read(path)
+    tables.assert_same(found, expected)
+    records = read_table(path, make_manifold("euclidean", 2), "age", tables.NAMES, subject="who")
     np.testing.assert_array_equal(records.points, points)
     np.testing.assert_allclose(records.covariates, covariates[:, 0] / 7)
     assert records.subjects == subjects
     assert records.rows[:2] == [first, first + 1]
-    assert [*checked(save(frame())).rows] == [*range(first, first + 8)]
+    assert [*tables.checked(save(tables.frame())).rows] == [*range(first, first + 8)]
 
 
 @pytest.mark.parametrize(("save", "first"), FORMATS)
 def test_missing_numbers_of_any_format(folder, save, first):
-    path = save(frame(age=[0.5, np.nan, *range(2, 8)], b=[1.0, 2.0, np.nan, *range(5)]))
-    assert without(read(path)) == [[1], [2]]
+    path = save(tables.frame(age=[0.5, np.nan, *range(2, 8)], b=[1.0, 2.0, np.nan, *range(5)]))
+    assert tables.without(tables.read(path)) == [[1], [2]]
     with pytest.raises(DataError, match=f"row {first + 1}, column age: the value is missing"):
-        read_table(path, make_manifold("euclidean", 2), "age", NAMES)
-    said = found_faults(path)
+        read_table(path, make_manifold("euclidean", 2), "age", tables.NAMES)
+    said = tables.found_faults(path)
     assert any(f"row {first + 2}, column b: the value is missing" in line for line in said)
 
 
 def test_a_european_table_has_semicolons_and_decimal_commas(folder):
-    expected = read(as_csv(frame()))
-    frame().to_csv("table.csv", index=False, sep=";", decimal=",")
-    assert_same(read(decimal=","), expected)
+    expected = tables.read(tables.as_csv(tables.frame()))
+    tables.frame().to_csv("table.csv", index=False, sep=";", decimal=",")
+    tables.assert_same(tables.read(decimal=","), expected)
     table = read_table(
-        "table.csv", make_manifold("euclidean", 2), "age", NAMES, reading=TableReading(decimal=",")
+        "table.csv",
+        make_manifold("euclidean", 2),
+        "age",
+        tables.NAMES,
+        reading=TableReading(decimal=","),
     )
     np.testing.assert_array_equal(table.points, expected[1])
     # As Windows writes it; a header of UTF-8 says that records are, too.
     text = Path("table.csv").read_text().replace("who", "wär").encode("cp1252")
     Path("table.csv").write_bytes(text)
-    assert_same(read(decimal=",", subject="wär"), expected)
+    tables.assert_same(tables.read(decimal=",", subject="wär"), expected)
     # A point may be one of thousands or of decimals.
-    frame(b="1.250").to_csv("table.csv", index=False, sep=";", decimal=",")
-    _, points, _ = read(decimal=",")
+    tables.frame(b="1.250").to_csv("table.csv", index=False, sep=";", decimal=",")
+    _, points, _ = tables.read(decimal=",")
     assert np.isnan(points).any(axis=1).all()
-    said = found_faults(decimal=",")
+    said = tables.found_faults(decimal=",")
     assert "row 2, column b: '1.250' has a point, and data.decimal says" in said[0]
-    assert 'decimal: ","' in found_faults("table.csv")[0]
+    assert 'decimal: ","' in tables.found_faults("table.csv")[0]
 
 
-@pytest.mark.parametrize("save", [as_csv, as_parquet, as_arrays, as_excel])
+@pytest.mark.parametrize(
+    "save", [tables.as_csv, tables.as_parquet, tables.as_arrays, tables.as_excel]
+)
 def test_words_of_a_category_are_numbers(folder, save):
     words = ["F", "M", "f", "F ", "", "M", "x", "F"]
-    path = save(frame(age=words))
-    covariates, _, _ = read(path, categories={"age": {"F": 0, "M": 1.0}})
+    path = save(tables.frame(age=words))
+    covariates, _, _ = tables.read(path, categories={"age": {"F": 0, "M": 1.0}})
     expected = [0, 1, np.nan, 0, np.nan, 1, np.nan, 0]
     np.testing.assert_array_equal(covariates[:, 0], expected)
-    said = "\n".join(found_faults(path, categories={"age": {"F": 0, "M": 1.0}}))
+    said = "\n".join(tables.found_faults(path, categories={"age": {"F": 0, "M": 1.0}}))
     assert "'f' is none of the categories F, M, and may be meant for F: correct" in said
     assert "'x' is none of the categories F, M: correct" in said
     assert said.count("the value is missing") == 1
@@ -111,12 +103,12 @@ ODD = {
 def test_what_a_cell_of_a_frame_holds_changes_no_other(folder, kind, odd):
     """One complex number left all others without any, and a text rounded those of 32 bits anew."""
     ages = pd.Series([row / 7 for row in range(8)], dtype=kind)
-    expected, _, _ = read(frame(age=ages), decimal=",")
-    covariates, _, _ = read(frame(age=pd.Series([*ages[:7], odd])), decimal=",")
+    expected, _, _ = tables.read(tables.frame(age=ages), decimal=",")
+    covariates, _, _ = tables.read(tables.frame(age=pd.Series([*ages[:7], odd])), decimal=",")
     np.testing.assert_array_equal(covariates[:7], expected[:7])
     assert not np.isfinite(covariates[7, 0])
     who = [1, "1", 1.0, np.float32(1), 1 + 0j, "a", odd, "b"]
-    *_, subjects = read(frame(who=pd.Series(who, dtype=object)), decimal=",")
+    *_, subjects = tables.read(tables.frame(who=pd.Series(who, dtype=object)), decimal=",")
     assert subjects[:6] == ["1"] * 5 + ["a"]
 
 
@@ -128,19 +120,19 @@ def test_an_array_of_points_is_joined_to_covariates(folder, suffix):
     scipy.io.savemat("table.mat", arrays)
     pd.DataFrame({"who": range(8), "age": range(8)}).to_csv("ages.csv", index=False)
     join = {"path": "ages.csv", "subject": "who"}
-    covariates, points, _ = read(f"table.{suffix}", columns=["points"], join=join)
+    covariates, points, _ = tables.read(f"table.{suffix}", columns=["points"], join=join)
     np.testing.assert_array_equal(covariates[:, 0], np.arange(8))
     np.testing.assert_array_equal(points, arrays["points"])
 
 
 def test_of_a_sheet_the_header_alone_is_read_before_the_records(folder, recwarn):
-    path = as_excel(frame(age=["NA", None, *range(6)]))
+    path = tables.as_excel(tables.frame(age=["NA", None, *range(6)]))
     book = openpyxl.load_workbook(path)
     book.active.cell(5, 2).value = 99999999
     book.active.cell(5, 2).number_format = "yyyy-mm-dd"
     book.create_sheet("second").append(["who", "age", "a", "b"])
     book.save(path)
-    settings = settings_of(path)
+    settings = tables.settings_of(path)
     table = open_table(path)
     assert table._rows is None
     refuse_missing(settings)
@@ -148,7 +140,7 @@ def test_of_a_sheet_the_header_alone_is_read_before_the_records(folder, recwarn)
     assert not np.isfinite(covariates[:3, 0]).any()
     assert covariates[3:, 0].tolist() == [1, 2, 3, 4, 5]
     assert not recwarn.list
-    refused(r"it has no sheet third \(there are: Sheet1, second\)", path, sheet="third")
+    tables.refused(r"it has no sheet third \(there are: Sheet1, second\)", path, sheet="third")
 
 
 TYPES = {
@@ -164,7 +156,7 @@ TYPES = {
 
 @pytest.mark.parametrize(("name", "values"), TYPES.values(), ids=TYPES)
 def test_types_of_parquet(folder, name, values):
-    covariates, _, subjects = read(as_parquet(frame(**{name: values})))
+    covariates, _, subjects = tables.read(tables.as_parquet(tables.frame(**{name: values})))
     if name == "age":
         assert covariates[:, 0].tolist() == [float(each) for each in values]
     else:
@@ -178,9 +170,13 @@ def test_labels_of_parquet_that_are_missing_or_no_text(folder):
     import pyarrow.parquet as pq
 
     labels = pa.array([b"a", b"\xff", b"\xfe", b"", b" ", None, b"a ", b"b"])
-    table = pa.table(frame()).drop_columns(["who"]).append_column("who", labels.view(pa.string()))
+    table = (
+        pa.table(tables.frame())
+        .drop_columns(["who"])
+        .append_column("who", labels.view(pa.string()))
+    )
     pq.write_table(table, "table.parquet")
-    assert read("table.parquet")[2] == ["a", "\udcff", "\udcfe", None, None, None, "a ", "b"]
+    assert tables.read("table.parquet")[2] == ["a", "\udcff", "\udcfe", None, None, None, "a ", "b"]
 
 
 def test_times_are_texts_on_a_machine_that_knows_no_zone(folder):
@@ -197,12 +193,12 @@ def test_times_are_texts_on_a_machine_that_knows_no_zone(folder):
 
 @pytest.mark.parametrize("path", ["table.csv", "table.parquet", "table.npz", "table.mat"])
 def test_other_files_are_refused(folder, path):
-    refused(rf"key data.path: {path} cannot be read", path)
+    tables.refused(rf"key data.path: {path} cannot be read", path)
     for content in (b"", b"PK\x03\x04", b"PAR1", b"who,age\n" * 99):
         Path(path).write_bytes(content)
         is_text = path == "table.csv"
         text_says = "no column|is empty|not UTF-8|is no text"
-        refused(text_says if is_text else f"{path}: it cannot be read as", path)
+        tables.refused(text_says if is_text else f"{path}: it cannot be read as", path)
 
 
 def test_a_label_that_is_no_character_is_one_like_others(folder):
@@ -210,7 +206,7 @@ def test_a_label_that_is_no_character_is_one_like_others(folder):
     labels.view(np.uint32).reshape(8, -1)[[3, 5], 0] = 0x110000, 0x110001
     numbers = np.arange(8.0)
     np.savez("table.npz", who=labels, age=numbers, a=numbers, b=numbers)
-    *_, found = read("table.npz")
+    *_, found = tables.read("table.npz")
     assert len(set(found)) == 8
     assert found[:3] == ["p0", "p1", "p2"]
 
@@ -223,15 +219,15 @@ def test_what_a_header_claims_is_not_believed(folder, shape):
         header = {"descr": "<f8", "fortran_order": False, "shape": shape}
         np.lib.format.write_array_header_1_0(array, header)
         array.write(numbers.tobytes())
-    refused(r"cannot be read as a \.npz file", "table.npz")
+    tables.refused(r"cannot be read as a \.npz file", "table.npz")
 
 
 def test_texts_and_cells_of_matlab_are_refused_before_records_are_read(folder):
     """SciPy cannot decode all texts, and one that it cannot would be told by a refusal."""
-    columns = {name: np.arange(8.0) for name in ("age", *NAMES)}
+    columns = {name: np.arange(8.0) for name in ("age", *tables.NAMES)}
     for who in (list("abcdefgh"), np.array(list("abcdefgh"), dtype=object)):
         scipy.io.savemat("table.mat", columns | {"who": who})
-        refused(r"variable who: .* (char|cell) and not as numbers, and", "table.mat")
+        tables.refused(r"variable who: .* (char|cell) and not as numbers, and", "table.mat")
 
 
 @pytest.mark.parametrize("path", ["table.npz", "table.mat"])
@@ -251,7 +247,7 @@ def test_arrays_of_more_axes_stand_for_their_numbers(folder, path):
     ):
         manifold = make_manifold(*space)
         points = layout if name == "matrices" else manifold.from_landmarks(layout)
-        _, found, subjects = read(path, space=space, centre=centre, columns=[name])
+        _, found, subjects = tables.read(path, space=space, centre=centre, columns=[name])
         np.testing.assert_array_equal(found, points)
         assert subjects == list(range(8))
         records = read_table(path, manifold, "age", [name], subject="who")
@@ -259,4 +255,4 @@ def test_arrays_of_more_axes_stand_for_their_numbers(folder, path):
     # Those are not landmarks in another order, nor of three coordinates.
     for name in ("pairs", "more"):
         choices = {"space": ("kendall", 3), "centre": centre, "columns": [name]}
-        refused("x 3: give landmarks as n x k x 2", path, **choices)
+        tables.refused("x 3: give landmarks as n x k x 2", path, **choices)

@@ -9,20 +9,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+import release_tables as tables
 import scipy.io
 from hypothesis import given
 from hypothesis import strategies as st
-from release_tables import (
-    NAMES,
-    TABLE,
-    as_csv,
-    as_excel,
-    assert_same,
-    frame,
-    read,
-    without,
-    written,
-)
 
 from geodp import DataError
 from geodp.data.array_files import MatTable, _characters
@@ -36,28 +26,28 @@ from geodp_release.run.subjects import _grouped
 
 
 def test_a_long_cell_is_one_and_leaves_the_limit_of_others(folder):
-    before, expected = csv.field_size_limit(), read(written())
-    found = read(written([[*TABLE[0][:4], 'x"' * 100_000], *TABLE[1:]]))
-    assert_same(found, expected)
+    before, expected = csv.field_size_limit(), tables.read(tables.written())
+    found = tables.read(tables.written([[*tables.TABLE[0][:4], 'x"' * 100_000], *tables.TABLE[1:]]))
+    tables.assert_same(found, expected)
     assert csv.field_size_limit() == before
 
 
 def test_blank_rows_are_none(folder):
-    header, *lines = Path(written()).read_text().splitlines()
+    header, *lines = Path(tables.written()).read_text().splitlines()
     Path("table.csv").write_text("\n".join([header, "  ", *lines[:4], "", *lines[4:], " "]))
-    assert read()[2] == [row[0] for row in TABLE]
+    assert tables.read()[2] == [row[0] for row in tables.TABLE]
     # Cells of blanks alone make a record of a release, which does not count, and none of a study.
     Path("table.csv").write_text("\n".join([header, " , , ,,", *lines]))
-    assert without(read()) == [[0], [0]]
-    records = read_table("table.csv", make_manifold("euclidean", 2), "age", NAMES)
+    assert tables.without(tables.read()) == [[0], [0]]
+    records = read_table("table.csv", make_manifold("euclidean", 2), "age", tables.NAMES)
     assert records.rows == list(range(3, 11))
 
 
 def test_blank_labels_join_nothing(folder):
-    table = frame(who=[" ", *"bcdefgh"])
+    table = tables.frame(who=[" ", *"bcdefgh"])
     table[["who", "age"]].to_csv("ages.csv", index=False)
-    path = as_csv(table.drop(columns="age"))
-    assert without(read(path, join={"path": "ages.csv", "subject": "who"}))[0] == [0]
+    path = tables.as_csv(table.drop(columns="age"))
+    assert tables.without(tables.read(path, join={"path": "ages.csv", "subject": "who"}))[0] == [0]
 
 
 @given(st.lists(st.text(st.sampled_from("a\0é\udc80\U0001f600"), max_size=3), min_size=1))
@@ -139,7 +129,7 @@ def test_a_value_that_its_type_makes_no_object_of_is_missing_and_no_other(name):
 
 def test_a_cell_of_a_spreadsheet_that_is_not_of_its_type_is_refused(folder):
     """No program writes one, as docs/guarantee.md assumes."""
-    path = Path(as_excel(frame()))
+    path = Path(tables.as_excel(tables.frame()))
     with ZipFile(path) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
     [sheet] = (name for name in parts if name.endswith("sheet1.xml"))
@@ -149,4 +139,4 @@ def test_a_cell_of_a_spreadsheet_that_is_not_of_its_type_is_refused(folder):
         for name, content in parts.items():
             archive.writestr(name, content)
     with pytest.raises(DataError, match="cannot be read as an Excel file"):
-        read(path.name)
+        tables.read(path.name)
