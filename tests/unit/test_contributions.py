@@ -297,25 +297,17 @@ def test_contributions_fall_to_zero_before_the_cut_locus(space, monkeypatch):
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("bad", [np.nan, -1e308, 0.0])
-def test_bad_records_contribute_nothing_and_nobody_is_told(manifold, bad):
+def test_bad_records_contribute_nothing_and_nobody_is_told(manifold):
+    """Whatever else is bad `subject_records` marks as it does these, by tests of its own."""
     assumptions = assumed(manifold, 5)
     covariates, points = draw_records(assumptions, 5, 8)
-    points[2] = bad
-    covariates[3] = np.nan
+    points[2] = covariates[3] = np.nan
     records = subject_records(assumptions, covariates, points, ONE_EACH)
     states = states_of(assumptions, 2, 9)
     each = each_gradient(assumptions, records, states[0])
-    assert each[:2].any(axis=(1, 2)).all()
-    assert not each[3].any()
-    assert loss_sums(assumptions, take(records, [3]), states, CLIP).tolist() == [LOSS_LATTICE] * 2
-    matrices = [matrix_of(assumptions, take(records, [k]), states[0]) for k in range(5)]
-    assert matrices[0].any()
-    assert not matrices[3].any()
-    with np.errstate(all="ignore"):
-        invalid = manifold.invalid_reason(points[2]) is not None
-    # In flat space some records are points too far away to count.
-    assert not (invalid and records.valid[2])
-    if not records.valid[2]:
-        assert not each[2].any()
-        assert not matrices[2].any()
+    assert each.any(axis=(1, 2)).tolist() == [True, True, False, False, True]
+    for k in range(5):
+        one, is_good = take(records, [k]), k not in (2, 3)
+        assert matrix_of(assumptions, one, states[0]).any() == is_good
+        losses = loss_sums(assumptions, one, states, CLIP).tolist()
+        assert is_good or losses == [LOSS_LATTICE] * 2
