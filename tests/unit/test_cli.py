@@ -5,25 +5,12 @@ import os
 import re
 from pathlib import Path
 
+import cohort
 import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from cohort import (
-    COLUMNS,
-    DIM,
-    FOLDER,
-    NUMBER,
-    REFUSALS,
-    ROOT,
-    SETTINGS,
-    changed,
-    rewrite,
-    spent,
-    write,
-    write_cohort,
-)
 
 from geodp import DataError, Release, ReleasePlan
 from geodp_release.ask import planning
@@ -71,14 +58,14 @@ def test_rats_are_refused_with_the_number_of_subjects_that_would_do(
     holder, run, refused, monkeypatch
 ):
     monkeypatch.setattr(planning, "subjects_needed", lambda *_: 240)
-    settings = yaml.safe_load((ROOT / "config" / "release.rats.yaml").read_text())
-    settings["data"]["path"] = str(ROOT / settings["data"]["path"])
+    settings = yaml.safe_load((cohort.ROOT / "config" / "release.rats.yaml").read_text())
+    settings["data"]["path"] = str(cohort.ROOT / settings["data"]["path"])
     settings["ledger"] = "mine.ledger"
     sentence = refused(settings)
     assert sentence.startswith("The release would be noise, since its predicted error is")
     assert "240 subjects would do with this budget" in sentence
     assert sentence.endswith("Nothing was spent")
-    assert spent() == "0"
+    assert cohort.spent() == "0"
     # A plan says the same by its status.
     run("plan", status=1)
     run("plan", settings | {"allow_noise": True})
@@ -89,14 +76,14 @@ def test_rats_are_refused_with_the_number_of_subjects_that_would_do(
 
 def test_a_release_is_a_folder_with_a_release_a_page_and_a_table(holder, drawn, run):
     """Nothing of the data is in it: neither as written nor to as many digits as a page shows."""
-    shown = run("release", SETTINGS | {"units": {"age": "years", "c0": "mm"}})
+    shown = run("release", cohort.SETTINGS | {"units": {"age": "years", "c0": "mm"}})
     out = holder / "out" / "trial"
-    assert sorted(os.listdir(out)) == FOLDER
+    assert sorted(os.listdir(out)) == cohort.FOLDER
     assert os.listdir(out.parent) == ["trial"]
     assert "Released: out/trial/index.html (2 epsilon of mine.ledger)" in shown.out
     assert shown.err == ""
     release, ages = Release.load(out / "release.json"), [50.0, 60.0, 70.0, 80.0, 90.0]
-    written = [json.loads((out / name).read_text()) for name in FOLDER[2:]]
+    written = [json.loads((out / name).read_text()) for name in cohort.FOLDER[2:]]
     jsonschema.validate(*written)
     assert release.about.covariates == ("age",)
     assert written[0]["about"]["units"] == {"age": "years", "c0": "mm"}
@@ -106,7 +93,7 @@ def test_a_release_is_a_folder_with_a_release_a_page_and_a_table(holder, drawn, 
     assert list(table.pop("note").isna()) == list(there)
     table = table.astype(float)
     assert list(table["covariate"]) == ages
-    found = table[COLUMNS].to_numpy()
+    found = table[cohort.COLUMNS].to_numpy()
     np.testing.assert_array_equal(found[there], release.predict(ages)[there])
     assert np.all(np.isnan(found[~there]))
     np.testing.assert_array_equal(table["band_90"], release.band(ages, 0.9))
@@ -165,13 +152,13 @@ def test_the_command_releases_means_and_several_covariates(
     covariates, holder, drawn, run, few_designs
 ):
     Path("mine.ledger").unlink()
-    write_cohort(holder, "3", with_sex=True)
-    shown = run("check", changed(SEVERAL if covariates else MEAN, budget={"epsilon": "3"}))
-    assert f"All {NUMBER} records would be used as they are." in shown.out
+    cohort.write_cohort(holder, "3", with_sex=True)
+    shown = run("check", cohort.changed(SEVERAL if covariates else MEAN, budget={"epsilon": "3"}))
+    assert f"All {cohort.NUMBER} records would be used as they are." in shown.out
     run("release")
     release = Release.load("out/trial/release.json")
     table = pd.read_csv("out/trial/predictions.csv", dtype=str)
-    predicted = table[COLUMNS].to_numpy(dtype=float)
+    predicted = table[cohort.COLUMNS].to_numpy(dtype=float)
     if covariates == 0:
         # Without a covariate nothing is said of one.
         assert "covariate" not in " ".join(table.columns)
@@ -195,7 +182,7 @@ def test_the_command_releases_means_and_several_covariates(
 
 
 MISTAKES = [
-    *(({}, *each) for each in REFUSALS["settings"]),
+    *(({}, *each) for each in cohort.REFUSALS["settings"]),
     ({}, "budget", {"epsilon": f"0.{'1' * 99}"}, "budget.epsilon: it has more than 100 characters"),
     ({}, "budget", {"epsilon": 10**99}, "budget.epsilon: a budget of 1e+99 is not between"),
     (
@@ -203,10 +190,10 @@ MISTAKES = [
         *("public.records_per_subject", 100),
         "1000000000 subjects of up to 100 records take 14616 GB of memory and this machine has",
     ),
-    *((SEVERAL, *each) for each in REFUSALS["covariates"]),
+    *((SEVERAL, *each) for each in cohort.REFUSALS["covariates"]),
     *(
         (MEAN, key, value, f"key {key}: a mean has no covariate: remove it")
-        for key, value in REFUSALS["means"]
+        for key, value in cohort.REFUSALS["means"]
     ),
 ]
 
@@ -215,13 +202,13 @@ MISTAKES = [
 def test_mistakes_are_refused_in_a_sentence_and_spend_nothing(
     holder, refused, at_once, given, key, value, sentence
 ):
-    assert sentence in refused(changed(given | {key: value}))
-    assert spent() == "0"
+    assert sentence in refused(cohort.changed(given | {key: value}))
+    assert cohort.spent() == "0"
     assert not list(Path().rglob("release.json"))
 
 
 DEEP = ", line 1: more than 10 lists or mappings lie in each other"
-NO_SETTINGS = dict(REFUSALS["texts"]) | {
+NO_SETTINGS = dict(cohort.REFUSALS["texts"]) | {
     "[" * 10**5: DEEP,
     "a: " + "{a: " * 5000: DEEP,
     "a: " + "9" * 5000: ", line 1: a number has more than 100 characters: round it",
@@ -241,7 +228,7 @@ def test_files_that_are_no_settings_are_refused(tmp_path, text):
 @pytest.mark.parametrize("key", ["data.path", "data.covariate", "folder", "ledger", "\x1b[2J"])
 @pytest.mark.parametrize("command", ["plan", "check", "release"])
 def test_a_terminal_obeys_no_text_of_the_settings(holder, capsys, command, key):
-    write(changed({key: "out/\x1b[2J\u202e\n"}))
+    cohort.write(cohort.changed({key: "out/\x1b[2J\u202e\n"}))
     main([command, "mine.yaml"])
     shown = "".join(capsys.readouterr())
     assert all(line.isprintable() for line in shown.split("\n"))
@@ -250,7 +237,9 @@ def test_a_terminal_obeys_no_text_of_the_settings(holder, capsys, command, key):
 
 def test_a_covariate_may_be_called_anything(holder, drawn, run):
     """After the draw a figure that could not be drawn would have cost the budget."""
-    run("release", SETTINGS | {"covariate": r"dose $_$ in $\mug <b>", "description": "a & b"})
+    run(
+        "release", cohort.SETTINGS | {"covariate": r"dose $_$ in $\mug <b>", "description": "a & b"}
+    )
     page = Path("out/trial/index.html").read_text()
     assert r"dose $_$ in $\mug &lt;b&gt;" in page
     assert "<b>" not in page
@@ -277,45 +266,45 @@ NO = [
 
 @pytest.mark.parametrize(("change", "parts", "says"), NO)
 def test_a_check_that_says_no_has_a_status_that_says_no(holder, run, change, parts, says):
-    rewrite(change)
-    shown = run("check", changed(parts), status=1)
+    cohort.rewrite(change)
+    shown = run("check", cohort.changed(parts), status=1)
     assert says in shown.out
     assert "The check says no: do not release before the data are mended." in shown.out
     assert shown.out.endswith("mine.ledger.\nNothing was spent.\n")
-    assert (shown.err, spent()) == ("", "0")
+    assert (shown.err, cohort.spent()) == ("", "0")
 
 
 def test_a_file_of_which_the_check_said_no_is_not_released(holder, run, refused, few_designs):
-    far, other = {"public.centre": [9.0] * DIM}, {"name": "other", "folder": "out/other"}
-    run("check", changed(far), status=1)
+    far, other = {"public.centre": [9.0] * cohort.DIM}, {"name": "other", "folder": "out/other"}
+    run("check", cohort.changed(far), status=1)
     refusal = "the last check of this file said no: run `geodp check`, mend the data, or give"
     Path("copy.csv").write_bytes(Path("mine.csv").read_bytes())
     # Neither another name of the release nor of the file helps, nor other public inputs.
     for parts in (far, far | other, far | other | {"data.path": "copy.csv"}, {}):
-        assert refused(changed(parts)).startswith(refusal)
-    assert (spent(), Path("out/trial").exists()) == ("0", False)
+        assert refused(cohort.changed(parts)).startswith(refusal)
+    assert (cohort.spent(), Path("out/trial").exists()) == ("0", False)
     # What failed its own check is not released since another passed.
-    run("check", SETTINGS)
-    assert refused(changed(far)).startswith(refusal)
-    run("release", SETTINGS)
-    cheap = changed(far | other | {"budget": {"epsilon": "1"}, "allow_noise": True})
+    run("check", cohort.SETTINGS)
+    assert refused(cohort.changed(far)).startswith(refusal)
+    run("release", cohort.SETTINGS)
+    cheap = cohort.changed(far | other | {"budget": {"epsilon": "1"}, "allow_noise": True})
     assert refused(cheap).startswith(refusal)
     run("release", cheap, "--despite-check")
-    assert spent() == "3"
+    assert cohort.spent() == "3"
     # Another file was not checked.
-    rewrite(lambda lines: lines[:-1])
-    assert "said no" not in refused(changed(far, name="third", folder="out/third"))
+    cohort.rewrite(lambda lines: lines[:-1])
+    assert "said no" not in refused(cohort.changed(far, name="third", folder="out/third"))
 
 
 def test_a_check_warns_of_covariates_that_cluster(holder, run):
     assert "spread as these are" not in run("check").out
-    ages = iter(50.0 + 40.0 * np.random.default_rng(2).beta(2.0, 8.0, NUMBER))
+    ages = iter(50.0 + 40.0 * np.random.default_rng(2).beta(2.0, 8.0, cohort.NUMBER))
 
     def crowded(line):
         who, _, *others = line.split(",")
         return ",".join([who, f"{next(ages):.3f}", *others])
 
-    rewrite(lambda lines: [lines[0], *map(crowded, lines[1:])])
+    cohort.rewrite(lambda lines: [lines[0], *map(crowded, lines[1:])])
     found = re.search(r"error over their whole range is ([\d.]+), and ([\d.]+)", run("check").out)
     assert float(found[1]) > 1.5 * float(found[2])
 

@@ -10,17 +10,7 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from geodp import (
-    SPD,
-    Euclidean,
-    KendallPlanarShapes,
-    Ledger,
-    PrivacyBudget,
-    PrivateGeodesicRegression,
-    PrivateLinearRegression,
-    ReleasePlan,
-    Sphere,
-)
+import geodp
 from geodp.errors import DataError
 from geodp_release.ask import estimator as module
 from geodp_release.plan.sample_size import subjects_needed
@@ -33,7 +23,7 @@ DIM, NUMBER = 7, 1000
 
 SMALL = {"footpoint_radius": 0.5, "shooting_vector_length": 0.5}
 PUBLIC = {
-    "manifold": Euclidean(DIM),
+    "manifold": geodp.Euclidean(DIM),
     "centre": np.zeros(DIM),
     "footpoint_radius": 10.0,
     "shooting_vector_length": 10.0,
@@ -47,7 +37,9 @@ MANDATORY = [name for name in PUBLIC if name not in OPTIONAL]
 
 
 def estimator(**changed):
-    return PrivateGeodesicRegression(**{"epsilon": "3", "unit": ONE_EACH, **PUBLIC, **changed})
+    return geodp.PrivateGeodesicRegression(
+        **{"epsilon": "3", "unit": ONE_EACH, **PUBLIC, **changed}
+    )
 
 
 def records(number=NUMBER):
@@ -83,7 +75,7 @@ def given(monkeypatch):
 
 
 def dummy_plan(assumptions, budget, error=0.1):
-    return ReleasePlan(assumptions, budget, (), error, 0.1, 1.0)
+    return geodp.ReleasePlan(assumptions, budget, (), error, 0.1, 1.0)
 
 
 # Fits and predictions
@@ -124,7 +116,7 @@ def test_score_is_the_coefficient_of_determination_of_a_flat_space(fitted):
 
 
 def test_curved_space_several_columns_and_subjects_with_many_records():
-    space, number = Sphere(DIM), 4000
+    space, number = geodp.Sphere(DIM), 4000
     pole, X = np.eye(DIM + 1)[0], np.random.default_rng(1).uniform(size=(number, 2))
     line = space.exp(pole, (X - 0.5) @ np.eye(DIM + 1)[1:3])
     X[0, 1] = np.nan
@@ -136,7 +128,7 @@ def test_curved_space_several_columns_and_subjects_with_many_records():
         **{"unit": None, "subjects": number // 2, "records_per_subject": 2},
     )
     found.fit(X, line, subjects=np.arange(number) // 2)
-    assert found.plan_.budget == PrivacyBudget("5", "rho", "1e-6")
+    assert found.plan_.budget == geodp.PrivacyBudget("5", "rho", "1e-6")
     assert found.release_.number == number // 2
     assert "of which 2 count" in found.release_.guarantee.words()
     assert (found.n_features_in_, found.shooting_vectors_.shape) == (2, (2, DIM + 1))
@@ -150,7 +142,7 @@ def test_curved_space_several_columns_and_subjects_with_many_records():
 
 
 def test_public_inputs_but_radii_have_no_default():
-    parameters = PrivateGeodesicRegression().get_params()
+    parameters = geodp.PrivateGeodesicRegression().get_params()
     options = {name: value for name, value in parameters.items() if value is not None}
     assert options == {
         "records_per_subject": 1,
@@ -163,7 +155,7 @@ def test_public_inputs_but_radii_have_no_default():
     assert estimator()._assumptions().wider == 1.0
     assert estimator(smallest_radius=0.5)._assumptions().wider == 20.0
     with pytest.raises(DataError, match=f"^{', '.join(MANDATORY)} are missing"):
-        PrivateGeodesicRegression(epsilon="1", unit=ONE_EACH).fit(*records())
+        geodp.PrivateGeodesicRegression(epsilon="1", unit=ONE_EACH).fit(*records())
     for name in MANDATORY:
         with pytest.raises(DataError, match=rf"^{name} is missing: ") as caught:
             estimator(**{name: None}).fit(*records())
@@ -196,7 +188,7 @@ def test_inputs_and_records_that_cannot_be_used(changed, X, y, message, monkeypa
 
 def test_no_seed():
     with pytest.raises(TypeError, match="random_state"):
-        PrivateGeodesicRegression(random_state=0)
+        geodp.PrivateGeodesicRegression(random_state=0)
     with pytest.raises(TypeError, match="random_state"):
         estimator().fit(*records(), random_state=0)
 
@@ -211,7 +203,7 @@ def test_labels_of_subjects(given):
     assert given(X, Y)[2] == given(X, Y, ONE_EACH, unit=None)[2] == ONE_EACH
 
 
-LINE, MATRICES, SHAPES = Euclidean(1), SPD(3), KendallPlanarShapes(4)
+LINE, MATRICES, SHAPES = geodp.Euclidean(1), geodp.SPD(3), geodp.KendallPlanarShapes(4)
 UPPER = np.triu_indices(3)
 
 
@@ -264,7 +256,7 @@ def test_noise_is_refused(monkeypatch, few_designs):
     X, y = records(100)
     with pytest.raises(DataError, match="would be noise, with a predicted error of") as caught:
         estimator(**few).fit(X, y)
-    number = subjects_needed(estimator(**few)._assumptions(), PrivacyBudget("1"))
+    number = subjects_needed(estimator(**few)._assumptions(), geodp.PrivacyBudget("1"))
     assert 100 < number < 1000
     assert f"about {number} subjects would do in place of 100" in str(caught.value)
     found = estimator(**few, allow_noise=True).fit(X, y)
@@ -317,8 +309,8 @@ ANY = {"epsilon": "1", "covariate_range": (-3.0, 3.0), "residual_scale": 100.0}
 ANY |= {"subjects": 10**6, "neighbours": ADD_OR_REMOVE, "unit": ONE_EACH}
 LENGTHS = {"footpoint_radius": 1000.0, "shooting_vector_length": 1000.0}
 CHECKED = [
-    PrivateGeodesicRegression(manifold=Euclidean(1), centre=[0.0], **LENGTHS, **ANY),
-    PrivateLinearRegression(response_range=(-1000.0, 1000.0), **ANY),
+    geodp.PrivateGeodesicRegression(manifold=geodp.Euclidean(1), centre=[0.0], **LENGTHS, **ANY),
+    geodp.PrivateLinearRegression(response_range=(-1000.0, 1000.0), **ANY),
 ]
 
 
@@ -327,12 +319,12 @@ CHECKED = [
 )
 @pytest.mark.filterwarnings("ignore")
 def test_checks_of_scikit_learn(estimator, check, tmp_path, monkeypatch):
-    is_line = isinstance(estimator, PrivateLinearRegression)
+    is_line = isinstance(estimator, geodp.PrivateLinearRegression)
     if check.func.__name__ in NOISY | ({"check_supervised_y_2d"} if is_line else set()):
         pytest.skip("each fit is a release with noise of its own, which no seed repeats")
     monkeypatch.setattr(module.PrivateRegression, "_covariates", first_column)
     estimator.ledger = str(tmp_path / "a.ledger")
-    Ledger.create(estimator.ledger, "1000", "epsilon")
+    geodp.Ledger.create(estimator.ledger, "1000", "epsilon")
     check(estimator)
 
 
@@ -340,7 +332,7 @@ def test_fits_of_copies_need_a_ledger_that_counts_them(tmp_path):
     with pytest.raises(DataError, match="each would spend the budget again: give the path of a"):
         cross_val_score(estimator(), X, Y, error_score="raise")
     path = str(tmp_path / "a.ledger")
-    ledger = Ledger.create(path, "6", "epsilon")
+    ledger = geodp.Ledger.create(path, "6", "epsilon")
     whole = estimator(ledger=path)
     clone(whole).fit(X, Y)
     whole.fit(X, Y)
