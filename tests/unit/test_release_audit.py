@@ -263,7 +263,7 @@ def _fast():
             (space, covariates, unit, neighbours)
             for space, covariates in (
                 *((Euclidean(1), 1), (SPD(2), 1), (SPHERE, 0), (SPHERE, 2)),
-                *((space_of(name), 1) for name in ("SPD2log", "RP2", "rotations", "Torus")),
+                *((space_of(name), 1) for name in ("SPD2log", "projective", "rotations", "Torus")),
             )
             for unit, neighbours in ((PURE, REPLACE), (CONCENTRATED, ADD_OR_REMOVE))
         ),
