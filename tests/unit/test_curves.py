@@ -145,9 +145,9 @@ def test_settings_say_periods_dates_and_words_in_numbers():
 
 
 def released(basis, subjects, epsilon, lengths, count, seed):
-    """Plan on S^2, and of each release itself, columns of some records, and true predictions.
+    """Plan on S^2, and of each release itself, columns of records, points and true predictions.
 
-    Besides least squares at these; residuals have a standard deviation of 0.1.
+    Residuals have a standard deviation of 0.1.
     """
     rng, manifold = np.random.default_rng(seed), geodp.Sphere(2)
     ranges = [(0.0, 2.0) if "words" in each else (0.0, 10.0) for each in basis]
@@ -166,10 +166,7 @@ def released(basis, subjects, epsilon, lengths, count, seed):
         clean = manifold.ends(p, vectors, assumptions.scaled(x))
         noise = manifold.vector(manifold.frame(clean), 0.1 * rng.normal(size=(subjects, 2)))
         points = manifold.exp(clean, noise)
-        made = script.release(plan, x, points, rng)
-        fit = geodp.GeodesicModel(manifold, len(vectors)).fit(assumptions.scaled(x), points)
-        least = fit.predict(assumptions.scaled(x[:200]))
-        found.append((made, x[:200], clean[:200], least))
+        found.append((script.release(plan, x, points, rng), x, points, clean))
     return plan, found
 
 
@@ -194,7 +191,10 @@ def test_releases_with_terms_are_as_good_as_planned(basis, lengths, subjects, ep
     """And bands hold, which are wider than they need be."""
     plan, found = released(basis, subjects, epsilon, lengths, 40, 1)
     squares, held, ratios, manifold = [], [], [], plan.assumptions.manifold
-    for each, x, clean, least in found:
+    for each, x, points, clean in found:
+        fit = geodp.GeodesicModel(manifold, len(lengths)).fit(plan.assumptions.scaled(x), points)
+        x, clean = x[:200], clean[:200]
+        least = fit.predict(plan.assumptions.scaled(x))
         away, others = (manifold.dist(clean, some) for some in (each.predict(x), least))
         squares.append(np.mean(away**2))
         ratios.append(np.sqrt(squares[-1] / np.mean(others**2)))
