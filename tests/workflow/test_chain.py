@@ -1,8 +1,8 @@
 """The chain of rules on a small configuration: files, their numbers, and what made them."""
 
 import json
-from dataclasses import dataclass
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -19,27 +19,16 @@ GUARANTEE = "Mechanism as published: the stated budgets do not hold."
 IN_BALL = "distance of p to its centre <= tau_m + tau, |v| <= 2 (tau_m + tau)"
 
 
-@dataclass(frozen=True)
-class Study:
-    """What a study of the small configuration has: records by group, data sets by sampler."""
+def made_of(groups, cells, data_sets, point_shape, data, support, walked=0):
+    """What a study of the small configuration has: records by group, and data sets.
 
-    groups: dict
-    cells: tuple
-    data_sets: int
-    point_shape: tuple
-    data: str
-    support: str
-    # Data sets of the one cell, of the first group, that the random walk is compared on.
-    walked: int = 0
-
-    def sampled(self):
-        """Group, cell and sampler of all draws, in the order of tables, and their data sets."""
-        cells = {
-            (group, cell, "default"): self.data_sets for group in self.groups for cell in self.cells
-        }
-        if self.walked:
-            cells[next(iter(self.groups)), self.cells[0], "random_walk"] = self.walked
-        return cells
+    Of all draws these are by group, cell and sampler, in the order of tables: ``walked`` are those
+    of the first cell of the first group that the random walk is compared on.
+    """
+    sampled = {(group, cell, "default"): data_sets for group in groups for cell in cells}
+    if walked:
+        sampled[next(iter(groups)), cells[0], "random_walk"] = walked
+    return SimpleNamespace(**locals())
 
 
 BUDGETS = ("p0.5_v0.5", "p1.01_v1.01", "p0.02_v2.00")
@@ -47,19 +36,19 @@ STAND_IN = {"stand_in": 20}, ("p0.3_v0.3",), 2
 OF_STAND_IN = "simulated stand-in", IN_BALL
 ANYWHERE = "p anywhere, |v| <= {}"
 STUDIES = {
-    "sphere": Study(
+    "sphere": made_of(
         *({"n5_noise0.001": 5, "n6_noise0.001": 6}, BUDGETS, 3, (3,)),
         *("simulated", ANYWHERE.format(3.1416)),
         walked=2,
     ),
-    "spd": Study(
+    "spd": made_of(
         *({"n5_noise0.0001": 5}, ("p0.5_v0.5",), 3, (2, 2)),
         *("simulated", ANYWHERE.format("2 (tau_m + tau)")),
     ),
-    "corpus_callosum": Study(*STAND_IN, (12,), *OF_STAND_IN, walked=1),
+    "corpus_callosum": made_of(*STAND_IN, (12,), *OF_STAND_IN, walked=1),
     # Harmonics 1, -1, 2 and -2.
-    "reduced": Study(*STAND_IN, (4,), *OF_STAND_IN),
-    "rats": Study(
+    "reduced": made_of(*STAND_IN, (4,), *OF_STAND_IN),
+    "rats": made_of(
         *({"observed": 144}, ("p0.3_v0.3",), 1, (8,)),
         *("observed, vilmann_rats.csv", ANYWHERE.format(1.5708)),
     ),
@@ -108,7 +97,7 @@ def test_every_file_is_made_and_no_other(finished):
     for name, study in STUDIES.items():
         files = ("data.npz", "fit.json", "sensitivity.npz")
         expected |= {f"{name}/groups/{group}/{file}" for group in study.groups for file in files}
-        expected |= {block_of(name, *cell) for cell in study.sampled()}
+        expected |= {block_of(name, *cell) for cell in study.sampled}
         expected |= {f"{name}/tables/{table}.csv" for table in ("data", "errors", "diagnostics")}
     expected |= {f"{study}/figures/{f}.{end}" for study, f in FIGURES for end in BEGINNINGS}
     expected |= {f"{study}/tables/{f}_{name}.csv" for (study, f), name in OWN_TABLES.items()}
@@ -146,7 +135,7 @@ def test_groups_hold_points_fits_and_bounds(finished, name):
 def test_tables_are_complete(finished, name):
     study = STUDIES[name]
     errors, diagnostics = finished.table(name, "errors"), finished.table(name, "diagnostics")
-    cells = study.sampled().items()
+    cells = study.sampled.items()
     expected = [(*cell, data_set) for cell, sets in cells for data_set in range(sets)]
     assert list(errors[[*KEY, "data_set"]].itertuples(index=False, name=None)) == expected
     expected = [(*cell, part) for cell, _ in cells for part in ("footpoint", "shooting_vector")]
