@@ -7,20 +7,9 @@ from geodp import SPD, Euclidean, Hyperbolic, KendallPlanarShapes, Sphere
 from geodp.mechanisms import gradient_bounds as bounds
 from geodp.randomness import random_directions
 
-SPACES = {
-    "R2": Euclidean(2),
-    "S1": Sphere(1),
-    "S2": Sphere(2),
-    "S3": Sphere(3),
-    "H1": Hyperbolic(1),
-    "H2": Hyperbolic(2),
-    "H3": Hyperbolic(3),
-    "SPD1": SPD(1),
-    "SPD2": SPD(2),
-    "SPD3": SPD(3),
-    "Kendall3": KendallPlanarShapes(3),
-    "Kendall5": KendallPlanarShapes(5),
-}
+KINDS = {"R": (Euclidean, 2), "S": (Sphere, 1, 2, 3), "H": (Hyperbolic, 1, 2, 3)}
+KINDS |= {"SPD": (SPD, 1, 2, 3), "Kendall": (KendallPlanarShapes, 3, 5)}
+SPACES = {f"{each}{size}": kind(size) for each, (kind, *sizes) in KINDS.items() for size in sizes}
 FLAT = ("R2", "S1", "H1", "SPD1")
 
 # Configurations of a search, and random moves in each.

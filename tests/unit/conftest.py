@@ -23,37 +23,23 @@ from geodp.samplers import integer_choice
 settings.register_profile("steady", derandomize=True, deadline=None, max_examples=25)
 settings.load_profile("steady")
 
-SPACES = {
-    "R3": ("euclidean", 3),
-    "S2": ("sphere", 2),
-    "S4": ("sphere", 4),
-    "H1": ("hyperbolic", 1),
-    "H2": ("hyperbolic", 2),
-    "H4": ("hyperbolic", 4),
-    "SPD2": ("spd", 2),
-    "SPD3": ("spd", 3),
-    "Kendall3": ("kendall", 3),
-    "Kendall4": ("kendall", 4),
-    "Kendall8": ("kendall", 8),
-    "Kendall50": ("kendall", 50),
-    "Reduced1of20": ("kendall", 20, fourier_harmonics(20, 1)),
-    "Reduced4of50": ("kendall", 50, fourier_harmonics(50, 4)),
+SIZES = {"R": ("euclidean", 3), "S": ("sphere", 2, 4), "H": ("hyperbolic", 1, 2, 4)}
+SIZES |= {"SPD": ("spd", 2, 3), "Kendall": ("kendall", 3, 4, 8, 50)}
+SPACES = {f"{each}{size}": (name, size) for each, (name, *sizes) in SIZES.items() for size in sizes}
+SPACES |= {
+    f"Reduced{highest}of{size}": ("kendall", size, fourier_harmonics(size, highest))
+    for highest, size in ((1, 20), (4, 50))
 }
 
 # Others by their settings.
 CIRCLE = {"name": "sphere", "size": 1, "coordinates": "degrees"}
+SIZE, SHAPE = {"name": "euclidean", "size": 1, "weight": 0.5}, {"name": "kendall", "size": 4}
 SETTINGS_OF = {
     "SPD3log": {"name": "spd", "size": 3, "metric": "log_euclidean"},
     "SPD2log": {"name": "spd", "size": 2, "metric": "log_euclidean"},
     "SO3": {"name": "rotations", "coordinates": "quaternion"},
     "Torus": {"name": "product", "factors": [CIRCLE, CIRCLE | {}]},
-    "SizeAndShape": {
-        "name": "product",
-        "factors": [
-            {"name": "euclidean", "size": 1, "weight": 0.5},
-            {"name": "kendall", "size": 4},
-        ],
-    },
+    "SizeAndShape": {"name": "product", "factors": [SIZE, SHAPE]},
 }
 # And whatever else is registered.
 SETTINGS_OF |= {
@@ -96,12 +82,8 @@ def records(manifold, seed, number=20, speed=0.5, noise=0.1, data_shape=(), trut
     covariates = rng.uniform(size=(*data_shape, number))
     predictions = manifold.ends(truth[0], [truth[1]], covariates[..., None])
     residuals = manifold.random_tangent(rng, predictions) * (noise / np.sqrt(manifold.dim))
-    return SimpleNamespace(
-        covariates=covariates,
-        points=manifold.exp(predictions, residuals),
-        footpoint=truth[0],
-        shooting_vector=truth[1],
-    )
+    found = {"covariates": covariates, "points": manifold.exp(predictions, residuals)}
+    return SimpleNamespace(**found, footpoint=truth[0], shooting_vector=truth[1])
 
 
 def autoregression(chains, states, coefficient, seed=0):
