@@ -10,6 +10,8 @@ import pytest
 from cohort import SETTINGS
 
 from geodp import DataError, PrivacyBudget, ReleasePlan
+from geodp.data.records import read_table
+from geodp.manifolds.registry import make_manifold
 from geodp_release.ask.checking import check_data
 from geodp_release.ask.faults import faults
 from geodp_release.ask.reading import read_data, refuse_missing
@@ -51,6 +53,11 @@ def read(path="table.csv", **choices):
     settings = settings_of(path, **choices)
     refuse_missing(settings)
     return read_data(settings)
+
+
+def studied(path="table.csv", **choices):
+    """What a study reads of a file."""
+    return read_table(path, make_manifold("euclidean", 2), "age", NAMES, **choices)
 
 
 def refused(says, path="table.csv", is_shown=False, **choices):

@@ -20,9 +20,7 @@ from geodp.data.cells import TableReading
 from geodp.data.dates import Dates, times_of
 from geodp.data.formats import open_table
 from geodp.data.r_files import CLASSES
-from geodp.data.records import read_table
 from geodp.data.statistics_files import TEXT
-from geodp.manifolds.registry import make_manifold
 from geodp.settings.reading import check
 from geodp_release.ask.settings import ReleaseSettings
 
@@ -88,7 +86,7 @@ def test_dates_of_any_format_are_covariates(folder, save):
     if save not in FRAMES:
         reading = TableReading(dates={"age": Dates("2000-01-01", "days")})
         with pytest.raises(DataError, match=r"column age: (the value is missing|'NaT' is no date)"):
-            read_table(path, make_manifold("euclidean", 2), "age", tables.NAMES, reading=reading)
+            tables.studied(path, reading=reading)
 
 
 @pytest.mark.parametrize(("kind", "ones"), [("Date", 86400.0), ("POSIXct", 1.0)])
@@ -137,10 +135,8 @@ def test_what_is_no_date_is_named(folder):
 
 def test_ranges_and_predictions_may_be_dates():
     given = copy.deepcopy(SETTINGS)
-    given["data"] |= {
-        "covariate": ["visit", "dose"],
-        "dates": {"visit": {"since": date(2000, 1, 1)}},
-    }
+    since = {"dates": {"visit": {"since": date(2000, 1, 1)}}}
+    given["data"] |= {"covariate": ["visit", "dose"]} | since
     given["covariate"] = ["time", "dose"]
     given["public"]["covariate_range"] = [["2000-01-01", date(2020, 1, 1)], [0, 10]]
     given["predictions"] = [["2010-01-01", 5], [20, 5]]

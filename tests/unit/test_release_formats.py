@@ -29,7 +29,7 @@ def test_formats_hold_the_same_records_for_releases_and_studies(folder, save, fi
     path = save(table)
     covariates, points, subjects = found = tables.read(path)
     tables.assert_same(found, expected)
-    records = read_table(path, make_manifold("euclidean", 2), "age", tables.NAMES, subject="who")
+    records = tables.studied(path, subject="who")
     np.testing.assert_array_equal(records.points, points)
     np.testing.assert_allclose(records.covariates, covariates[:, 0] / 7)
     assert records.subjects == subjects
@@ -42,7 +42,7 @@ def test_missing_numbers_of_any_format(folder, save, first):
     path = save(tables.frame(age=[0.5, np.nan, *range(2, 8)], b=[1.0, 2.0, np.nan, *range(5)]))
     assert tables.without(tables.read(path)) == [[1], [2]]
     with pytest.raises(DataError, match=f"row {first + 1}, column age: the value is missing"):
-        read_table(path, make_manifold("euclidean", 2), "age", tables.NAMES)
+        tables.studied(path)
     said = tables.found_faults(path)
     assert any(f"row {first + 2}, column b: the value is missing" in line for line in said)
 
@@ -51,13 +51,7 @@ def test_a_european_table_has_semicolons_and_decimal_commas(folder):
     expected = tables.read(tables.as_csv(tables.frame()))
     tables.frame().to_csv("table.csv", index=False, sep=";", decimal=",")
     tables.assert_same(tables.read(decimal=","), expected)
-    table = read_table(
-        "table.csv",
-        make_manifold("euclidean", 2),
-        "age",
-        tables.NAMES,
-        reading=TableReading(decimal=","),
-    )
+    table = tables.studied(reading=TableReading(decimal=","))
     np.testing.assert_array_equal(table.points, expected[1])
     # As Windows writes it; a header of UTF-8 says that records are, too.
     text = Path("table.csv").read_text().replace("who", "wär").encode("cp1252")

@@ -14,12 +14,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from release_tables import NAMES, assert_same, frame, read, refused, without
+from release_tables import assert_same, frame, read, refused, studied, without
 
 from geodp import DataError
 from geodp.data.cells import TableReading
 from geodp.data.formats import open_table
-from geodp.data.records import read_table
 from geodp.manifolds.registry import make_manifold
 from geodp_release.ask.cli import main
 from geodp_release.ask.settings import read_settings
@@ -133,7 +132,7 @@ def test_formats_hold_the_same_records_for_releases_and_studies(folder, save, wh
     assert [str(each) for each in subjects] == expected[2]
     assert without(found) == [[1], []]
     kept = {"who": [str(each) for each in subjects if each != subjects[1]]}
-    records = read_table(path, make_manifold("euclidean", 2), "age", NAMES, keep=kept)
+    records = studied(path, keep=kept)
     np.testing.assert_allclose(records.points, np.delete(points, 1, axis=0))
     refused("there is no column b1", path, columns=["a", "b1"])
     types = {"table.ods": None, "table.feather": "large_string"}
@@ -171,10 +170,8 @@ def coded_rds():
     kind = ["haven_labelled_spss", "haven_labelled", "vctrs_vctr", "double"]
     names = {"names": np.array(["männlich", "weiblich", "refused"])}
     sex = {"labels": Attributed([1, 2, 9], names), "na_range": np.array([8.0, np.inf])}
-    age = {
-        "labels": Attributed([8], {"names": np.array(["8 or more"])}),
-        "na_values": np.array([-99.0]),
-    }
+    older = Attributed([8], {"names": np.array(["8 or more"])})
+    age = {"labels": older, "na_values": np.array([-99.0])}
     numbers = [1, 2, 9, 8, 3, np.nan], [5, 6, -99, 7, 8, 9]
     columns = {"who": np.array(WHO, dtype=object)}
     for name, each, attributes in zip(("sex", "age"), numbers, (sex, age), strict=True):
@@ -201,7 +198,7 @@ def test_studies_keep_records_by_words_or_by_codes(folder, wanted):
     sex = np.array([1.0, 2.0, 3.0] * 3)
     table = pd.DataFrame({"age": np.arange(9.0), "sex": sex, "a": np.arange(9.0) ** 2, "b": 1.0})
     path = as_sav(table, variable_value_labels={"sex": WORDS})
-    found = read_table(path, make_manifold("euclidean", 2), "age", NAMES, keep={"sex": wanted})
+    found = studied(path, keep={"sex": wanted})
     assert found.rows == [1, 2, 4, 5, 7, 8]
 
 
@@ -217,13 +214,8 @@ def test_files_of_sas(folder):
     # Its codes are .A, .H and .Z.
     numbers, _ = open_table("tagged-na.sas7bdat").read(["x"])
     assert np.flatnonzero(np.isnan(numbers[:, 0])).tolist() == [5, 6, 7]
-    refused(
-        "gender: the file states its type as text, and numbers",
-        "hadley.sas7bdat",
-        columns=["id", "gender"],
-        covariate="q1",
-        subject="q2",
-    )
+    choices = {"columns": ["id", "gender"], "covariate": "q1", "subject": "q2"}
+    refused("gender: the file states its type as text, and numbers", "hadley.sas7bdat", **choices)
 
 
 @pytest.mark.parametrize("save", [as_sav, as_dta, as_rds])
@@ -291,13 +283,8 @@ def test_landmarks_of_r_are_shapes(folder, landmarks):
     assert covariates[:, 0] == pytest.approx(
         [np.linalg.norm(each - each.mean(0)) for each in np.moveaxis(array.numbers, 2, 0)]
     )
-    refused(
-        "table.rds holds landmarks: set the space to kendall",
-        path,
-        columns=["x1", "y1"],
-        covariate="x2",
-        subject="ID",
-    )
+    choices = {"columns": ["x1", "y1"], "covariate": "x2", "subject": "ID"}
+    refused("table.rds holds landmarks: set the space to kendall", path, **choices)
     # The data frame of geomorph, a list; what it has once is no column.
     sex = pd.Categorical(["F", "M", None, *"FMFMF"])
     of = {"shape": array, "Sex": sex, "age": np.arange(8.0), "tree": ["a"], "iter": np.arange(2.0)}

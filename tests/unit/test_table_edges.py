@@ -19,9 +19,7 @@ from geodp.data.array_files import MatTable, _characters
 from geodp.data.cells import TableReading, as_text, cells_of
 from geodp.data.dates import Dates
 from geodp.data.formats import open_table
-from geodp.data.records import read_table
 from geodp.data.sheets import FrameTable
-from geodp.manifolds.registry import make_manifold
 from geodp_release.run.subjects import _grouped
 
 
@@ -39,7 +37,7 @@ def test_blank_rows_are_none(folder):
     # Cells of blanks alone make a record of a release, which does not count, and none of a study.
     Path("table.csv").write_text("\n".join([header, " , , ,,", *lines]))
     assert tables.without(tables.read()) == [[0], [0]]
-    records = read_table("table.csv", make_manifold("euclidean", 2), "age", tables.NAMES)
+    records = tables.studied()
     assert records.rows == list(range(3, 11))
 
 
