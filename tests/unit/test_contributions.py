@@ -40,14 +40,10 @@ FEW = 8
 
 
 def assumed(manifold, subjects, **others):
-    inputs = {
-        "centre": manifold.random_point(np.random.default_rng(0)),
-        "footpoint_radius": 0.6,
-        "shooting_vector_length": 1.2,
-        "covariate_range": RANGE,
-        "residual_scale": 0.3,
-    }
-    return Assumptions(manifold, subjects=subjects, **{**inputs, **others})
+    centre = manifold.random_point(np.random.default_rng(0))
+    inputs = {"centre": centre, "footpoint_radius": 0.6, "shooting_vector_length": 1.2}
+    inputs |= {"covariate_range": RANGE, "residual_scale": 0.3} | others
+    return Assumptions(manifold, subjects=subjects, **inputs)
 
 
 def draw_records(assumptions, number, seed, spread=0.3):
@@ -254,6 +250,8 @@ def test_no_record_decides_which_lines_are_computed(manifold):
         gradient_sums(assumptions, records, states[0], CLIP, WINDOW)
         matrix_of(assumptions, records, states[0])
 
+    # What is kept between calls is there.
+    release(points)
     usual = lines_of(lambda: release(points))
     assert len(usual) > 50
     for extreme in extreme_points(manifold, assumptions.centre).values():
