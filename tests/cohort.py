@@ -20,10 +20,7 @@ SETTINGS = {
     "description": "points that were simulated",
     "covariate": "age",
     "data": {
-        "source": "table",
-        "path": "mine.csv",
-        "covariate": "age",
-        "subject": "who",
+        **{"source": "table", "path": "mine.csv", "covariate": "age", "subject": "who"},
         "columns": COLUMNS,
     },
     "public": {

@@ -110,14 +110,9 @@ def _hessians(at):
     def slope(size):
         end = moved(at, places, step, size)
         found = model.energy_gradient(end, *at.data).gradient
-        return sum(
-            manifold.inner(
-                end[FOOTPOINT],
-                found[block],
-                manifold.transport(start, size * step[FOOTPOINT], value),
-            )
-            for block, value in step.items()
-        )
+        p, along = end[FOOTPOINT], size * step[FOOTPOINT]
+        carried = {b: manifold.transport(start, along, value) for b, value in step.items()}
+        return sum(manifold.inner(p, found[b], value) for b, value in carried.items())
 
     frame = np.expand_dims(manifold.frame(at.parameters[FOOTPOINT]), 1)
     flat = np.concatenate(
@@ -125,12 +120,8 @@ def _hessians(at):
     )
     found = np.einsum("dci,dij,dcj->dc", flat, matrix, flat)
     size = np.maximum(1.0, np.max(abs(matrix), axis=(-1, -2)))
-    yield (
-        "the Hessian is the derivative of the gradient",
-        found,
-        testing._derivative(slope),
-        1e-8 * size,
-    )
+    what = "the Hessian is the derivative of the gradient"
+    yield what, found, testing._derivative(slope), 1e-8 * size
 
 
 def _fits(at):

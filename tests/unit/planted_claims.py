@@ -112,12 +112,8 @@ def convergence_table(study, difference=lambda steps: min(1.0, (steps / 20.0) **
     return table.assign(mechanism="kng_as_published", **ORIGIN)
 
 
-MAKE = {
-    "errors": errors_table,
-    "neighbours": neighbours_table,
-    "losses": losses_table,
-    "convergence": convergence_table,
-}
+MAKE = {"errors": errors_table, "neighbours": neighbours_table}
+MAKE |= {"losses": losses_table, "convergence": convergence_table}
 
 
 def one(name):

@@ -114,10 +114,7 @@ BAD_STAGES = [
     *((lambda c=c: NoisyStep(1, clip=c), f"clip {c}") for c in (0.0, np.inf)),
     *((lambda r=r: MatrixStage(1, clip=1.0, reach=r), f"reach {r}") for r in (0.0, np.inf)),
     (lambda: NoisyStep(1, clip=1.0, kept=0.0), "kept 0.0"),
-    *(
-        (lambda k=k: ScaleStage(1, share=k), f"share {k}: give k/1024")
-        for k in (0, 1, Fraction(1, 3))
-    ),
+    *((lambda k=k: ScaleStage(1, share=k), f"share {k}: give") for k in (0, 1, Fraction(1, 3))),
     (lambda: NoisyStep(1, clip=1.0, prior=(1.0, 0.0)), "positive numbers"),
     (lambda: LastStep(1, clip=1.0, unlike=-1.0), "a stage has unlike -1"),
     (lambda: LastStep(1, clip=1.0, share=Fraction(2)), "share 2: give k/1024 between 0 and 1"),

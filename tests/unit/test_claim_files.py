@@ -32,15 +32,9 @@ from reproduction.claims.rows import Claim, read_claims
     ],
 )
 def test_selections_mean_what_they_say(text, rows):
-    table = pd.DataFrame(
-        {
-            "sampler": ["default", "default", "walk", "walk"],
-            "n": [20, 50, 100, 200],
-            "noise_variance": [0.001, 0.001, 0.1, np.nan],
-            "shift": [0.0, 0.0, 0.5, -1.0],
-            "nowhere": np.nan,
-        }
-    )
+    table = {"sampler": ["default", "default", "walk", "walk"], "n": [20, 50, 100, 200]}
+    table |= {"noise_variance": [0.001, 0.001, 0.1, np.nan], "shift": [0.0, 0.0, 0.5, -1.0]}
+    table = pd.DataFrame(table).assign(nowhere=np.nan)
     chosen = Conditions.parse(text).met(table)
     assert chosen.dtype == bool
     assert np.flatnonzero(chosen).tolist() == rows

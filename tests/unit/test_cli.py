@@ -139,12 +139,9 @@ def test_an_entry_of_the_registry_says_what_the_release_says(released, capsys):
 MEAN = dict.fromkeys(
     ("covariate", "data.covariate", "public.covariate_range", "public.shooting_vector_length")
 )
-SEVERAL = {
-    "covariate": ["age", "sex"],
-    "data.covariate": ["age", "sex"],
-    "public.covariate_range": [[50, 90], [0, 1]],
-    "public.covariate_spread": ["evenly", "two groups"],
-}
+SEVERAL = {"covariate": ["age", "sex"], "data.covariate": ["age", "sex"]}
+SEVERAL |= {"public.covariate_range": [[50, 90], [0, 1]]}
+SEVERAL |= {"public.covariate_spread": ["evenly", "two groups"]}
 
 
 @pytest.mark.parametrize("covariates", [0, 2])
@@ -181,15 +178,12 @@ def test_the_command_releases_means_and_several_covariates(
 # --- What is refused before anything is spent ---
 
 
+MEMORY = "1000000000 subjects of up to 100 records take 14616 GB of memory and this machine has"
 MISTAKES = [
     *(({}, *each) for each in cohort.REFUSALS["settings"]),
     ({}, "budget", {"epsilon": f"0.{'1' * 99}"}, "budget.epsilon: it has more than 100 characters"),
     ({}, "budget", {"epsilon": 10**99}, "budget.epsilon: a budget of 1e+99 is not between"),
-    (
-        {"public.subjects": 10**9},
-        *("public.records_per_subject", 100),
-        "1000000000 subjects of up to 100 records take 14616 GB of memory and this machine has",
-    ),
+    ({"public.subjects": 10**9}, "public.records_per_subject", 100, MEMORY),
     *((SEVERAL, *each) for each in cohort.REFUSALS["covariates"]),
     *(
         (MEAN, key, value, f"key {key}: a mean has no covariate: remove it")

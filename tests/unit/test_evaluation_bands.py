@@ -173,15 +173,10 @@ def test_real_data_are_measured_against_their_fit(monkeypatch):
     made = lambda plan, x, *given: seen.append(x) or release  # noqa: E731
     monkeypatch.setattr(bands_hold.script, "release", made)
     space = {"data": "a/b", "manifold": ("euclidean", 1), "covariates": ["age", "sex_M"]}
-    space |= {
-        "responses": ["wages"],
-        "points": "logarithms",
-        "centre": [0.0],
-        "footpoint_radius": 2.0,
-    }
-    space |= {"shooting_vector_length": 4.0, "ranges": [(0.0, 100.0), (0.0, 1.0)]}
-    space |= {"covariate_spread": ["unknown", "two groups"], "before": {1: 0.05}}
-    space |= {"places": [[20, 0], [30, 1]]}
+    space |= {"responses": ["wages"], "points": "logarithms", "places": [[20, 0], [30, 1]]}
+    space |= {"centre": [0.0], "footpoint_radius": 2.0, "shooting_vector_length": 4.0}
+    space |= {"ranges": [(0.0, 100.0), (0.0, 1.0)], "before": {1: 0.05}}
+    space |= {"covariate_spread": ["unknown", "two groups"]}
     cell = {"space": "wages", "law": "real data", "epsilon": 1, "n": 36}
     table = bands_hold.measure([cell], space, 2, 1024, 1).set_index("measure")["value"]
     assert table["records"].tolist() == [1.0, 1.0]

@@ -79,12 +79,8 @@ def without_a_mode(radial):
 @pytest.mark.parametrize(
     ("name", "least"),
     [
-        ("S1 ball", 0.75),
-        ("R1 ball elsewhere", 0.75),
-        ("S2 whole, beside", 0.75),
-        ("H2 ball", 0.75),
-        ("Kendall3", 0.5),
-        ("S3", 0.3),
+        *((name, 0.75) for name in ("S1 ball", "R1 ball elsewhere", "S2 whole, beside", "H2 ball")),
+        *(("Kendall3", 0.5), ("S3", 0.3)),
     ],
 )
 def test_small_cells_certify_most_of_what_is_accepted(name, least):

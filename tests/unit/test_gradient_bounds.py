@@ -173,9 +173,7 @@ def slopes(space, rng, block):
     matrix = there.derivative(block, block)
     least = np.linalg.eigvalsh(0.5 * (matrix + np.swapaxes(matrix, -1, -2)))[:, 0]
     size = np.linalg.norm(matrix, ord=2, axis=(-2, -1))
-    distances, lengths, moved = (
-        each[:, None] for each in (trials.distances, trials.lengths, sizes)
-    )
+    distances, lengths, moved = (x[:, None] for x in (trials.distances, trials.lengths, sizes))
     low, high = bounds.slopes(space, block, distances, trials.covariates, lengths, moved)
     low, high = low[:, 0], high[:, 0]
     # A slope above its least bound makes this less than one.

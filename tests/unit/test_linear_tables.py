@@ -110,11 +110,8 @@ def test_curves_of_a_figure_differ_and_each_name_is_of_one():
     names = [f"c{k}" for k in range(12)]
     table = pd.DataFrame({"x": 1.0, "y": 2.0, "m": names})
     panel = {"table": "t", "where": {}, "x": "x", "y": "y", "of": "m"}
-    panel |= {"dots": [], "log": [], "from_zero": False}
-    settings = {
-        "panels": [panel | {"xlabel": "x", "ylabel": "y"}],
-        "labels": dict.fromkeys(names, ""),
-    }
+    panel |= {"dots": [], "log": [], "from_zero": False, "xlabel": "x", "ylabel": "y"}
+    settings = {"panels": [panel], "labels": dict.fromkeys(names, "")}
     figure, _ = lines.draw(table, params=SimpleNamespace(figure=settings))
     looks = {(line.get_color(), line.get_marker()) for line in figure.axes[0].lines}
     assert len(looks) == 12

@@ -63,12 +63,8 @@ def test_a_line_a_job_and_what_to_open():
         end(3, 200.0),
     )
     assert lines == [
-        "1/3 sphere: fit (10 s)",
-        "2/3 fit (3 min)",
-        "3/3 all (0 s)",
-        "Done in 3 min.",
-        "Open a.html",
-        "Open b.html",
+        *("1/3 sphere: fit (10 s)", "2/3 fit (3 min)", "3/3 all (0 s)"),
+        *("Done in 3 min.", "Open a.html", "Open b.html"),
     ]
     many = [begin(job, None, made=[f"{job}.csv"]) for job in range(7)]
     *_, last = shown(total(7), *many, *(end(job, 1.0) for job in range(7)))

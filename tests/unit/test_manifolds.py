@@ -260,11 +260,7 @@ def test_matrices_far_from_the_identity_are_in_place(length):
         (Hyperbolic(2), lambda point: -point, "the root of one plus the squares of the others"),
         (SPD(2), lambda point: point + 1e-3 * np.eye(2, k=1), "not symmetric"),
         (SPD(2), lambda point: -point, "not positive definite"),
-        (
-            Product([SPD(2), Sphere(1)]),
-            lambda point: -point,
-            "in SPD(2) the matrix is not positive",
-        ),
+        (Product([SPD(2), Sphere(1)]), lambda point: -point, "in SPD(2) the matrix is not posit"),
     ],
 )
 def test_invalid_reason_names_what_is_wrong(space, change, reason):

@@ -87,11 +87,7 @@ FAR = {"landmarks": np.where(np.arange(4)[:, None, None] == 2, np.inf, LANDMARKS
 # A changed variable, settings, and what is said.
 MAT = [
     ({}, {"subject": "id"}, "there is no variable id (there are: landmarks, age, who): add it"),
-    (
-        {"landmarks": COMPLEX[:, :4]},
-        {},
-        "is 4 x 4: give landmarks as n x k x 2 or k x 2 x n, or, f",
-    ),
+    ({"landmarks": COMPLEX[:, :4]}, {}, "is 4 x 4: give landmarks as n x k x 2 or k x 2 x n, or,"),
     (TURNED, {}, "record 4, variable landmarks[1]: 'a cell of 2 x 5' is not a number: correct"),
     (ALONE, {}, "record 4, variable landmarks[1]: 'a cell of 1 x 1' is not a number: correct"),
     (FEWER, {}, "record 4: it has 4 landmarks and record 1 has 5: give all records the same"),

@@ -99,21 +99,17 @@ def sensitivity(number):
     return 2.0 * 1.5 / number
 
 
+GAUSSIAN = gaussian_deviation(sensitivity(30), 0.8, DELTA)
+WRAPPED_GAUSSIAN = wrapped_gaussian_deviation(SPD, sensitivity(30), 0.8, DELTA)
 # By mechanism: numbers of records, the distribution of the noise's length, and its scale.
 NOISE = {
     "tangent_laplace": (30, stats.gamma(3), sensitivity(30) / 0.8),
-    "tangent_gaussian": (30, stats.chi(3), gaussian_deviation(sensitivity(30), 0.8, DELTA)),
-    "wrapped_gaussian": (
-        *(30, stats.chi(3)),
-        wrapped_gaussian_deviation(SPD, sensitivity(30), 0.8, DELTA),
-    ),
+    "tangent_gaussian": (30, stats.chi(3), GAUSSIAN),
+    "wrapped_gaussian": (30, stats.chi(3), WRAPPED_GAUSSIAN),
     # A wrapped draw pays for the distortion of volume, whose growth is the root of a half.
     "wrapped_laplace": (5, stats.gamma(3), 1.0 / (0.8 / sensitivity(5) - np.sqrt(0.5))),
     "wrapped_laplace_at_centre": (30, stats.gamma(3), sensitivity(30) / 0.8),
-    "wrapped_gaussian_at_centre": (
-        *(30, stats.chi(3)),
-        gaussian_deviation(sensitivity(30), 0.8, DELTA),
-    ),
+    "wrapped_gaussian_at_centre": (30, stats.chi(3), GAUSSIAN),
     "ambient_laplace": (30, stats.gamma(3), 2.0 * ambient_radius(SPD, 1.5) / (30 * 0.8)),
 }
 

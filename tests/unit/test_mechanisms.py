@@ -35,12 +35,9 @@ def mechanism(request):
 def gradient_norms(mechanism, block, footpoints, shooting_vectors):
     """Lengths of the model's gradients at geodesics (data_sets, ...)."""
     model = mechanism.model
-    at, data = (
-        model.parameters(footpoints, shooting_vectors),
-        (mechanism.covariates, mechanism.points),
-    )
-    gradient = model.energy_gradient(at, *data, (block,)).gradient[block]
-    return mechanism.manifold.norm(footpoints, gradient)
+    at = model.parameters(footpoints, shooting_vectors)
+    gradient = model.energy_gradient(at, mechanism.covariates, mechanism.points, (block,)).gradient
+    return mechanism.manifold.norm(footpoints, gradient[block])
 
 
 def published_scales(mechanism, budget):
@@ -247,9 +244,7 @@ def test_a_footpoint_density_that_is_too_wide_is_refused(manifold, largest):
     mechanism.footpoint_target(1.001 * critical)
     with pytest.raises(DataError, match="no finite integral"):
         mechanism.footpoint_target(0.999 * critical)
-    ball = replace(
-        mechanism.support, footpoint_centre=mechanism.fit.footpoint, footpoint_radius=1.0
-    )
+    ball = replace(mechanism.support, footpoint_centre=mechanism.fit.footpoint, footpoint_radius=1)
     replace(mechanism, support=ball).footpoint_target(0.999 * critical)
 
 

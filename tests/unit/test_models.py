@@ -273,10 +273,7 @@ def assert_one_sentence(error):
     [
         (lambda x, y: (x[:2], y[:2]), "at least 3 records and there are 2: add records"),
         (lambda x, y: (0.0 * x, y), "a covariate is the same for all records"),
-        (
-            lambda x, y: (np.column_stack([x, 1.0 - 2.0 * x]), y),
-            "a covariate is a linear combination",
-        ),
+        (lambda x, y: (np.column_stack([x, 1.0 - 2.0 * x]), y), "a covariate is a linear comb"),
     ],
 )
 def test_data_that_determine_no_fit_are_refused(make_records, change, message):

@@ -48,9 +48,7 @@ def test_cells_of_databases_are_lists_and_structs(folder):
         )
         assert len(found_faults(path, **choices)) == 3
         refused("id.lost: labels are floating-point", path, **choices | {"subject": "id.lost"})
-        refused(
-            "words: the file states its type as list<", path, **choices | {"columns": ["words"]}
-        )
+        refused("words: the file states its type as list", path, **choices | {"columns": ["words"]})
         refused("point: it holds more than one", path, **choices | {"covariate": "point"})
     save(pa.table({"point": points["struct"], "who": who, "age": covariates[:, 0]}), path)
     found = read(path, columns=["point.y", "point.x"])[1]

@@ -36,11 +36,5 @@ def test_names_are_there_and_nothing_else():
 )
 def test_names_load_what_they_need_when_they_are_used(use, others):
     asked = f"import sys, geodp; {use}; print(sorted({others} & set(sys.modules)))"
-    run = subprocess.run(
-        [sys.executable, "-c", asked],
-        env=os.environ | {"PYTHONPATH": str(SCRIPTS)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert run.stdout == "[]\n"
+    call, environment = [sys.executable, "-c", asked], os.environ | {"PYTHONPATH": str(SCRIPTS)}
+    assert subprocess.check_output(call, env=environment, text=True) == "[]\n"

@@ -150,12 +150,8 @@ def test_outlines_that_start_elsewhere_are_noted(read, shift):
 # --- Outlines, filters and notes ---
 
 AGES = [50.0, 61.5, 70.0, 82.0, 90.0]
-FIELDS = {
-    "id": ["s1", "s2", "s1", "s3", "s4"],
-    "age": AGES,
-    "diagnosis": ["CN", "AD", "AD", "CN", "AD"],
-    "sex": [1, 2, 2, 2, 1],
-}
+FIELDS = {"id": ["s1", "s2", "s1", "s3", "s4"], "age": AGES}
+FIELDS |= {"diagnosis": ["CN", "AD", "AD", "CN", "AD"], "sex": [1, 2, 2, 2, 1]}
 # Ellipses that grow longer and move: simple, counter-clockwise, six landmarks.
 ANGLES = 0.3 + np.pi * np.arange(6) / 3
 ELLIPSES = np.array(

@@ -1,5 +1,7 @@
 """Means and geodesics in one call; fast ways of fitting against slow ones."""
 
+from itertools import product
+
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
@@ -259,10 +261,7 @@ def test_landmarks_may_be_real_and_of_any_place_size_and_rotation(make_records):
 # Least distances to a geodesic may pass through records, where there is no gradient.
 @pytest.mark.parametrize(
     ("covariates", "loss"),
-    [
-        *((covariates, loss) for covariates in (0, 1) for loss in (None, geodp.Huber(0.1))),
-        (0, geodp.Distance()),
-    ],
+    [*product((0, 1), (None, geodp.Huber(0.1))), (0, geodp.Distance())],
 )
 def test_whole_weights_count_records_so_often(covariates, loss, make_records):
     space = geodp.Sphere(2)
@@ -314,10 +313,7 @@ DAYS = np.array(["2026-11-29"], dtype="datetime64[D]")
         (lambda: geodp.fit(1.0, np.eye(2)[None], geodp.SPD(2)), "x has 0 axes"),
         (lambda: geodp.fit(["a"], np.eye(2)[None], geodp.SPD(2)), "x is no array of numbers"),
         (lambda: geodp.fit(DAYS, np.eye(2)[None], geodp.SPD(2)), "x is of type datetime64"),
-        (
-            lambda: geodp.mean(1j * np.eye(2)[None], geodp.SPD(2)),
-            "points are complex, and those of",
-        ),
+        (lambda: geodp.mean(1j * np.eye(2)[None], geodp.SPD(2)), "points are complex, and those"),
         (
             lambda: geodp.mean(np.full((3, 5, 2), 0.1), geodp.KendallPlanarShapes(5)),
             "record 1: all its landmarks coincide, so there is no shape",
@@ -333,10 +329,7 @@ DAYS = np.array(["2026-11-29"], dtype="datetime64[D]")
         ),
         # Not the upper triangles of two matrices.
         (lambda: geodp.mean(np.ones((3, 2, 3)), geodp.SPD(3)), r"points have shape \(3, 2, 3\)"),
-        (
-            lambda: geodp.mean(np.diag([np.inf, 1.0])[None], geodp.SPD(2)),
-            "record 1: an entry is not",
-        ),
+        (lambda: geodp.mean(np.diag([np.inf, 1])[None], geodp.SPD(2)), "record 1: an entry is not"),
         (
             lambda: geodp.fit(5000.0 + np.arange(9.0), line(9), geodp.SPD(3)),
             "at x = 0 is too far from the data: subtract a value near the middle of x",

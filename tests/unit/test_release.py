@@ -35,18 +35,9 @@ PURE_BUDGET, RHO_BUDGET = PrivacyBudget("1.0"), PrivacyBudget("0.5", CONCENTRATE
 
 
 def assumed(manifold=SPHERE, number=NUMBER, neighbours=REPLACE, limit=1, **others):
-    return Assumptions(
-        manifold,
-        manifold.random_point(np.random.default_rng(1)),
-        footpoint_radius=0.8,
-        shooting_vector_length=1.5,
-        covariate_range=RANGE,
-        residual_scale=0.05,
-        subjects=number,
-        records_per_subject=limit,
-        neighbours=neighbours,
-        **others,
-    )
+    centre = manifold.random_point(np.random.default_rng(1))
+    public = manifold, centre, 0.8, 1.5, RANGE, number, limit, neighbours
+    return Assumptions(*public, residual_scale=0.05, **others)
 
 
 def made_plan(assumptions, budget=PURE_BUDGET, stages=None):

@@ -67,14 +67,10 @@ def test_means_are_divided_by_the_number_of_subjects_that_was_released():
     assumptions = assumed(geodp.Sphere(2), 1, 20, neighbours=ADD_OR_REMOVE)
     records = subject_records(assumptions, *cohort(assumptions), ONE_EACH)
     state, step = assumptions.support.origin, NoisyStep(1, clip=0.5)
+    before = [Released(state, each, np.array([0.0, 1.0 / 12.0])) for each in (20.0, 40.0)]
+    bits = [generator_bits(np.random.default_rng(2)) for _ in before]
     one, two = (
-        step.noisy_means(
-            assumptions,
-            records,
-            Released(state, each, np.array([0.0, 1.0 / 12.0])),
-            generator_bits(np.random.default_rng(2)),
-        )
-        for each in (20.0, 40.0)
+        step.noisy_means(assumptions, records, *each) for each in zip(before, bits, strict=True)
     )
     np.testing.assert_allclose(two, 0.5 * one)
     rng = np.random.default_rng(1)

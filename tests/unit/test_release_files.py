@@ -68,17 +68,9 @@ def records(manifold, seed=1, number=NUMBER):
 def released(manifold, number=NUMBER, seed=1, budget=EPSILON, neighbours=REPLACE, labels=ONE_EACH):
     centre, covariates, points = records(manifold, seed, number)
     # Numbers of other types than float, as a caller may give them.
-    assumptions = Assumptions(
-        manifold,
-        centre,
-        np.float64(0.7),
-        1,
-        [20, np.float64(70.1)],
-        np.int64(number),
-        residual_scale=0.1,
-        neighbours=neighbours,
-        sources={"centre": "a random point"},
-    )
+    public = manifold, centre, np.float64(0.7), 1, [20, np.float64(70.1)], np.int64(number)
+    others = {"residual_scale": 0.1, "sources": {"centre": "a random point"}}
+    assumptions = Assumptions(*public, neighbours=neighbours, **others)
     found = stages_of(budget, neighbours)
     plan = ReleasePlan(assumptions, budget, found, 0.25, 0.1, np.float64(1.0 / 3.0))
     return release_geodesic(plan, covariates, points, labels)

@@ -36,17 +36,9 @@ def assumed(kind, radii, scale, number, spreads=(UNKNOWN,), **others):
     manifold = make_manifold(*kind)
     centre = manifold.random_point(np.random.default_rng(3))
     footpoint_radius, length = radii
-    return Assumptions(
-        manifold,
-        centre,
-        footpoint_radius,
-        (length,) * len(spreads),
-        ((-0.5, 0.5),) * len(spreads),
-        number,
-        residual_scale=scale,
-        covariate_spread=spreads,
-        **others,
-    )
+    each = (length,) * len(spreads), ((-0.5, 0.5),) * len(spreads)
+    others |= {"residual_scale": scale, "covariate_spread": spreads}
+    return Assumptions(manifold, centre, footpoint_radius, *each, number, **others)
 
 
 def sphere(number, **others):
@@ -287,13 +279,9 @@ def test_bands_intervals_and_tests_hold_at_scales_that_nobody_guessed(scale, fre
         away = np.linalg.norm(found.predict(places) - true, axis=-1)
         explained = vector**2 / 12.0 / (vector**2 / 12.0 + 2.0 * scale**2)
         r_squared, spread = found.r_squared(), found.residual_scale()
-        held.append(
-            [
-                *(away <= found.band(places, 0.9)),
-                r_squared.low - 0.01 <= explained <= r_squared.high,
-                spread.low <= scale <= spread.high,
-            ]
-        )
+        each = [r_squared.low - 0.01 <= explained <= r_squared.high]
+        each.append(spread.low <= scale <= spread.high)
+        held.append([*(away <= found.band(places, 0.9)), *each])
         p_values.append(found.p_values()[0])
     np.testing.assert_allclose(np.mean(held, axis=0), 0.9, atol=0.12)
     assert np.mean(p_values[1::2]) == pytest.approx(0.5, abs=0.18)

@@ -13,16 +13,10 @@ FALSE_ALARM = 6e-5
 
 
 def simulate(manifold, *names, noise_variance=0.001, **changes):
-    settings = {
-        "data_sets": DATA_SETS,
-        "number": NUMBER,
-        "shooting_vector_length": LENGTH,
-        "ambient_noise": False,
-    }
+    given = {"data_sets": DATA_SETS, "number": NUMBER, "shooting_vector_length": LENGTH}
+    given |= {"ambient_noise": False, "noise_variance": noise_variance} | changes
     stream = random_stream(1, "simulate", *names)
-    return simulate_geodesic_data(
-        stream, GeodesicModel(manifold), noise_variance=noise_variance, **(settings | changes)
-    )
+    return simulate_geodesic_data(stream, GeodesicModel(manifold), **given)
 
 
 def geodesics(data):

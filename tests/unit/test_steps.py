@@ -160,12 +160,8 @@ def test_a_last_step_expects_errors_that_simulations_do_not_have():
     assumptions, *_ = skewed()
     how = {"clip": 8.0, "prior": (1e-8, 1e-8), "is_relative": True}
     sure, unsure = (LastStep(Fraction(1, 10), unlike=each, **how) for each in (0.0, 0.4))
-    before = Released(
-        assumptions.support.origin,
-        float(NUMBER),
-        Covariates.independent((EVENLY,)).moments,
-        lengths=(0.3,),
-    )
+    moments = Covariates.independent((EVENLY,)).moments
+    before = Released(assumptions.support.origin, float(NUMBER), moments, lengths=(0.3,))
     means = np.array([[0.1], [0.02]])
     short, long = (each.change(means, before, assumptions, 0.3)[0] for each in (sure, unsure))
     assert np.all(np.abs(short) < 0.01 * np.abs(long))
@@ -344,13 +340,8 @@ def test_steps_in_units_of_a_released_length_are_steps():
     steps = 0.2 * assumptions.manifold.random_tangent(rng, centres)
     points = assumptions.manifold.exp(centres, steps)
     records = subject_records(assumptions, rng.uniform(-0.5, 0.5, 60), points, ONE_EACH)
-    before = Released(
-        np.array(assumptions.support.origin),
-        60.0,
-        np.array([0.0, 1 / 12]),
-        0.1 * np.eye(2),
-        lengths=(length,),
-    )
+    before = np.array(assumptions.support.origin), 60.0, np.array([0.0, 1 / 12]), 0.1 * np.eye(2)
+    before = Released(*before, lengths=(length,))
     relative = NoisyStep(1, clip=2.0, prior=(0.5, 0.5), is_relative=True)
     absolute = NoisyStep(1, clip=2.0 * length, prior=(0.5 * length**2,) * 2)
     one, other = (
