@@ -5,12 +5,8 @@ from importlib.util import find_spec
 import pytest
 
 # A package of each environment, by its name, which is also that of the marker.
-ENVIRONMENTS = {
-    "geomstats": "geomstats",
-    "competitors": "diffprivlib",
-    "opacus": "opacus",
-    "slurm": "snakemake_executor_plugin_slurm",
-}
+ENVIRONMENTS = {"geomstats": "geomstats", "competitors": "diffprivlib", "opacus": "opacus"}
+ENVIRONMENTS |= {"slurm": "snakemake_executor_plugin_slurm"}
 
 
 def pytest_collection_modifyitems(items):

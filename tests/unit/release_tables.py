@@ -27,14 +27,9 @@ def settings_of(path, space=("euclidean", 2), centre="origin", **data):
     settings, is_frame = copy.deepcopy(SETTINGS), isinstance(path, pd.DataFrame)
     path, given = ("the data frame", path) if is_frame else (str(path), None)
     settings["data"] |= {"path": path, "columns": NAMES} | data
-    settings["public"] |= {
-        "manifold": dict(zip(("name", "size"), space, strict=True)),
-        "centre": centre,
-        "footpoint_radius": 0.5,
-        "shooting_vector_length": 0.5,
-        "covariate_range": [0, 10],
-        "subjects": 8,
-    }
+    manifold = dict(zip(("name", "size"), space, strict=True))
+    public = {"manifold": manifold, "centre": centre, "covariate_range": [0, 10], "subjects": 8}
+    settings["public"] |= public | {"footpoint_radius": 0.5, "shooting_vector_length": 0.5}
     settings = ReleaseSettings.model_validate(settings)
     if is_frame:
         settings.data.set_frame(given)

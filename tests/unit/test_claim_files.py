@@ -66,14 +66,8 @@ NO_SELECTIONS = [
     "__import__('os').system('COMMAND') == 0",
     "n == __import__('os').system('COMMAND')",
     "n in [__import__('os').system('COMMAND')]",
-    "sampler.str == 'a'",
-    "n in []",
-    "sampler < 'e'",
-    "n == 20 and",
-    "n",
-    "n == 1" + "0" * 400,
-    "n == 20\0",
-    "sampler == 'a\\'",
+    *("sampler.str == 'a'", "n in []", "sampler < 'e'", "n == 20 and", "n", "n == 1" + "0" * 400),
+    *("n == 20\0", "sampler == 'a\\'"),
 ]
 
 

@@ -159,13 +159,10 @@ def test_a_sentence_holds_if_its_parts_do(verdicts, together):
 
 
 def test_readings_of_a_sentence_do_not_count():
-    rows = pd.concat([one("sphere_budget")] * 3).assign(
-        claim=["whole.a", "whole.b", "whole.c"],
-        study=["sphere", "sphere_2", "sphere_3"],
-        statement=["It is so.", "", ""],
-        part=["a", "b", ""],
-        reading=["", "", "another"],
-    )
+    rows = {"claim": ["whole.a", "whole.b", "whole.c"], "study": ["sphere", "sphere_2", "sphere_3"]}
+    rows |= {"statement": ["It is so.", "", ""], "part": ["a", "b", ""]}
+    rows |= {"reading": ["", "", "another"]}
+    rows = pd.concat([one("sphere_budget")] * 3).assign(**rows)
     verdicts = [HOLDS, HOLDS, FAILS]
     tables = [by_budget(verdict)["sphere", "errors"] for verdict in verdicts]
     named = {(study, "errors"): table for study, table in zip(rows["study"], tables, strict=True)}

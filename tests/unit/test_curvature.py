@@ -94,11 +94,8 @@ def test_a_step_with_noise_leaves_less_than_none():
         error, means = np.sqrt(0.02) * standard.T @ normal[0], deviations @ normal[1]
         means += (hessian @ error.ravel()).reshape(error.shape)
         changes = [stage.curved_change(hessian, means, before, assumptions)]
-        changes.append(
-            curvature.bent(
-                np.linalg.solve(hessian, flat), stage.change(means, before, assumptions)[0]
-            )
-        )
+        change, _ = stage.change(means, before, assumptions)
+        changes.append(curvature.bent(np.linalg.solve(hessian, flat), change))
         each = [error, *(error - change for change in changes)]
         left.append([np.ravel(some) @ hessian @ np.ravel(some) for some in each])
     # Flat where the space is.

@@ -266,11 +266,8 @@ def test_studies_fit_curves():
     given = {"name": "a", "seed": 1, "studies": {"curve": study}}
     settings = validate(yaml.safe_load(json.dumps(given)))["studies"]["curve"]
     params = SimpleNamespace(manifold=settings["manifold"], settings=settings["data"])
-    job = SimpleNamespace(
-        wildcards=SimpleNamespace(study="curve"),
-        input=SimpleNamespace(table="mine.csv"),
-        params=params,
-    )
+    wildcards, table = SimpleNamespace(study="curve"), SimpleNamespace(table="mine.csv")
+    job = SimpleNamespace(wildcards=wildcards, input=table, params=params)
     found = make(job)
     assert found["covariates"].shape == (1, 200, 5)
     assert found["columns"].shape == (1, 200, 2)

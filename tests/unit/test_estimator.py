@@ -22,16 +22,10 @@ DIM, NUMBER = 7, 1000
 
 
 SMALL = {"footpoint_radius": 0.5, "shooting_vector_length": 0.5}
-PUBLIC = {
-    "manifold": geodp.Euclidean(DIM),
-    "centre": np.zeros(DIM),
-    "footpoint_radius": 10.0,
-    "shooting_vector_length": 10.0,
-    "covariate_range": (50.0, 90.0),
-    "residual_scale": 1.0,
-    "subjects": NUMBER,
-    "neighbours": REPLACE,
-}
+PUBLIC = {"manifold": geodp.Euclidean(DIM), "centre": np.zeros(DIM)}
+PUBLIC |= {"footpoint_radius": 10.0, "shooting_vector_length": 10.0}
+PUBLIC |= {"covariate_range": (50.0, 90.0), "residual_scale": 1.0}
+PUBLIC |= {"subjects": NUMBER, "neighbours": REPLACE}
 OPTIONAL = {"footpoint_radius", "shooting_vector_length", "residual_scale"}
 MANDATORY = [name for name in PUBLIC if name not in OPTIONAL]
 

@@ -283,13 +283,10 @@ def test_distances_of_residuals_are_never_less_than_they_are():
         footpoints = space.random_point(rng, (TRIALS,))
         distances = 10.0 ** rng.uniform(-12.0, -6.0, TRIALS)
         away = space.expand(distances) * space.random_direction(rng, footpoints)
+        arrays = footpoints, np.zeros_like(footpoints), np.ones(TRIALS), space.exp(footpoints, away)
+        arrays = (each[:, None] for each in arrays)
         (found,) = bounds.record_means(
-            space,
-            footpoints[:, None],
-            np.zeros_like(footpoints)[:, None],
-            np.ones((TRIALS, 1)),
-            space.exp(footpoints, away)[:, None],
-            lambda found, distances, *_: ([], [distances]),
+            space, *arrays, lambda _, distances, *more: ([], [distances])
         )
         assert np.all(found[:, 0] >= distances), space.name
         assert np.all(found[:, 0] <= distances + 1e-6), space.name

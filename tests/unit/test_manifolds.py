@@ -248,11 +248,7 @@ def test_matrices_far_from_the_identity_are_in_place(length):
         (Sphere(2), lambda point: 1.01 * point, "its length is 1.01, not 1"),
         (Sphere(2), lambda point: 1.00001 * point, "its length is 1.00001, not 1"),
         (Sphere(2), lambda point: 1.000002 * point, "its length is 1.000002, not 1"),
-        (
-            Rotations("quaternion"),
-            lambda point: 1.01 * point,
-            "its length as a quaternion is 1.01, not 1",
-        ),
+        (Rotations("quaternion"), lambda point: 1.01 * point, "its length as a quaternion is 1.01"),
         (KendallPlanarShapes(4), lambda point: 1.01 * point, "its size is 1.01, not 1"),
         (KendallPlanarShapes(4), lambda point: point + 0.01, "not centred"),
         (ComplexProjectiveSpace(4), lambda point: 1.01 * point, "its length is 1.01, not 1"),

@@ -53,15 +53,10 @@ def tables():
         "sensitivity_bounds", manifold=ON_SPHERE["manifold"], radii=39
     )
     for study, data in (("means_rats", {}), ("means_outlines", {"stand_in": {"n": 30}})):
-        found[study, "errors"] = made(
-            "mean_shapes",
-            path=RATS if study == "means_rats" else None,
-            space=study.removeprefix("means_"),
-            manifold={"name": "kendall", "size": 8},
-            budget=1.0,
-            draws=8,
-            data={"source": "table", "path": RATS, "subject": "rat"} | data,
-        )
+        given = {"path": RATS if study == "means_rats" else None, "budget": 1.0, "draws": 8}
+        given |= {"data": {"source": "table", "path": RATS, "subject": "rat"} | data}
+        space = {"space": study.removeprefix("means_"), "manifold": {"name": "kendall", "size": 8}}
+        found[study, "errors"] = made("mean_shapes", **space, **given)
     return found
 
 

@@ -10,11 +10,8 @@ from reproduction import predicted_errors
 
 def test_planned_errors_of_blocks_are_those_of_noise_and_estimate_together(monkeypatch):
     errors = np.array([[[3.0, 0.0], [0.0, 4.0]], [[0.0, 3.0], [6.0, 0.0]]])
-    found = SimpleNamespace(
-        errors=errors,
-        estimate_squares=np.array([[16.0, 144.0], [16.0, 142.0]]),
-        weight=np.array([0.5, 1.5]),
-    )
+    squares, weight = np.array([[16.0, 144.0], [16.0, 142.0]]), np.array([0.5, 1.5])
+    found = SimpleNamespace(errors=errors, estimate_squares=squares, weight=weight)
     monkeypatch.setattr(predicted_errors, "simulated", lambda *_: found)
     given = dict.fromkeys(ReleasePlan.__dataclass_fields__, ())
     release = SimpleNamespace(**given, paths=[()], is_noise=False)

@@ -148,12 +148,8 @@ def test_logarithms_of_matrices_of_nearly_equal_eigenvalues(least, gap):
         expected = (turn * np.log(values)) @ transposed(turn)
         # A perturbation of rounding of the matrix changes logarithms by its ratio to the least.
         allowed = 1e-15 / least + (1e-11 if least > 0.01 else 0.0)
-        np.testing.assert_allclose(
-            (logs.components / space.roots[:, None]).T,
-            space.entries(expected),
-            rtol=0,
-            atol=allowed,
-        )
+        found = (logs.components / space.roots[:, None]).T
+        np.testing.assert_allclose(found, space.entries(expected), rtol=0, atol=allowed)
 
 
 def _logs_along(at):

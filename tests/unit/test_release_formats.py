@@ -164,11 +164,8 @@ def test_labels_of_parquet_that_are_missing_or_no_text(folder):
     import pyarrow.parquet as pq
 
     labels = pa.array([b"a", b"\xff", b"\xfe", b"", b" ", None, b"a ", b"b"])
-    table = (
-        pa.table(tables.frame())
-        .drop_columns(["who"])
-        .append_column("who", labels.view(pa.string()))
-    )
+    table = pa.table(tables.frame()).drop_columns(["who"])
+    table = table.append_column("who", labels.view(pa.string()))
     pq.write_table(table, "table.parquet")
     assert tables.read("table.parquet")[2] == ["a", "\udcff", "\udcfe", None, None, None, "a ", "b"]
 

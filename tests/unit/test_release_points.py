@@ -58,11 +58,8 @@ def test_an_nts_file_of_another_header_is_refused(folder):
 def test_words_that_are_no_landmarks_make_their_own_specimen_invalid(folder, save, words):
     path = Path(save(tables.SHAPES))
     line = tables.lines_of(tables.SHAPES[1]).splitlines()[0]
-    old = (
-        tables.lines_of(tables.SHAPES[1]).replace("\n", " ").strip()
-        if save is tables.as_nts
-        else line
-    )
+    whole = tables.lines_of(tables.SHAPES[1]).replace("\n", " ").strip()
+    old = whole if save is tables.as_nts else line
     path.write_text(path.read_text().replace(old, words))
     covariate = "centroid_size" if save is tables.as_nts else "age"
     covariates, points, _ = tables.read(path, **tables.LANDMARKS | {"covariate": covariate})

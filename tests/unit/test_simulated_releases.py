@@ -100,16 +100,10 @@ def test_residuals_that_grow_with_a_covariate_are_those_of_records():
     assumptions = assumed(("euclidean", 2), (1.0, 2.0), 0.1, 400)
     rng, number, covariates = np.random.default_rng(4), 100_000, Covariates.beta(2.0, 5.0)
     start = FlatReleases.start(assumptions, 1, rng)
-    found = replace(
-        start,
-        truth=np.array([[[0.03, -0.02], [0.1, 0.08]]]),
-        covariates=covariates,
-        moments=covariates.moments[None],
-        deviates=np.zeros_like(start.deviates),
-        typical=0.1 * np.sqrt(2.0),
-        doublings=np.array([[1.6]]),
-        last_level=-1,
-    )
+    truth = {"truth": np.array([[[0.03, -0.02], [0.1, 0.08]]]), "typical": 0.1 * np.sqrt(2.0)}
+    truth |= {"deviates": np.zeros_like(start.deviates), "doublings": np.array([[1.6]])}
+    known = {"covariates": covariates, "moments": covariates.moments[None], "last_level": -1}
+    found = replace(start, **truth, **known)
     x = rng.beta(2.0, 5.0, (number, 1)) - 0.5
     sizes = 2.0 ** (1.6 * x)
     residuals = 0.1 * sizes / np.sqrt(np.mean(sizes**2)) * rng.normal(size=(number, 2))

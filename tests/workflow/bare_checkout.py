@@ -91,15 +91,9 @@ class Checkout:
         self.lock.write_text(f"tiny=={version}\n")
 
     def start(self, *command, program=None, **options):
-        return subprocess.Popen(
-            [program or self.root / "run", *command],
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            **options,
-        )
+        call, pipes = [program or self.root / "run", *command], {"stdin": subprocess.DEVNULL}
+        pipes |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        return subprocess.Popen(call, env=self.environment, **pipes, **options)
 
     def run(self, *command, **options):
         process = self.start(*command, **options)

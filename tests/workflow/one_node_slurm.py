@@ -62,13 +62,9 @@ def _end_with_parent():
 @contextmanager
 def _daemon(*command):
     """A process in the foreground, in a session of its own, that is ended with the context."""
+    silent = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
     with subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-        preexec_fn=_end_with_parent,
+        command, **silent, start_new_session=True, preexec_fn=_end_with_parent
     ) as process:
         try:
             yield process
