@@ -42,18 +42,14 @@ def stream(claim):
 
 def errors_table(study, data_sets=DATA_SETS):
     """Errors as `evaluate` writes them, all alike but for the noise between data sets."""
-    table = pd.DataFrame(
-        [
-            (*group, *cell, sampler, data_set)
-            for group, cell in product(GROUPS[study], CELLS)
-            for sampler, count in (("default", data_sets), ("random_walk", 1))
-            for data_set in range(count)
-        ],
-        columns=[
-            *("group", "n", "noise_variance"),
-            *("budget_footpoint", "budget_shooting_vector", "cell", "sampler", "data_set"),
-        ],
-    )
+    names = ["group", "n", "noise_variance", "budget_footpoint", "budget_shooting_vector", "cell"]
+    rows = [
+        (*group, *cell, sampler, data_set)
+        for group, cell in product(GROUPS[study], CELLS)
+        for sampler, count in (("default", data_sets), ("random_walk", 1))
+        for data_set in range(count)
+    ]
+    table = pd.DataFrame(rows, columns=[*names, "sampler", "data_set"])
     # Data sets differ, by the same factor in all cells of a group, and in the size of the rest.
     factor = np.exp(0.08 * np.cos(table["data_set"]))
     return table.assign(

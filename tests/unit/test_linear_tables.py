@@ -25,21 +25,18 @@ GEODESICS = {
     "cells": [dict(zip(("n", "noise_variance", "budget"), cell, strict=True)) for cell in CELLS],
     **{"rows": "data_sets", "footpoints": 6, "shooting_vectors": 4},
 }
-SIZES = {"budget": 1.0, "replicates": 4}
 LOSSES = {"kind": "quantile_losses", "tau": [0.25, 0.5, 0.9], "n": 20, "budget": 1.0}
+BOUNDS = {"kind": "errors_by_size"}
+
+
+def sized(kind, *numbers):
+    return {"kind": f"{kind}_errors", "n": [*numbers], "budget": 1.0, "replicates": 4}
+
+
 STUDIES = {
-    "kng_linear": {
-        "errors": {"kind": "linear_errors", "n": [100, 1000, 100_000, 1_000_000], **SIZES},
-        "bounds": {"kind": "errors_by_size"},
-    },
-    "kng_quantile": {
-        "errors": {"kind": "quantile_errors", "n": [10, 1000, 3000], **SIZES},
-        "bounds": {"kind": "errors_by_size"},
-    },
-    "kng_location": {
-        "errors": {"kind": "location_errors", "n": [10, 100, 200], **SIZES},
-        "losses": LOSSES,
-    },
+    "kng_linear": {"errors": sized("linear", 100, 1000, 100_000, 1_000_000), "bounds": BOUNDS},
+    "kng_quantile": {"errors": sized("quantile", 10, 1000, 3000), "bounds": BOUNDS},
+    "kng_location": {"errors": sized("location", 10, 100, 200), "losses": LOSSES},
     "geodesic_vs_notebook": {
         "errors": GEODESICS,
         **{rows: GEODESICS | {"rows": rows} for rows in ("draws", "records", "neighbours")},
