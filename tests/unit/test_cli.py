@@ -54,9 +54,7 @@ def test_plans_of_other_numbers_and_budgets_are_a_table(holder, run, at_once):
     ]
 
 
-def test_rats_are_refused_with_the_number_of_subjects_that_would_do(
-    holder, run, refused, monkeypatch
-):
+def test_rats_are_refused_with_the_number_that_would_do(holder, run, refused, monkeypatch):
     monkeypatch.setattr(planning, "subjects_needed", lambda *_: 240)
     settings = yaml.safe_load((cohort.ROOT / "config" / "release.rats.yaml").read_text())
     settings["data"]["path"] = str(cohort.ROOT / settings["data"]["path"])

@@ -137,9 +137,7 @@ def test_a_release_on_a_terminal_checks_and_asks_once(run, monkeypatch):
 def test_a_data_frame_is_released_into_the_same_folder_and_ledger(capsys):
     write_cohort(Path(), "3")
     frame = pd.read_csv("mine.csv")
-    data = {
-        name: value for name, value in SETTINGS["data"].items() if name not in ("source", "path")
-    }
+    data = {key: x for key, x in SETTINGS["data"].items() if key not in ("source", "path")}
     settings = SETTINGS | {"data": data}
     found = geodp.release(frame, settings)
     assert found.number == 400

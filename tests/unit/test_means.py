@@ -63,9 +63,7 @@ def test_simulated_data_lie_in_the_ball(name, rng):
         ("SPD(2)", 8, 0.2, 4.0 * 1.5, np.inf),
     ],
 )
-def test_the_gradient_density_agrees_with_weighted_draws(
-    name, number, scale, published, support, rng
-):
+def test_gradient_density_agrees_with_weighted_draws(name, number, scale, published, support, rng):
     one = problem(rng, name, number, data_sets=1)
     manifold, kng = one.manifold, mechanism_class("kng").of(one)
     assert kng.scale(0.5) == pytest.approx(published / (number * 0.5))

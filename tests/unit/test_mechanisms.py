@@ -187,9 +187,7 @@ CENTRE_ALONE = (None, None)
         (Sphere(2), None, (0.4, 5.0), np.pi, 0.4),
     ],
 )
-def test_supports_are_bounded_by_the_data_where_these_are(
-    manifold, data_radius, limits, lengths, radii
-):
+def test_supports_are_bounded_where_data_are(manifold, data_radius, limits, lengths, radii):
     sensitivity = gradient_sensitivity(GeodesicModel(manifold), TAU, NUMBER, data_radius)
     centre = None if limits is None else manifold.random_point(np.random.default_rng(3))
     support = published_support(manifold, sensitivity, centre, *(limits or ()))

@@ -191,9 +191,7 @@ def test_the_holder_is_told_whether_the_data_changed_since(released, run):
     assert "cannot be said: key data.path: mine.csv" in told("none.txt")[1]
 
 
-def test_public_inputs_that_were_read_off_the_data_are_told_to_the_holder_alone(
-    holder, run, few_designs
-):
+def test_public_inputs_read_off_the_data_are_told_to_the_holder_alone(holder, run, few_designs):
     table = pd.read_csv("mine.csv")
     ages, points = table["age"].to_numpy(), table[COLUMNS].to_numpy()
     x = np.stack([np.ones(NUMBER), ages], axis=-1)
@@ -231,9 +229,7 @@ def test_misuse_that_no_setting_shows_is_told_to_the_holder_alone(holder, run, f
         ledger.reserve(name, "1", name, unit="epsilon")
     Ledger.create("unused.ledger", "3", "epsilon")
     shown = run("check", changed({"data.subject": "one record each"})).out
-    assert (
-        "warning: column who has 100 labels in 400 rows, and data.subject says that each" in shown
-    )
+    assert "warning: column who has 100 labels in 400 rows, and data.subject says that" in shown
     assert "warning: releases were made from 2 other ledgers here (" in shown
     assert "first.ledger" in shown
     assert "unused.ledger" not in shown

@@ -52,9 +52,7 @@ def test_fits_of_scattered_matrices_are_those_of_the_slow_way(size, covariates, 
 
 @pytest.mark.parametrize("space", [geodp.Sphere(2), geodp.SPD(2), geodp.KendallPlanarShapes(5)])
 @pytest.mark.parametrize("covariates", [0, 1])
-def test_fit_that_starts_on_some_records_is_that_on_all(
-    space, covariates, make_records, monkeypatch
-):
+def test_fit_from_some_records_is_that_on_all(space, covariates, make_records, monkeypatch):
     data = make_records(space, seed=8, number=300, speed=0.3, noise=0.3)
     model, x = GeodesicModel(space, covariates), data.covariates if covariates else None
     expected = model.fit(x, data.points, tolerance=1e-12)

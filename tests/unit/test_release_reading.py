@@ -52,9 +52,7 @@ def bare(rows, end, delimiter=",", last=True):
     st.sampled_from(["y", 'a "note"', "in\ntwo", "in\r\ntwo"]),
     st.booleans(),
 )
-def test_rows_are_those_that_programs_write(
-    tmp_path_factory, rows, program, end, delimiter, name, mark
-):
+def test_rows_are_as_programs_write(tmp_path_factory, rows, program, end, delimiter, name, mark):
     """The csv module of Python, pandas and programs that quote no line break but their own.
 
     One text moved every record of a table, at a realised privacy loss of 338 and more.
@@ -294,9 +292,8 @@ def test_covariates_of_a_second_table_are_joined_by_subject(folder):
     ages.replace("p3", "p3 ").to_csv("ages.csv", index=False)
     assert tables.without(tables.read(path, join=join)) == [[3], []]
     ages.iloc[1:].replace("p3", "P-03").to_csv("ages.csv", index=False)
-    assert "ages.csv has no row of 'p3': write 'P-03' there so" in tables.found_faults(
-        path, join=join
-    )
+    said = tables.found_faults(path, join=join)
+    assert "ages.csv has no row of 'p3': write 'P-03' there so" in said
     no_file, no_column = join | {"path": "none.csv"}, join | {"subject": "name"}
     tables.refused("key data.join.path: none.csv cannot be read", path, join=no_file)
     tables.refused("ages.csv, row 1: there is no column name", path, join=no_column)

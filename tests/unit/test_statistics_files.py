@@ -137,9 +137,7 @@ def test_formats_hold_the_same_records_for_releases_and_studies(folder, save, wh
     refused("there is no column b1", path, columns=["a", "b1"])
     types = {"table.ods": None, "table.feather": "large_string"}
     if said := types.get(path, "text"):
-        refused(
-            f"comment: the file states its type as {said}, and num", path, columns=["a", "comment"]
-        )
+        refused(f"comment: the file states its type as {said}", path, columns=["a", "comment"])
 
 
 WHO = list("pqrstu")

@@ -67,9 +67,7 @@ def test_all_targets_from_another_folder(checkout, folder):
 
 
 @pytest.mark.slow
-def test_own_data_come_first_and_results_go_to_a_directory_whatever_its_name(
-    source, copied, tmp_path
-):
+def test_own_data_come_first_and_results_go_to_a_directory_of_any_name(source, copied, tmp_path):
     odd = tmp_path / "Prüfung der Läufe"
     checkout, folder = copied(source, odd / "check out"), odd / "else where"
     # A second name for this Python, with all its packages.
