@@ -11,7 +11,8 @@ clipping of the last step may take from long residuals makes bands wider.
 Errors are simulated in flat space, and made those of the space by `in_the_space`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,6 +39,12 @@ UNLIKE_NORMAL, LEAST_SCATTER, ONE_DIRECTION = 0.5, 0.05, 5.0
 # Degrees of freedom of heavy tails, and of how many simulated mean squares two have normal ones;
 # how many times more residuals may be beyond a released length than about so many.
 HEAVY, BETWEEN, MORE = 3.0, 32, 1.25
+
+# Dimensions from which on a product of two matrices is computed as one, for time.
+LARGE = 100
+
+# Places whose distances are kept for the next table or figure.
+KEPT = 128
 
 
 class Estimate(NamedTuple):
@@ -228,11 +235,17 @@ class Scatter:
             # A root of one direction times as long as others, wherever it is.
             along = np.einsum("nbd,nd->nb", normal, spikes)[..., None] * spikes[:, None]
             spiked = (normal + (ONE_DIRECTION - 1.0) * along) / np.sqrt(others)
-            values, vectors = np.linalg.eigh(self.directions)
-            measured = normal @ ((vectors * np.sqrt(values)) @ vectors.T)
             which = rng.random((number, 1, 1)) < self.known
+            # Large matrices take seconds, and often no direction is known.
+            measured = normal @ self._root if np.any(which) else normal
             normal = np.where(which, measured, spiked)
         return root @ normal
+
+    @cached_property
+    def _root(self):
+        """Symmetric root of `directions`."""
+        values, vectors = np.linalg.eigh(self.directions)
+        return (vectors * np.sqrt(values)) @ vectors.T
 
 
 def with_looks(plan, kind):
@@ -330,20 +343,62 @@ def band_radii(manifold, errors, state, places, levels=LEVELS, together=False):
     levels : sequence of float
         Probabilities.
     """
-    p, *vectors = state
-    frame = manifold.frame(p)
-    steps, *turns = (manifold.vector(frame, each) for each in np.moveaxis(errors, 1, 0))
-    starts = manifold.exp(p, steps)
-    before = np.broadcast_to(p, starts.shape)
-    velocities = [
-        manifold.transport(before, steps, v + turn) for v, turn in zip(vectors, turns, strict=True)
-    ]
-    predicted = manifold.ends(p, vectors, np.asarray(places, dtype=float))
-    away = np.empty((len(places), len(starts)))
-    for index, (x, point) in enumerate(zip(places, predicted, strict=True)):
-        away[index] = manifold.dist(manifold.ends(starts, velocities, x[None])[:, 0], point)
-    radii = np.quantile(away, levels, axis=1)
-    if together:
-        for each, level in zip(radii, levels, strict=True):
-            each *= np.quantile(np.max(away / each[:, None], axis=0, initial=0.0), level)
-    return radii
+    return TrueGeodesics.of(manifold, errors, state).radii(places, levels, together)
+
+
+@dataclass(frozen=True, eq=False)
+class TrueGeodesics:
+    """Geodesics that may be the true one beside a released one, which simulated errors lead to.
+
+    Attributes
+    ----------
+    manifold : SymmetricSpace
+    state : ndarray, shape (1 + k, *point_shape)
+    footpoints : ndarray, shape (n, *point_shape)
+    velocities : list of ndarray, shape (n, *point_shape)
+    kept : dict
+        Distances (n,) of their predictions from a point, by the bytes of its place and its own.
+    """
+
+    manifold: Any
+    state: np.ndarray
+    footpoints: np.ndarray
+    velocities: list
+    kept: dict = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, manifold, errors, state):
+        """Those of errors (n, 1 + k, dim) of a released state."""
+        p, *vectors = state
+        frame = manifold.frame(p)
+        if manifold.dim > LARGE:
+            frame = frame[None]
+        steps, *turns = (manifold.vector(frame, each) for each in np.moveaxis(errors, 1, 0))
+        starts = manifold.exp(p, steps)
+        before = np.broadcast_to(p, starts.shape)
+        both = zip(vectors, turns, strict=True)
+        velocities = [manifold.transport(before, steps, v + turn) for v, turn in both]
+        return cls(manifold, state, starts, velocities)
+
+    def radii(self, places, levels, together=False):
+        """See `band_radii`."""
+        places = np.asarray(places, dtype=float)
+        predicted = self.manifold.ends(self.state[0], self.state[1:], places)
+        away = np.empty((len(places), len(self.footpoints)))
+        for index, (x, point) in enumerate(zip(places, predicted, strict=True)):
+            away[index] = self._away(x, point)
+        radii = np.quantile(away, levels, axis=1)
+        if together:
+            for each, level in zip(radii, levels, strict=True):
+                each *= np.quantile(np.max(away / each[:, None], axis=0, initial=0.0), level)
+        return radii
+
+    def _away(self, x, point):
+        key = x.tobytes(), point.tobytes()
+        if (found := self.kept.get(key)) is None:
+            ends = self.manifold.ends(self.footpoints, self.velocities, x[None])[:, 0]
+            found = self.manifold.dist(ends, point)
+            # A table and its figure have places in common; of many each is asked for once.
+            if len(self.kept) < KEPT:
+                self.kept[key] = found
+        return found

@@ -34,8 +34,8 @@ from geodp_release.show.shape_pictures import (
 # Most predictions in a figure.
 PANELS = 5
 
-# Points of a curve.
-POINTS = 121
+# Points of a curve; and of one in more than so many dimensions, where each takes a second.
+POINTS, FEW_POINTS, MANY_DIMENSIONS = 121, 13, 200
 
 
 def picture(release, settings, covariates, level):
@@ -260,11 +260,21 @@ def _coordinates(release, settings, level, most=9):
     if several:
         against = f" against each covariate{_others(release, settings)}"
     ends = any(np.any(np.isnan(values)) for _, values, *_ in found)
+    few = (
+        bool(settings.names) and _number_of_points(release.plan.assumptions.manifold) == FEW_POINTS
+    )
+    joined = f" Predictions are computed at {FEW_POINTS} covariates and joined by lines."
     return (
         figure,
-        f"{what}{first}{against}.{' Lines end where subjects are too few.' if ends else ''}",
+        f"{what}{first}{against}.{joined if few else ''}"
+        f"{' Lines end where subjects are too few.' if ends else ''}",
         "true value lies within its band" if number == 1 else "true values lie within their bands",
     )
+
+
+def _number_of_points(manifold):
+    """How many predictions make a curve."""
+    return POINTS if manifold.dim <= MANY_DIMENSIONS else FEW_POINTS
 
 
 def _others(release, settings):
@@ -282,11 +292,12 @@ def _views(release, settings):
     Others are at `Release.usual`; where effects go together also in each further group.
     """
     assumptions, names = release.plan.assumptions, settings.labels(settings.names)
+    number = _number_of_points(assumptions.manifold)
     if not names:
         return [(0, "", np.zeros((1, 0)))]
     found = []
     for index, name in enumerate(names):
-        values = assumptions.along(index, POINTS)
+        values = assumptions.along(index, number)
         rows = np.tile(release.usual, (len(values), 1))
         rows[:, index] = values
         found.append((index, name, rows))

@@ -131,14 +131,12 @@ class Release(Statistics):
         """
         if not 0.0 < level < 1.0:
             raise DataError(f"level is {level}: give a probability, such as 0.95")
-        state, places = np.stack([self.footpoint, *self.shooting_vectors]), self._places(covariates)
+        places = self._places(covariates)
         radii = np.full(len(places), np.nan)
         if not doubted and self.doubts():
             return radii
         there = agreeing.has_subjects(self.plan, self.moments, places)
-        given, manifold = self.plan.assumptions, self.plan.assumptions.manifold
-        errors = bands.in_the_space(given, self._simulated[1], state, self.moments)
-        [found] = bands.band_radii(manifold, errors, state, places[there], [level], together)
+        [found] = self._truths.radii(places[there], [level], together)
         rows = np.insert(places[there], 0, 1.0, axis=1)
         radii[there] = found + bands.clipped_errors(self.agreeing[0], rows)
         return radii
@@ -271,6 +269,13 @@ class Release(Statistics):
         led = found.state * np.maximum(found.reached, 1.0)[..., None] + (errors - found.errors)
         away = np.linalg.norm(led, axis=-1) / found.radii
         return typical, errors, away, found.far, found.covariates.matrix
+
+    @cached_property
+    def _truths(self):
+        """`TrueGeodesics` that agree with this one."""
+        given, state = self.plan.assumptions, np.stack([self.footpoint, *self.shooting_vectors])
+        errors = bands.in_the_space(given, self._simulated[1], state, self.moments)
+        return bands.TrueGeodesics.of(given.manifold, errors, state)
 
     def save(self, path: str | Path) -> None:
         """Write the release to a new file, as JSON with all digits.
