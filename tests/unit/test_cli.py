@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from argparse import PARSER
 from pathlib import Path
 
 import cohort
@@ -14,12 +15,22 @@ import yaml
 
 from geodp import DataError, Release, ReleasePlan
 from geodp_release.ask import planning
-from geodp_release.ask.cli import main
+from geodp_release.ask.cli import _parser, main
 from geodp_release.ask.settings import read_settings
 from geodp_release.plan import sample_size as needed
 from geodp_release.stages import LastStep
 
 # --- Plans ---
+
+
+def test_every_command_and_argument_says_what_it_is():
+    parsers = [_parser()]
+    for parser in parsers:
+        assert parser is parsers[0] or parser.description.endswith("."), parser.prog
+        for action in parser._actions:
+            parsers += action.choices.values() if action.nargs == PARSER else ()
+            assert action.nargs == PARSER or action.help, (parser.prog, action.dest)
+    assert len(parsers) > 8
 
 
 def test_a_plan_needs_no_data_and_no_ledger(holder, run):
@@ -289,7 +300,7 @@ def test_a_file_of_which_the_check_said_no_is_not_released(holder, run, refused,
 
 
 def test_a_check_warns_of_covariates_that_cluster(holder, run):
-    assert "spread as these are" not in run("check").out
+    assert "as they are spread in the data" not in run("check").out
     ages = iter(50.0 + 40.0 * np.random.default_rng(2).beta(2.0, 8.0, cohort.NUMBER))
 
     def crowded(line):

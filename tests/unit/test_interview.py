@@ -52,8 +52,8 @@ def test_settings_are_written_from_a_header_and_public_answers(monkeypatch, caps
     # Nothing is overwritten, and answers that are missing or wrong are named.
     for answers, says in (
         ([], "clinic.yaml is there already"),
-        (["plane"], "Which are they: plane was given: input should be"),
-        (["sphere"], "no answer is left for: Their columns"),
+        (["plane"], "Space of the responses: plane was given: input should be"),
+        (["sphere"], "no answer is left for: Columns of a response"),
         (["", "sbp", "agee"], "there is no column agee: did you mean age?"),
         (["", "sbp", "age", "", "", "90, 50"], "90, 50 was given: give the smaller number first"),
         (["", "sbp", "age", "", "F=0"], "F=0 was given: give two words or more"),
@@ -73,7 +73,7 @@ def test_landmarks_and_covariates_of_a_second_table(monkeypatch):
 
 def proposed(path, answers):
     """What `geodp init` writes for a table, if all is answered by the default or as given."""
-    given = {"Number of s": "500", "Least": "0, 9", "First": "2000-01-01, 2020-01-01", **answers}
+    given = {"Number of s": "500", "Least": "0, 9", "Earliest": "2000-01-01, 2020-01-01", **answers}
 
     def ask(question):
         return next((given[each] for each in given if question.startswith(each)), "")
@@ -98,7 +98,7 @@ def test_what_is_proposed_for_a_table_by_its_header(name):
 def test_points_in_lists_are_proposed_whole():
     pd.DataFrame({"point": [[1.0]] * 2, "age": 1.0}).to_parquet("table.parquet")
     expected = ["euclidean", 3, ["point"], "ambient", ["age"]]
-    assert proposed("table.parquet", {"Numbers in a list": "3"}) == expected
+    assert proposed("table.parquet", {"Length of each list": "3"}) == expected
 
 
 class Terminal(io.StringIO):

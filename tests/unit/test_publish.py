@@ -202,7 +202,7 @@ def test_public_inputs_read_off_the_data_are_told_to_the_holder_alone(holder, ru
         "public.residual_scale": float(f"{np.sqrt(np.mean(residuals**2)):.4g}"),
     }
     warnings_ = [
-        "covariate_range is the least and the greatest covariate of the data",
+        "covariate_range is the range, perhaps rounded outward, of the covariate of the data",
         "centre is the Frechet mean of the data",
         "residual_scale is the residual of the least-squares fit of the data",
     ]
@@ -236,7 +236,7 @@ def test_misuse_that_no_setting_shows_is_told_to_the_holder_alone(holder, run, f
     table.assign(c0="?").to_csv("mine.csv", index=False)
     shown = run("check", status=1).out
     assert "no record is valid" in shown
-    assert "with covariates spread as these are" not in shown
+    assert "as they are spread in the data" not in shown
 
 
 # --- Interruptions ---

@@ -1,5 +1,6 @@
 """The examples of the README and of the pages run as they stand there."""
 
+import ast
 import doctest
 import json
 import re
@@ -89,3 +90,28 @@ def test_the_example_of_a_release_explains_every_key():
 def test_links_lead_somewhere(page):
     links = re.findall(r"\]\(([^)#]*)(?:#[^)]*)?\)", page.read_text())
     assert not [link for link in links if link and not (page.parent / link).exists()]
+
+
+# What users read: pages, templates, words in YAML, and strings of the packages.
+READ = [
+    *PAGES,
+    *(each for kind in ("md", "j2", "yaml") for each in ROOT.glob(f"[crw]*/**/*.{kind}")),
+]
+SCRIPTS = sorted((ROOT / "workflow" / "scripts").rglob("*.py"))
+
+
+def strings(path):
+    """Strings of a module that are no docstrings, such as messages."""
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    constants = (node for node in nodes if isinstance(node, ast.Constant))
+    return [node.value for node in constants if id(node) not in docstrings]
+
+
+def test_sentences_begin_with_their_subject():
+    """And not with what they are of, so that a reader has to wait for it."""
+    texts = [(path, path.read_text()) for path in READ if "results" not in path.parts]
+    texts += [(path, each) for path in SCRIPTS for each in strings(path) if isinstance(each, str)]
+    assert len(texts) > 1000
+    found = [(path.name, line) for path, text in texts for line in re.findall(r"\bOf .*", text)]
+    assert found == []

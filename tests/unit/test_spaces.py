@@ -1,6 +1,7 @@
 """Every space from a table to its page, and what points are as numbers."""
 
 import copy
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -80,12 +81,16 @@ def test_every_space_leads_from_a_table_to_its_page(name, folder, few_designs, c
         assert main([command, "mine.yaml"]) == 0, capsys.readouterr()
         # The same once more.
         monkeypatch.setattr(planning, "rehearse", lambda *_: None)
+    said = capsys.readouterr().out
     page, table = Path("out/index.html").read_text(), pd.read_csv("out/predictions.csv")
     settings = read_settings("mine.yaml")
     names = settings.responses or ["x1", "y1"]
     assert "<svg" in page
     assert np.isfinite(table.drop(columns="note").to_numpy(float)).any()
     assert set(names) <= {*table.columns}
+    # Nothing that a template was not given, and no number that is none.
+    words = re.sub(r"<svg.*?</svg>|<style.*?</style>", "", page, flags=re.DOTALL)
+    assert re.findall(r"\b(?:nan|NaN|None|inf|Undefined)\b", f"{said} {words}") == []
     # Who answers for what: of a space of the library code does for R3.
     assert "a space of one's own" not in page
     is_flat = not settings.assumptions.manifold.is_curved

@@ -95,7 +95,7 @@ def test_the_answer_is_that_of_the_verdicts(finished):
     found = pd.read_csv(finished.files()["claims/kulkarni_soto.csv"], keep_default_na=False)
     sentences = found.groupby(found["claim"].str.partition(".")[0])["sentence_verdict"].first()
     counts = sentences.value_counts()
-    assert f"Of {len(sentences)} sentences that a computation can decide" in text
+    assert f"A computation can decide {len(sentences)} sentences" in text
     said = (("holds", "hold"), ("holds in part", "hold in part"), ("does not", "do not"))
     numbers = [counts.get(verdict, 0) for verdict in ("holds", "holds in part", "does not hold")]
     words = [f"{n} {one if n == 1 else more}" for n, (one, more) in zip(numbers, said, strict=True)]

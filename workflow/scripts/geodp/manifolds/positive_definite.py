@@ -58,8 +58,8 @@ class PositiveDefinite(SymmetricSpace):
             return {"size": size}, "ambient"
         others = [*FACTORS, *(DIAGONAL_FIRST if size == 3 else ())]
         triangle = ask(
-            "Which triangle are they, upper or lower row by row, or whose "
-            f"({', '.join(others[:-1])} or {others[-1]})",
+            "Triangle in the columns: upper or lower, row by row, or as written by "
+            f"{', '.join(others[:-1])} or {others[-1]}",
             "upper",
             ("upper", "lower", *others),
         )

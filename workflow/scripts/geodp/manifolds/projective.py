@@ -52,7 +52,7 @@ class RealProjective(RealUnitVectors, ProjectiveSpace):
         if number == 2:
             return {"size": 2}, "latitude_longitude"
         if number == 1:
-            return {"size": 1}, ask("What the angle is in", "degrees", ("degrees", "radians"))
+            return {"size": 1}, ask("Unit of the angle", "degrees", ("degrees", "radians"))
         return super().asked(columns, number, ask)
 
     @property

@@ -45,7 +45,7 @@ class Sphere(RealUnitVectors):
             return {"size": 2}, "latitude_longitude"
         if number == 1:
             unit = told_angle(columns[0]) or "degrees"
-            return {"size": 1}, ask("What the angle is in", unit, tuple(ANGLES))
+            return {"size": 1}, ask("Unit of the angle", unit, tuple(ANGLES))
         question = "Are they shares of a whole, such as of a budget"
         is_shares = ask(question, "no", ("yes", "no")) == "yes"
         return {"size": number - 1}, "shares" if is_shares else "ambient"

@@ -241,8 +241,8 @@ def points_of(manifold: Manifold, array: ArrayLike) -> np.ndarray:
         if numbers.ndim != 2 or numbers.shape[1] not in manifold.layouts():
             wanted = ", ".join(["n", *map(str, manifold.point_shape)])
             raise DataError(
-                f"points have shape {given.shape}, and ({wanted}) is wanted: give points of this "
-                f"shape, or a table: {layout_advice(manifold)}"
+                f"points have shape {given.shape}, and ({wanted}) or a row of numbers for each is "
+                f"wanted: {layout_advice(manifold)}"
             )
         points = manifold.from_layout(numbers.astype(float))
     if is_complex:

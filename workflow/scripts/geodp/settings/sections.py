@@ -132,11 +132,11 @@ class ManifoldSettings(Section):
     """Dimension; of matrices the number of rows; of kendall the number of landmarks."""
     landmark_map: LandmarkMapSettings | None = None
     metric: Literal[METRICS] | None = None  # type: ignore[valid-type]
-    """Of spd; null for affine_invariant."""
+    """Metric of spd; null for affine_invariant."""
     coordinates: Literal[FORMS] | None = None  # type: ignore[valid-type]
-    """Of rotations: a matrix row by row, or a quaternion, w first; null for the matrix."""
+    """Form of a rotation: a matrix row by row, or a quaternion, w first; null for the matrix."""
     factors: Annotated[list[FactorSettings], Field(min_length=2)] | None = None
-    """Of a product."""
+    """Factors of a product."""
 
     @model_validator(mode="after")
     def _fits(self):
@@ -186,7 +186,7 @@ class DateSettings(Section):
     since: Day
     """A public date, from which they count, such as 2000-01-01."""
     unit: Literal[tuple(UNITS)] = "years"  # type: ignore[valid-type]
-    """Of these numbers; a year has 365.25 days, a month a twelfth of them."""
+    """Unit of the time since then; a year has 365.25 days, a month a twelfth of them."""
 
 
 # How long periods are in units of covariates.

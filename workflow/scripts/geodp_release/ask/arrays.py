@@ -79,8 +79,8 @@ def points_of(manifold, y):
         shape = values.shape[1:] or (1,)
         if shape not in shapes:
             raise DataError(
-                f"y has records of shape {values.shape[1:]}, and {wanted} is wanted: give points "
-                f"of this shape, or a table: {layout_advice(manifold)}"
+                f"y has records of shape {values.shape[1:]}, and {wanted} or a row of numbers is "
+                f"wanted: {layout_advice(manifold)}"
             )
         shapes = [shape]
     found = np.full((len(values), *wanted), np.nan, dtype=manifold.dtype)

@@ -162,19 +162,19 @@ def _account(settings, plan):
     from geodp_release.promise.ledger import Ledger
 
     if not Path(settings.ledger).exists():
-        return f"The ledger {settings.ledger} is not there: the release on a terminal makes it."
+        return f"The ledger {settings.ledger} is not there: geodp release makes it on a terminal."
     try:
         ledger, key = Ledger.open(settings.ledger), settings.key(plan)
         entry = ledger.paid(key)
         if entry is not None and not entry.finished:
-            return f"{ledger.path} has paid for a draw of it, whose folder the release makes."
+            return f"{ledger.path} has paid for a draw: geodp release makes its folder, at no cost."
         after = ledger.after(settings.privacy_budget, key)
     except DataError as problem:
-        return f"Of the ledger nothing can be said: {problem}."
+        return f"The ledger cannot be used: {problem}."
     try:
         refuse_other(settings, ledger, key)
     except DataError as problem:
-        return f"It would be refused: {problem}."
+        return f"geodp release would refuse it: {problem}."
     return after
 
 

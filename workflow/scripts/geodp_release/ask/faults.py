@@ -62,7 +62,7 @@ def faults(settings, data):
                     f"{source.cell(rows[index], name)}: {_quoted(text(index, at))} is outside "
                     f"covariate_range, {limits}, and is clipped to it{whose(index)}"
                 ),
-                f"values of {name} are outside its range",
+                f"values of {name} are outside covariate_range",
             )
         )
     codes = [pair for place in range(len(names)) for pair in _codes(data, place)]

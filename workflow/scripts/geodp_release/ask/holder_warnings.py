@@ -40,11 +40,11 @@ def suspicious_inputs(assumptions, covariates, points):
         # Where groups are at the ends of the range they are known to be.
         ends = [np.min(numbers), np.max(numbers)] if len(numbers) else []
         if not is_group and len(ends) and _is_of(limits, ends):
-            found.append("covariate_range is the least and the greatest covariate")
+            found.append("covariate_range is the range, perhaps rounded outward, of the covariate")
     x, y = x[valid], y[valid]
     if len(y) > 3 and np.all(np.ptp(x, axis=0) > 0.0):
         found += _of_fits(assumptions, x, y)
-    advice = "if that is no chance the guarantee does not hold: choose it from what is public"
+    advice = "unless that is chance the guarantee does not hold: choose it from what is public"
     return [f"{each} of the data: {advice}" for each in found]
 
 
@@ -120,9 +120,9 @@ def spread_otherwise(plan, records, much=1.5):
     if error < much * plan.error:
         return []
     return [
-        "with covariates spread as these are the predicted error over their whole range is "
-        f"{error:.3g}, and {plan.error:.3g} as planned: release it or not, but change no public "
-        "input by this"
+        "the predicted error over the whole range of the covariates is "
+        f"{error:.3g} as they are spread in the data, and {plan.error:.3g} as planned: release it "
+        "or not, but change no public input by this"
     ]
 
 
@@ -150,9 +150,7 @@ def off_least_squares(plan, records, places=5, steps=8, budget=10**12):
     fitted = replace(release, footpoint=fit.state[0], shooting_vectors=fit.state[1:])
     away = assumptions.manifold.dist(release.predict(rows), fitted.predict(rows))
     if np.all(np.isnan(radii)):
-        return (
-            f"No band is drawn anywhere, by which the release could be told from {assumptions.fit}."
-        )
+        return f"The release without noise has no bands to compare it with {assumptions.fit} by."
     return (
         f"Without noise the release is at most {np.nanmax(away / radii):.2g} radii of its 95 % "
         f"band away from {assumptions.fit}: change no public input by this."

@@ -100,18 +100,18 @@ def _answers(path, interview):
             f"{path}: its first row has numbers, which are no names: add a row of names"
         )
     told, pair = _told(names), told_pair(names)
-    interview.tell(f"{path} has the columns {', '.join(names)}. Its responses may be")
+    interview.tell(f"{path} has the columns {', '.join(names)}. Responses can be")
     for word, what in SPACES.items():
         interview.tell(f"  {word}: {what}")
     guess = told.space if told else "sphere" if pair else "euclidean"
-    space = interview("Which are they", guess, _of(*SPACES))
+    space = interview("Space of the responses", guess, _of(*SPACES))
     if told and told.space == space:
         _, size, columns, data["coordinates"] = told
         given = {"size": size}
     else:
         several = [name for name in names if len(table.numbered([name])) > 1]
         columns = interview(
-            "Their columns, in order, with commas between",
+            "Columns of a response, in order, with commas between",
             ", ".join(pair[1] if pair and space == "sphere" else several),
             _of(*names, many=True),
         )
@@ -133,7 +133,7 @@ def _answers(path, interview):
         lambda text: [] if text == "none" else _known(_list(text), names),
     )
     data["subject"] = interview(
-        f"Column that says whose each record is; or {ONE_EACH}",
+        f"Column with the subject of each record; or {ONE_EACH}",
         next(filter(SUBJECT.fullmatch, rest), ONE_EACH),
         _of(*(name for name in rest if name not in data["covariates"]), ONE_EACH),
     )
@@ -158,8 +158,8 @@ def _told(names):
 def _latitude_first(columns, interview, are_axes):
     """The columns of two angles of a direction, that of a latitude first."""
     word, _ = told_pair(columns) or ("latitude_longitude", columns)
-    word = interview(f"What they are, in degrees: {', '.join(PAIRS)}", word, _of(*PAIRS))
-    question = "Is the opposite of each another direction, as it is not of lines and planes"
+    word = interview(f"Kind of the two angles, in degrees: {', '.join(PAIRS)}", word, _of(*PAIRS))
+    question = "Are two opposite directions different, as they are not for lines and planes"
     is_axis = word == "strike_dip" or (
         word == "trend_plunge"
         and not are_axes
@@ -167,8 +167,8 @@ def _latitude_first(columns, interview, are_axes):
     )
     if is_axis:
         raise DataError(
-            "lines and planes without a direction are axes, of which each is the same as its "
-            "opposite, and no point of a sphere is: answer projective, and give the poles of planes"
+            "lines and planes without a direction are axes, not points of a sphere: answer "
+            "projective to the question for the space, and give the poles of planes"
         )
     return columns if word == "latitude_longitude" else columns[::-1]
 
@@ -184,10 +184,10 @@ def _opened(path, interview):
         data["sheet"] = interview("Sheet with the records", sheets[0], _of(*sheets))
         table = open_table(path, reading=TableReading(sheet=data["sheet"]))
     if getattr(table, "has_open_lists", False):
-        length = interview("Numbers in a list of the table", check=_as(Whole))
+        length = interview("Length of each list in the table", check=_as(Whole))
         table = open_table(path, reading=TableReading(length=length))
     if getattr(table, "delimiter", ",") == ";":
-        data["decimal"] = interview("Sign before decimals", ",", _of(",", "."))
+        data["decimal"] = interview("Decimal sign", ",", _of(",", "."))
     return table, data, landmarks
 
 
@@ -204,7 +204,7 @@ def _joined(lacking, interview):
     table = interview(f"File of the table with {', '.join(lacking)}", check=opened)
     path, names = table.path, table.names
     guess = next(filter(SUBJECT.fullmatch, names), names[0])
-    subject = interview("Its column of the same labels of subjects", guess, _of(*names))
+    subject = interview("Column of that table with the labels of subjects", guess, _of(*names))
     return {"path": path, "subject": subject}
 
 
@@ -214,14 +214,14 @@ def _covariate(name, found, interview):
     question = f"Are the values of {name} dates, such as 2020-01-31"
     is_dated = re.fullmatch(".*dat(e|um)|dob", name, re.IGNORECASE)
     if is_dated and interview(question, "yes", _of("yes", "no")) == "yes":
-        question = f"First and last {name} that there can be, by what is public"
+        question = f"Earliest and latest {name} that is possible, by public knowledge"
         days = interview(f"{question}, such as 2000-01-01, 2020-12-31", check=_days)
         _ask_source("covariate_range", found["sources"], interview)
-        unit = interview("Unit of the time since the first", "years", _of(*UNITS))
+        unit = interview("Unit of the time since the earliest date", "years", _of(*UNITS))
         return given | {"range": days, "dates": {"since": days[0], "unit": unit}}
     words = interview(
-        f"Words in {name}, the first to compare others with, such as north, south, west; or with "
-        "a number for each, such as F=0, M=1; none if it has numbers",
+        f"Categories of {name}: words, the reference first, such as north, south, west; or words "
+        f"with numbers, such as F=0, M=1; none if {name} is a number",
         "none",
         _categories,
     )
@@ -232,14 +232,15 @@ def _covariate(name, found, interview):
         limits, is_two = (min(words.values()), max(words.values())), len(words) == 2
     else:
         limits = interview(
-            f"Least and greatest {name} that there can be, by what is public, such as 50, 90",
+            f"Least and greatest {name} that is possible, by public knowledge, such as 50, 90",
             check=_range,
         )
         _ask_source("covariate_range", found["sources"], interview)
-        is_two = interview(f"Has {name} these two values alone", "no", _of("no", "yes")) == "yes"
+        question = f"Does {name} take these two values only"
+        is_two = interview(question, "no", _of("no", "yes")) == "yes"
         _ask_unit(name, found, interview)
     if is_two:
-        question = f"Where is it known from that {name} has two values"
+        question = f"Source of the knowledge that {name} has two values"
         _ask_source("covariate_spread", found["sources"], interview, question)
     spread = "two groups" if is_two else "unknown"
     return given | {"range": list(limits), "spread": spread, "words": words}
@@ -251,7 +252,7 @@ def _ask_unit(name, found, interview):
         found["units"][name] = unit
 
 
-def _ask_source(key, sources, interview, question="Where is that known from"):
+def _ask_source(key, sources, interview, question="Source of this answer, for readers"):
     """Where a public input comes from; no source is published that nobody typed."""
     source = interview(question, "not stated")
     if source != "not stated":
@@ -265,22 +266,22 @@ def _public_inputs(found, interview):
     unit = f", in {space.length_unit}," if space.length_unit else ""
     given = {"records": 1, "radius": None, "length": None}
     if data["subject"] != ONE_EACH:
-        given["records"] = interview("Records of a subject that count", "1", _as(Whole))
-    given["subjects"] = interview("Number of subjects that is publicly known", check=_as(Whole))
+        given["records"] = interview("Most records of a subject that count", "1", _as(Whole))
+    given["subjects"] = interview("Number of subjects, as publicly known", check=_as(Whole))
     _ask_source("subjects", sources, interview)
     is_named = type(space) is Euclidean and len(data["columns"]) == space.dim
     for name in data["columns"] if is_named else ():
         _ask_unit(name, found, interview)
     given["centre"] = interview(
-        "A rough response in the middle of all ranges, known without these data, as numbers with "
-        f"commas between{f' ({names})' if names else ''}; or anywhere",
+        "Centre: a rough response in the middle of all ranges, known without these data, as "
+        f"numbers with commas between{f' ({names})' if names else ''}; or anywhere",
         "anywhere",
         lambda text: text if text == "anywhere" else _as(list[Finite], many=True)(text),
     )
     if given["centre"] != "anywhere":
         _ask_source("centre", sources, interview)
         given["radius"] = interview(
-            f"Largest distance from it{unit} that the released one may have there; none for any",
+            f"Largest distance{unit} of the released response from the centre; none for no limit",
             "none",
             lambda text: None if text == "none" else _as(Above)(text),
         )
@@ -288,7 +289,7 @@ def _public_inputs(found, interview):
             _ask_source("footpoint_radius", sources, interview)
     if given["radius"] and data["covariates"]:
         given["length"] = interview(
-            f"Largest change{unit} over the range of a covariate",
+            f"Largest change of the response{unit} over the range of a covariate",
             f"{2 * given['radius']:g}",
             _as(Above),
         )
@@ -301,7 +302,7 @@ def _public_inputs(found, interview):
     )
     if given["scale"]:
         _ask_source("residual_scale", sources, interview)
-    given["description"] = interview("What the data are, in a line for readers", "records")
+    given["description"] = interview("Description of the data, a line for readers", "records")
     given["epsilon"] = interview(
         "Privacy budget epsilon of this release", "1", lambda text: str(parse_budget(text, "it"))
     )

@@ -315,4 +315,4 @@ def mistaken_shapes(manifold, points, name_of, most_landmarks=60, fewest=32, far
             f"{name_of(there[index])}: it looks as if {what}: correct it, or remove the record"
         )
     more = len(found) - SHOWN
-    return found[:SHOWN] + ([f"{more} more shapes look so"] if more > 0 else [])
+    return found[:SHOWN] + ([f"{more} more shapes look mistaken, too"] if more > 0 else [])

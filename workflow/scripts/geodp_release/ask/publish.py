@@ -168,7 +168,7 @@ def since(settings, ledger, key):
     entry = next((each for each in entries if each.finished), entries[-1])
     what = f"the release that {ledger.path} began on {entry.when}"
     if entry.fingerprint is None:
-        return f"Of the data of {what} there is no fingerprint."
+        return f"There is no fingerprint of the data of {what}, which may have changed since."
     try:
         is_same = fingerprint_of(settings, ledger) == entry.fingerprint
     except DataError as problem:

@@ -159,8 +159,8 @@ class PublicSettings(ReleaseSection):
     records_per_subject: Count = 1
     """Records of a subject that count, the first so many."""
     transformation: Transformation | list[Transformation] = NONE  # type: ignore[valid-type]
-    """Of the covariate, or a list; `log` needs positive ones. Its range and predictions are given
-    without it."""
+    """Transformation of the covariate, or a list; `log` needs positive values. Ranges and
+    predictions are given without it."""
     covariate_spread: Spread | list[Spread] = UNKNOWN  # type: ignore[valid-type]
     """How the covariate is spread over its range, or a list; `two groups` are at its ends. Bands
     rest on `evenly`: say it only if that is known, as by design."""
@@ -171,7 +171,7 @@ class PublicSettings(ReleaseSection):
     """What is released: the geodesic of least `squares`, or of Huber's loss, which is that of most
     records, whatever the others are."""
     threshold: Positive | None = None
-    """Of Huber's loss, from which length of a residual on it is linear, in released lengths that
+    """Length of a residual from which on Huber's loss is linear, in units of a released length that
     half of the residuals are shorter than; null for 2."""
     neighbours: Literal[NEIGHBOURS] = REPLACE  # type: ignore[valid-type]
     """Which data sets a release cannot tell apart."""

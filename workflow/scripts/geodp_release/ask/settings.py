@@ -68,9 +68,9 @@ class ReleaseSettings(Wording, ReleaseSection):
     folder: Text
     """Folder that the release becomes; it must not be there yet."""
     predictions: Annotated[list[Value] | list[list[Value]], Field(min_length=1)] | None = None
-    """Covariates to tabulate, numbers or their words; null for five over the range. Of several
-    covariates a list of rows; null for the ends of where subjects are, the others at noisy means or
-    in the first group."""
+    """Covariates to tabulate, numbers or their words; null for five over the range. Several
+    covariates have a list of rows; null gives the ends of where subjects are for each of them, with
+    the others at noisy means or in the first group."""
     allow_noise: bool = False
     """Release even if the plan says that it would be noise."""
 

@@ -102,7 +102,7 @@ class About(Section, strict=False, **QUICK):
     description: str | None
     covariates: tuple[str, ...] = Field(description="Name of each covariate.")
     responses: tuple[str, ...] = Field(description="Names of a point's numbers, if it has some.")
-    units: dict[str, str] = Field(description="By the name of a covariate or a response.")
+    units: dict[str, str] = Field(description="Units of covariates and responses, by name.")
 
 
 # Whatever was converted or left out is found by writing the plan again.
@@ -123,7 +123,7 @@ class ReleaseDocument(Section, **QUICK):
 
     format: str = Field(description="Version of this format.", json_schema_extra={"const": FORMAT})
     geodp: str = Field(description="Version of the package that wrote the file.")
-    about: About | None = Field(description="What it is of; null if nobody said.")
+    about: About | None = Field(description="What was released, in words; null if not given.")
     footpoint: Array = Field(description="Prediction at the covariates footpoint_at.")
     footpoint_at: list[float] = Field(
         description="Covariates in the middle of their ranges, by their logarithm where that is "
@@ -151,7 +151,7 @@ class ReleaseDocument(Section, **QUICK):
     )
     guarantee: dict = Field(description="The guarantee in words, and the hypotheses it rests on.")
     plan: PlanDocument
-    key: str | None = Field(default=None, description="Of a draw that is kept until it is shown.")
+    key: str | None = Field(default=None, description="Entry of a kept draw in the ledger.")
 
 
 def schema():

@@ -81,21 +81,20 @@ def doubts(release, simulated, typical, far, rare=0.01, certain=0.95, rarely_far
                 continue
             which = "smallest" if how == "shorter" and assumptions.wider > 1.0 else "footpoint"
             found.append(
-                f"Residuals are {how} than the support is for: give {radius} {which}_radius "
-                "next time."
+                f"Residuals are {how} than the plan is for: give {radius} {which}_radius next time."
             )
     # A last length that is far too short, which is rare, leaves most records far from it.  Huber's
     # loss is for data with some.
     most = (0.4 if assumptions.is_robust else 0.1) * release.number
     if far is not None and release.far > max(most, np.quantile(far, 1.0 - rarely_far)):
         found.append(
-            "Many records lie far from the geodesic, where most do not: look for groups of "
-            "subjects that want a release each, or give a larger footpoint_radius next time."
+            "Many records lie far from the geodesic that most lie near: look for groups of "
+            "subjects that need separate releases, or give a larger footpoint_radius next time."
         )
     if long_tails(release):
         found.append(
-            "More residuals are very long than tails as those of an exponential distribution have: "
-            "give tails: any next time, by which the last step clips none of them."
+            "More residuals are very long than an exponential distribution has: give tails: any "
+            "next time, so that the last step clips none of them."
         )
     return found
 

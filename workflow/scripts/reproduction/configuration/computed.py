@@ -332,7 +332,7 @@ class Wine(ComputedTable):
     budgets: distinct(Positive)
     """Budgets of a line."""
     delta: Share
-    """Of recorded lines with approximate privacy."""
+    """Delta of recorded lines with approximate privacy."""
     draws: Count
     """Draws of the published mechanism."""
     competitors: some(Text)

@@ -68,7 +68,7 @@ class TableData(TableSection):
     """Covariates that become 0 and 1, or a list; records outside are refused. null for the least
     and the greatest there are, which reveals them."""
     transformation: Transformation | some(Transformation) = "none"
-    """Of the covariate, before it is scaled to [0, 1]; of several one for all, or a list."""
+    """Transformation of the covariate before it is scaled to [0, 1]; one for several, or a list."""
     subject: Text | None = None
     """Column that names the subject, the unit of privacy."""
     keep: dict[Text, DecimalText | some(DecimalText)] = Field(default={})

@@ -96,13 +96,13 @@ class SamplerSettings(Section):
     work: Positive = 5.0e7
     """Most cells of envelopes, times records, over the densities of a batch."""
     pilot_proposals: integer(ge=10) = 96
-    """Of `matched`: pilot proposals."""
+    """Pilot proposals of `matched`."""
     total_variation: Share = 1.0e-5
-    """Of `matched`: estimated total variation distance to the target at the end."""
+    """Largest estimated total variation distance of `matched` to the target at the end."""
     fewest_steps: Count = 3
-    """Of `matched`: fewest steps of a chain."""
+    """Fewest steps of a chain of `matched`."""
     most_steps: Count = 400
-    """Of `matched`: most steps of a chain."""
+    """Most steps of a chain of `matched`."""
     chains: integer(ge=4) = 4
     """Traced chains, for diagnostics."""
     states: integer(ge=250) = 500
