@@ -308,7 +308,7 @@ def test_a_check_warns_of_covariates_that_cluster(holder, run):
         return ",".join([who, f"{next(ages):.3f}", *others])
 
     cohort.rewrite(lambda lines: [lines[0], *map(crowded, lines[1:])])
-    found = re.search(r"error over their whole range is ([\d.]+), and ([\d.]+)", run("check").out)
+    found = re.search(r"range of the covariates is ([\d.]+) .*, and ([\d.]+) as", run("check").out)
     assert float(found[1]) > 1.5 * float(found[2])
 
 

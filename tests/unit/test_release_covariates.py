@@ -10,11 +10,12 @@ import geodp
 import script
 from geodp.samplers.integer_choice import generator_bits
 from geodp_release.plan.agreeing import agreeing_releases, has_subjects
-from geodp_release.plan.bands import band_radii, sampled_errors
+from geodp_release.plan.bands import TrueGeodesics, band_radii, sampled_errors
 from geodp_release.plan.release_plan import run_stages
 from geodp_release.promise.public_inputs import ADD_OR_REMOVE, EVENLY, TWO_GROUPS, UNKNOWN
 from geodp_release.run.moments import possible_moments
 from geodp_release.run.subjects import ONE_EACH, subject_records
+from geodp_release.show.rehearsal import Rehearsed, without_data
 from geodp_release.stages import (
     CountStage,
     FarStage,
@@ -91,6 +92,23 @@ def test_simulated_errors_of_a_mean_are_those_of_a_mean():
     start = FlatReleases.start(assumptions, 100, np.random.default_rng(1))
     found = run_stages(start, stages, np.random.default_rng(2))
     assert found.curve == pytest.approx(0.01 * 3.0 / 100.0, rel=0.1)
+
+
+def test_a_rehearsal_tests_one_covariate_of_each_kind(monkeypatch):
+    """So that a plan of thirty covariates ends within a minute."""
+    plan = quick(assumed(geodp.Euclidean(2), 3, covariate_spread=(UNKNOWN, UNKNOWN, TWO_GROUPS)))
+    tested = []
+    monkeypatch.setattr(Rehearsed, "_p_value", lambda _, numbers: tested.append(numbers) or 0.5)
+    assert without_data(plan).p_values().tolist() == [0.5] * 3
+    assert tested == [[1], [3]]
+
+
+def test_distances_at_a_place_are_computed_once(monkeypatch):
+    space, errors = geodp.Euclidean(2), np.random.default_rng(0).normal(size=(50, 2, 2))
+    found = TrueGeodesics.of(space, errors, np.zeros((2, 2)))
+    radii = found.radii([[0.1], [0.2]], [0.9])
+    monkeypatch.setattr(geodp.Euclidean, "dist", None)
+    np.testing.assert_array_equal(found.radii([[0.2], [0.1]], [0.9]), radii[:, ::-1])
 
 
 @pytest.mark.parametrize("spreads", [(UNKNOWN,), (TWO_GROUPS, EVENLY)])
