@@ -53,7 +53,7 @@ def test_without_radii_a_record_is_far_from_most_others():
     points[:2] = points[:2, ::-1]
     found = inspect_inputs(public, groups, points)
     assert (found.far.tolist(), found.looks_wrong) == ([0, 1], False)
-    assert "2 of 40 records lie far from most others or" in found.words()
+    assert "2 of 40 records lie far from most others, or" in found.words()
     points[2:6] = points[2:6, ::-1]
     assert inspect_inputs(public, groups, points).looks_wrong
     assert inspect_inputs(public, groups, 1e6 * points).far.tolist() == [*range(NUMBER)]

@@ -319,7 +319,7 @@ def test_a_draw_outlives_a_fault_in_its_picture(holder, run, refused, monkeypatc
     Path("elsewhere").mkdir()
     link = Path.symlink_to if problem is FULL else Path.hardlink_to
     link(Path("elsewhere/link"), holder / "mine.ledger")
-    assert "has paid for a draw of it" in run("plan", changed(ledger="elsewhere/link")).out
+    assert "has paid for a draw: geodp release" in run("plan", changed(ledger="elsewhere/link")).out
     assert "The release is of the data as they were when it was drawn" in run("release").out
     found = json.loads(Path("out/trial/release.json").read_text())
     assert found | {"key": drawn["key"], "about": None} == drawn
@@ -389,4 +389,4 @@ def test_a_name_is_of_one_release(holder, run, refused, monkeypatch, is_finished
         said = refused(changed({"folder": "out/next"} | parts))
         assert (said.startswith(start), said.endswith(end)) == (True, True)
     assert spent() == "2"
-    assert "It would be refused: trial was" in run("plan").out
+    assert "geodp release would refuse it: trial was" in run("plan").out
