@@ -1,5 +1,6 @@
 """Checks of each public input by itself, and the words that some may be."""
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -53,18 +54,27 @@ def as_tuple(value):
     return value if isinstance(value, list | tuple | np.ndarray) else (value,)
 
 
-def lost_digits(manifold, centre, radius, reach, stretch=1e6, rounding=1e-7):
+def lost_digits(manifold, centre, radius, reach):
+    """See `_lost_digits`, which takes many seconds in thousands of dimensions, once for each."""
+    return _lost_digits(manifold, centre.tobytes(), centre.dtype, radius, reach)
+
+
+@lru_cache(maxsize=4)
+def _lost_digits(manifold, numbers, dtype, radius, reach, stretch=1e6, rounding=1e-7):
     """Why a centre loses too many digits for what is computed there, or ``None``.
 
     The ratio of the lengths, as arrays, of unit vectors there is at most ``stretch``; on SPD
     matrices it is the centre's condition.  And points at the ``radius`` are so far from the
     centre but for this part of it, which ``rounding`` may change.
     """
+    centre = np.frombuffer(numbers, dtype).reshape(manifold.point_shape)
     frame = manifold.frame(centre)
     parts = frame.reshape((manifold.dim, -1))
     parts = np.concatenate([parts.real, parts.imag], axis=-1)
     if np.all(np.isfinite(parts)):
-        lengths = np.linalg.svd(parts, compute_uv=False)
+        # An orthonormal frame of arrays has the length 1 in all directions.
+        is_known = manifold.ambient_inner
+        lengths = np.ones(2) if is_known else np.linalg.svd(parts, compute_uv=False)
         usual = lengths[-1] > 1.0 / FARTHEST and lengths[0] < FARTHEST
         if usual and lengths[0] <= stretch * lengths[-1]:
             ends = [manifold.exp(centre, sign * reach * frame) for sign in (-1.0, 1.0)]
