@@ -20,7 +20,7 @@ def plan_of(settings, tell=lambda words: None, is_drawn=True):
     check_data_settings(settings)
     _refuse_large(assumptions)
     if assumptions.size > SLOW:
-        tell("A plan of this size may take minutes.")
+        tell("A plan of this size may take a minute.")
     plan = planned(assumptions, budget)
     if is_drawn:
         rehearse(plan, settings)

@@ -348,12 +348,10 @@ def band_radii(manifold, errors, state, places, levels=LEVELS, together=False):
 
 @dataclass(frozen=True, eq=False)
 class TrueGeodesics:
-    """Geodesics that may be the true one beside a released one, which simulated errors lead to.
+    """Geodesics that may be the true one: those that simulated errors of a released state lead to.
 
     Attributes
     ----------
-    manifold : SymmetricSpace
-    state : ndarray, shape (1 + k, *point_shape)
     footpoints : ndarray, shape (n, *point_shape)
     velocities : list of ndarray, shape (n, *point_shape)
     kept : dict

@@ -39,7 +39,7 @@ from geodp_release.promise.public_inputs import (
     ranges_of,
 )
 
-# Largest `size`, and that from which on plans may take minutes, so that one has to do.  Stages of
+# Largest `size`, and that from which on plans may take a minute, so that one has to do.  Stages of
 # one of 8,210, that of SPD(40), took 13 seconds of processor time, of 29,970, that of 1,500
 # landmarks, 18, and of 34,816 and 71,296, those of 20 and of 30 covariates on S^2, 24 and 34.
 LARGEST, SLOW = 75_000, 5_000

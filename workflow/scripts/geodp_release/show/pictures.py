@@ -31,8 +31,8 @@ from geodp_release.show.shape_pictures import (
     two_rows,
 )
 
-# Most predictions in a figure.
-PANELS = 5
+# Most predictions, and covariates, in a figure.
+PANELS, COVARIATES = 5, 9
 
 # Points of a curve; and of one in more than so many dimensions, where each takes a second.
 POINTS, FEW_POINTS, MANY_DIMENSIONS = 121, 13, 200
@@ -130,7 +130,7 @@ def ellipse_radii(matrix, directions):
 
 def _map(release, settings, level, in_a_row=3):
     """A map for each covariate: the curve of predictions, and the balls about it."""
-    names, is_chosen = settings.names, settings.public.centre != "anywhere"
+    names, is_chosen = settings.names[:COVARIATES], settings.public.centre != "anywhere"
     views = _views(release, settings)
     columns = min(len(views), in_a_row)
     lines = -(-len(views) // columns)
@@ -273,7 +273,6 @@ def _coordinates(release, settings, level, most=9):
 
 
 def _number_of_points(manifold):
-    """How many predictions make a curve."""
     return POINTS if manifold.dim <= MANY_DIMENSIONS else FEW_POINTS
 
 
@@ -283,20 +282,22 @@ def _others(release, settings):
     if len(names) < 2:
         return ""
     at = [f"{name} {settings.value_words(k, usual[k])}" for k, name in enumerate(names)]
-    return f", with the others at {', '.join(at)}"
+    shown = f"; the first {COVARIATES} of {len(names)} covariates are shown"
+    return f", with the others at {', '.join(at)}{shown if len(names) > COVARIATES else ''}"
 
 
 def _views(release, settings):
     """What is drawn along: index of a covariate, its label, and covariates (m, c) along its range.
 
-    Others are at `Release.usual`; where effects go together also in each further group.
+    For the first covariates, with others at `Release.usual`; where effects go together also in
+    each further group.
     """
     assumptions, names = release.plan.assumptions, settings.labels(settings.names)
     number = _number_of_points(assumptions.manifold)
     if not names:
         return [(0, "", np.zeros((1, 0)))]
     found = []
-    for index, name in enumerate(names):
+    for index, name in enumerate(names[:COVARIATES]):
         values = assumptions.along(index, number)
         rows = np.tile(release.usual, (len(values), 1))
         rows[:, index] = values
