@@ -40,11 +40,9 @@ UNLIKE_NORMAL, LEAST_SCATTER, ONE_DIRECTION = 0.5, 0.05, 5.0
 # how many times more residuals may be beyond a released length than about so many.
 HEAVY, BETWEEN, MORE = 3.0, 32, 1.25
 
-# Dimensions from which on a product of two matrices is computed as one, for time.
-LARGE = 100
-
-# Places whose distances are kept for the next table or figure.
-KEPT = 128
+# Dimensions from which on products of matrices are computed as one, for time; and places whose
+# distances are kept for the next table or figure.
+LARGE, KEPT = 100, 128
 
 
 class Estimate(NamedTuple):
