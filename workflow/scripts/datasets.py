@@ -23,7 +23,9 @@ def of_landmarks(x, group):
 
 
 def converted(frame, settings):
-    """The table of a data set: statistics of its groups, then columns from formulas."""
+    """The table of a data set: formulas of its rows, statistics of groups, formulas of columns."""
+    for name, formula in settings.get("rows", {}).items():
+        frame[name] = frame.eval(formula)
     if "by" in settings:
         statistics = {name: tuple(how) for name, how in settings["statistics"].items()}
         frame = frame.groupby(settings["by"]).agg(**statistics).reset_index()
