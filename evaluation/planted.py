@@ -89,6 +89,14 @@ def in_units_of_the_records(was, stage, before, assumptions, records, bits, shar
         return was(stage, before, assumptions, records, bits, shared)
 
 
+def terms_centred_at_the_records(was, assumptions, columns):
+    """As formulas of other tools centre them."""
+    found = was(assumptions, columns)
+    if assumptions.terms.is_plain:
+        return found
+    return np.clip(found - np.mean(found, axis=0), -0.5, 0.5)
+
+
 def by_the_longest_part(was, *given):
     """And not by the norm of all together."""
 
@@ -161,6 +169,7 @@ def nothing(was, *_):
 
 MATRICES, ARRAYS = "a formula by the number of matrices", "one text a column of an array"
 BREAKS, LINES = "any break ends a row", "any break ends a line of landmarks"
+TERMS = "terms centred at the records"
 TEXTS, SLOW = "numbers by their text", "a slow record"
 TOWARDS_ZERO = "np.trunc(each * (PRODUCT_LATTICE / LATTICE))"
 AWAY = TOWARDS_ZERO.replace("trunc(", "sign(each) * np.ceil(abs(") + ")"
@@ -191,6 +200,7 @@ for name, *part in (
     ("tau from the data", NoisyStep, "noisy_means", clipped_at_the_largest_residual),
     ("a window from the data", NoisyStep, "noisy_means", clipped_about_the_records),
     ("widths from the data", MatrixStage, "run", in_units_of_the_records),
+    (TERMS, Assumptions, "scaled", terms_centred_at_the_records),
     ("products rounded up", *PARTS, Edit(TOWARDS_ZERO, AWAY)),
     ("products clipped part by part", *PARTS, by_the_longest_part),
     ("long records in all bins below", *TAILS, Edit(ONE_BIN, "")),
@@ -269,6 +279,7 @@ for name, *part in (
 # Formats and the space in which alone a fault shows.
 SHOWN = {
     "products rounded up": ((), ("euclidean", 8)),
+    TERMS: ((), ("euclidean", 2)),
     MATRICES: (["npz"], ("spd", 3)),
     BREAKS: (["csv"], None),
     LINES: (["tps", "txt"], None),

@@ -31,6 +31,13 @@ factors:
 - {name: euclidean, size: 1, weight: 0.5}
 """
 
+A_CURVE = "basis: {x0: {spline: 4}}"
+WAVES_OF_GROUPS = """
+basis: {x0: {periodic: 0.7}}
+categories: {x1: ["0", "1", "0.5"]}
+products: ["x0:x1"]
+"""
+
 SPACES = (
     Space("euclidean", 8, 8, 1, REPLACE, "epsilon", 2),
     Space("sphere", 2, 3, 1, ADD_OR_REMOVE, "epsilon", 1, loss=HUBER, drops_missing=True),
@@ -43,6 +50,8 @@ SPACES = (
     Space("rotations", 0, 9, 1, ADD_OR_REMOVE, "epsilon", 1, made_from="coordinates: matrix"),
     Space("spd", 2, 3, 0, REPLACE, "epsilon", 0, made_from="metric: log_euclidean"),
     Space("product", 0, 2, 1, REPLACE, "rho", 2, made_from=ANGLE_AND_NUMBER),
+    Space("sphere", 3, 4, 1, REPLACE, "epsilon", 2, terms=A_CURVE),
+    Space("euclidean", 2, 2, 2, ADD_OR_REMOVE, "rho", 2, terms=WAVES_OF_GROUPS),
 )
 
 # Spaces and ways to release in them: by the command twice as many pairs as by either of Python.

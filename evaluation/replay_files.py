@@ -14,6 +14,7 @@ import pandas as pd
 import pyreadstat
 import rdata
 import scipy.io
+import yaml
 
 from geodp_release.run.subjects import ONE_EACH
 from replay_tables import (
@@ -351,7 +352,8 @@ def settings_of(space, name):
     if columns:
         named = {"tps": ["SCALE"], "nts": ["centroid_size"]}
         found["data"]["covariate"] = named.get(name, columns)
-        found["public"]["covariate_range"] = [[0.0, 1.0] for _ in columns]
+        found["data"] |= yaml.safe_load(space.terms)
+        found["public"]["covariate_range"] = [[0.0, 1.0] for _ in space.line_columns]
         found["public"]["shooting_vector_length"] = 0.8
     if name in DATED:
         days = [SINCE, date_text("1")[: len(SINCE)]]

@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 import yaml
 
+from geodp.models.terms import WORDS
 from geodp_release import stages as st
 from geodp_release.ask import cli, estimator, planning, publish, settings
 from geodp_release.ask.linear_estimator import PrivateLinearRegression
@@ -74,7 +75,8 @@ CLOCK = SimpleNamespace(now=lambda zone=None: datetime.fromisoformat("2026-01-01
 def plan_of(space):
     """A plan with every kind of stage, for the public inputs of a space."""
     found = settings.ReleaseSettings.model_validate(settings_of(space, "csv"))
-    each, blocks, unit = Fraction(1, 4), 1 + space.covariates, space.unit
+    each, unit = Fraction(1, 4), space.unit
+    blocks = 1 + found.assumptions.number_of_covariates
     step = st.NoisyStep(each, unit, clip=0.2, prior=(0.05,) * blocks)
     stages = [
         *([st.CountStage(each, unit)] if space.neighbours != REPLACE else []),
@@ -241,7 +243,12 @@ def estimator_of(plan):
     if budget.delta is not None:
         given["delta"] = str(budget.delta)
     names = ["covariate_range", "subjects", "neighbours", "records_per_subject", "loss"]
-    if assumptions.is_flat:
+    if not assumptions.terms.is_plain:
+        given |= {"basis": assumptions.terms.bases, "products": assumptions.products}
+        ranges = zip(assumptions.ranges, assumptions.terms.bases, strict=True)
+        given["covariate_range"] = [limits for limits, basis in ranges if WORDS not in basis]
+        names.remove("covariate_range")
+    if assumptions.is_flat and assumptions.terms.is_plain:
         kind = PrivateLinearRegression
         given["response_range"] = [(-1.0, 2.0)] * assumptions.manifold.dim
     else:

@@ -94,6 +94,7 @@ class Space:
     made_from: str | None = None  # Other settings of the manifold.
     loss: str = LEAST_SQUARES
     drops_missing: bool = False
+    terms: str = "{}"  # Keys of the section data that make curves, groups and products.
 
     @property
     def is_one_each(self):
@@ -102,6 +103,12 @@ class Space:
     @property
     def covariate_columns(self):
         return [f"x{index}" for index in range(self.covariates)]
+
+    @property
+    def line_columns(self):
+        """Columns of covariates that have a range: those without listed words."""
+        listed = yaml.safe_load(self.terms).get("categories", ())
+        return [name for name in self.covariate_columns if name not in listed]
 
     @property
     def point_columns(self):
