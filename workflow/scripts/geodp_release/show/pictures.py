@@ -140,7 +140,8 @@ def _map(release, settings, level, in_a_row=3):
         panel.set_visible(False)
     for panel, (index, label, rows) in zip(panels, views, strict=False):
         # Of products there are several along a covariate.
-        panel.set_title(label if len(views) > len(names) else None)
+        is_curve = bool(names) and release.plan.assumptions.terms.is_curve(index)
+        panel.set_title(label if is_curve or len(views) > len(names) else None)
         is_group = not names or release.plan.assumptions.groups[index]
         there = release.has_subjects(rows)
         if not np.any(there):
@@ -153,12 +154,17 @@ def _map(release, settings, level, in_a_row=3):
         ends, inner = np.flatnonzero(there), ()
         if names and not is_group:
             # Along a curve also between.
-            number = PANELS if release.plan.assumptions.terms.is_curve(index) else 2
+            number = PANELS if is_curve else 2
             ends = ends[np.linspace(0, len(ends) - 1, number).astype(int)]
             inner = ends[1:-1]
             panel.plot(*line[inner].T, color=LINE, **POINT | {"marker": "o"})
         for end in ends if names else ():
-            value = f"{names[index]} {settings.value_words(index, rows[end, index])}"
+            at, width = rows[end, index], np.ptp(release.plan.assumptions.ranges[index])
+            if is_curve:
+                # Of many, in few digits: the title has the name.
+                value = f"{np.round(at, -int(np.floor(np.log10(width / 100)))):g}"
+            else:
+                value = f"{names[index]} {settings.value_words(index, at)}"
             # Into the map, or beside the curve, and away from its middle.
             middle = np.nanmean(line, axis=0)
             is_left = line[end][0] < middle[0]

@@ -119,6 +119,8 @@ def _coordinates(data, manifold, points, footpoint, are_points):
         numbers, middle = degrees_of(points), degrees_of(footpoint)[1]
         # Longitudes in one piece about the footpoint.
         numbers[:, 1] = middle + (numbers[:, 1] - middle + 180.0) % 360.0 - 180.0
+    elif manifold.factors and are_points:
+        numbers = manifold.shown(np.concatenate([footpoint[None], points]))[1:]
     elif form == "shares" and are_points:
         numbers = percent_of(points)
     elif points.ndim == 3 and len(names) < numbers.shape[1]:
