@@ -11,13 +11,14 @@ from scipy.stats import linregress, t
 
 import geodp
 from geodp import DataError, Euclidean
+from geodp.manifolds.registry import make_manifold
 from geodp.manifolds.sphere import Sphere
 from reproduction.claims.conditions import Conditions
 from reproduction.claims.measures import MEASURES
 from reproduction.configuration.study import TABLES
 from reproduction.figures import lines
 from reproduction.tables.geodesics import signed_angles
-from reproduction.tables.regression import uncertainties
+from reproduction.tables.regression import _coordinates, uncertainties
 
 CELLS = [(20, 0.001, 1.0), (20, 0.001, 0.5), (20, 0.0001, 1.0), (50, 0.001, 1.0)]
 GEODESICS = {
@@ -199,3 +200,12 @@ def test_standard_errors_and_limits_of_coefficients_are_those_of_scipy():
         half = t.ppf(0.975, 28) * expected.stderr
         limits = [found[f"{end} 95 % limit"][1, column] for end in ("lower", "upper")]
         np.testing.assert_allclose(limits, expected.slope + np.array([-half, half]), rtol=1e-8)
+
+
+def test_products_are_in_the_numbers_of_their_columns_and_angles_in_one_piece():
+    circle = {"name": "sphere", "size": 1, "coordinates": "degrees"}
+    space = make_manifold("product", factors=[circle, {"name": "euclidean", "size": 2}])
+    numbers = np.array([[170.0, 1.0, 2.0], [190.0, 3.0, 4.0]])
+    footpoint, data = space.from_layout(np.array([[179.0, 0.0, 0.0]]))[0], {"columns": [*"abc"]}
+    found = _coordinates(data, space, space.from_layout(numbers), footpoint, are_points=True)
+    np.testing.assert_allclose([found[f"coordinate_{each}"] for each in "abc"], numbers.T)

@@ -120,7 +120,11 @@ def _coordinates(data, manifold, points, footpoint, are_points):
         # Longitudes in one piece about the footpoint.
         numbers[:, 1] = middle + (numbers[:, 1] - middle + 180.0) % 360.0 - 180.0
     elif manifold.factors and are_points:
-        numbers = manifold.shown(np.concatenate([footpoint[None], points]))[1:]
+        middle, *rest = manifold.shown(np.concatenate([footpoint[None], points]))
+        # Angles in one piece about the footpoint.
+        numbers, periods = np.array(rest), np.array(manifold.periods)
+        turns = np.round((numbers - middle) / periods)
+        numbers -= turns * np.where(np.isfinite(periods), periods, 0.0)
     elif form == "shares" and are_points:
         numbers = percent_of(points)
     elif points.ndim == 3 and len(names) < numbers.shape[1]:
