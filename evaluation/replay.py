@@ -50,6 +50,7 @@ SPACES = (
     Space("rotations", 0, 9, 1, ADD_OR_REMOVE, "epsilon", 1, made_from="coordinates: matrix"),
     Space("spd", 2, 3, 0, REPLACE, "epsilon", 0, made_from="metric: log_euclidean"),
     Space("product", 0, 2, 1, REPLACE, "rho", 2, made_from=ANGLE_AND_NUMBER),
+    Space("size_and_shape", 3, 6, 1, ADD_OR_REMOVE, "epsilon", 0),
     Space("sphere", 3, 4, 1, REPLACE, "epsilon", 2, terms=A_CURVE),
     Space("euclidean", 2, 2, 2, ADD_OR_REMOVE, "rho", 2, terms=WAVES_OF_GROUPS),
 )

@@ -164,6 +164,7 @@ class Space:
             "kendall": [1.0, 0.1, 0.0, 1.0, -1.0, 0.0, 0.0, -1.0],
             "projective": [0.6, 0.0, 0.8],
             "rotations": [0.0, -1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0],
+            "size_and_shape": [0.0, 0.0, 1.0, 0.1, 0.4, 0.8],
             # An angle near the turn, and a number.
             "product": [359.0, 0.5],
         }[self.name]
@@ -180,7 +181,7 @@ class Space:
             for direction in manifold.frame(centre)[:2]
             for length in (far, -far, 0.0, 0.1, -0.2, 0.6, 0.999 * opposite, opposite)
         ]
-        if self.name in ("projective", "rotations", "product"):
+        if self.name in ("projective", "rotations", "product", "size_and_shape"):
             found = [manifold.shown(each[None])[0] for each in found]
         if self.name == "rotations":
             # That rounding makes rotations or not, and that are none.

@@ -11,6 +11,7 @@ from geodp.manifolds.landmark_maps import LandmarkMap
 from geodp.manifolds.product import Product
 from geodp.manifolds.projective import RealProjective
 from geodp.manifolds.rotations import Rotations
+from geodp.manifolds.size_and_shape import SizeAndShape
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.plain import from_plain
@@ -27,6 +28,7 @@ MANIFOLDS: dict[str, type[Manifold]] = {
     "projective": RealProjective,
     "rotations": Rotations,
     "product": Product,
+    "size_and_shape": SizeAndShape,
 }
 
 

@@ -80,7 +80,7 @@ Size = integer(ge=1, le=LARGEST_SIZE)
 def _fits_the_space(section):
     """Refuse keys of a section of a space that this has not, or that are missing."""
     keys, name = MANIFOLDS[section.name].keys, section.name
-    for key in ("size", "landmark_map", "metric", "factors"):
+    for key in ("size", "landmark_map", "metric", "factors", "size_weight"):
         given = getattr(section, key, None) is not None
         if given and key not in keys:
             why = "only planar landmarks can be mapped" if key == "landmark_map" else ""
@@ -88,7 +88,8 @@ def _fits_the_space(section):
         if not given and key in keys and key in ("size", "factors"):
             raise missing(key, f"{name} needs it")
     if section.size is not None and section.size < (least := MANIFOLDS[name].smallest):
-        what = "planar shapes need 3 landmarks" if name == "kendall" else f"{name} needs {least}"
+        is_shape = name in ("kendall", "size_and_shape")
+        what = "planar shapes need 3 landmarks" if is_shape else f"{name} needs {least}"
         raise refused(f": {section.size} is too small: {what} or more", "size")
     return section
 
@@ -137,6 +138,9 @@ class ManifoldSettings(Section):
     """Form of a rotation: a matrix row by row, or a quaternion, w first; null for the matrix."""
     factors: Annotated[list[FactorSettings], Field(min_length=2)] | None = None
     """Factors of a product."""
+    size_weight: number(gt=0) | None = None  # type: ignore[valid-type]
+    """By which squared differences of log centroid sizes are multiplied in size_and_shape; null for
+    1."""
 
     @model_validator(mode="after")
     def _fits(self):
