@@ -54,7 +54,7 @@ class Product(SymmetricSpace):
         What columns of each factor hold, "ambient" unless given; see `geodp.data.coordinates`.
     """
 
-    keys = ("factors",)
+    keys: tuple[str, ...] = ("factors",)
     example: ClassVar[dict] = {
         "factors": (
             {"name": "sphere", "size": 1, "coordinates": "degrees"},
