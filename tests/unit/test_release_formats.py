@@ -19,6 +19,7 @@ from geodp.manifolds.registry import make_manifold
 from geodp_release.ask.reading import read_data, refuse_missing
 
 FORMATS = [(tables.as_csv, 2), (tables.as_parquet, 1), (tables.as_arrays, 1), (tables.as_excel, 3)]
+FORMATS += [(tables.as_parts, 1)]
 
 
 @pytest.mark.parametrize(("save", "first"), FORMATS)

@@ -8,6 +8,7 @@ import yaml
 from geodp.data.array_files import ArrayTable, MatTable
 from geodp.data.cells import TableReading
 from geodp.data.landmark_files import LandmarkFile, MorphologikaFile, NtsFile, TpsFile
+from geodp.data.messages import parts_of
 from geodp.data.r_files import RTable
 from geodp.data.sheets import ExcelTable, FeatherTable, OpenDocumentTable, ParquetTable
 from geodp.data.statistics_files import READERS, StatisticsFile
@@ -35,7 +36,7 @@ def _other_formats():
 
 
 def table_kind(path, key=""):
-    """The class of the table in a file, by its name and first bytes.
+    """The class of the table in a file, by its name and first bytes; of a folder that of its files.
 
     Files of other formats are a `DataError`, as are those that cannot be opened.
     """
@@ -43,12 +44,15 @@ def table_kind(path, key=""):
     if suffix in others["suffixes"]:
         raise DataError(f"{path} is {others['suffixes'][suffix]}")
     try:
-        with open(path, "rb") as file:
-            start = file.read(1024)
+        for part in parts_of(path):
+            with open(part, "rb") as file:
+                start = file.read(1024)
     except OSError as problem:
         raise DataError(
             f"{key}{path} cannot be read ({problem.strerror}): correct the path"
         ) from None
+    if Path(path).is_dir():
+        return ParquetTable
     if suffix in KINDS:
         return KINDS[suffix]
     for mark, what in others["marks"].items():

@@ -1,5 +1,6 @@
 """Names of files, rows and columns in messages, and errors of files that cannot be read."""
 
+import os
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -52,14 +53,33 @@ class RecordFile:
         return DataError(f"{place}: {fault}: {self.remedy}")
 
 
+def parts_of(path):
+    """Paths of the files of a table: its own, or those in a folder of Parquet files, by name.
+
+    A `DataError` says that there are others in the folder, whose names may tell of records.
+    """
+    folder = Path(path)
+    if not folder.is_dir():
+        return [path]
+    # Programs put others beside the parts, such as _SUCCESS.
+    found = sorted(each for each in os.listdir(folder) if not each.startswith((".", "_")))
+    if not found or not all(each.lower().endswith(".parquet") for each in found):
+        raise DataError(
+            f"{path} is a folder, and not one of Parquet files alone: name one whose files end in "
+            ".parquet, or a file"
+        )
+    return [str(folder / each) for each in found]
+
+
 @contextmanager
-def opened(path, what, library, extra):
+def opened(path, what, library, extra, part=None):
     """A file of bytes for an optional library, which is imported inside, and what it may raise.
 
-    A `DataError` says what to install, or that the file cannot be read as ``what``.
+    Or a ``part`` of those of a folder. A `DataError` says what to install, or that the file cannot
+    be read as ``what``.
     """
     # Whatever is wrong with the place of the file has its own words, and warnings quote cells.
-    with open(path, "rb") as handle, warnings.catch_warnings():
+    with open(part or path, "rb") as handle, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             yield handle

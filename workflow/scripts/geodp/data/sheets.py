@@ -8,7 +8,7 @@ from geodp.data.cells import arrow_kind, as_text, cells_of, no_numbers, type_of_
 from geodp.data.dates import DATE_TYPES
 from geodp.data.labels import Labels
 from geodp.data.large import Rows
-from geodp.data.messages import few, opened
+from geodp.data.messages import few, opened, parts_of
 from geodp.data.nested import fields_of, holds_numbers, number_in, number_names, numbers_of
 from geodp.data.table import ColumnTable
 from geodp.errors import DataError
@@ -52,7 +52,7 @@ class FrameTable(ColumnTable):
 
 
 class ParquetTable(ColumnTable):
-    """A table in a Parquet file.
+    """A table in a Parquet file, or in those of a folder, one behind the other.
 
     A field of a struct is a column, too: ``point.x``.
     """
@@ -61,8 +61,8 @@ class ParquetTable(ColumnTable):
 
     def __init__(self, path, reading):
         super().__init__(path, reading)
-        with self._opened() as handle:
-            self._schema = self._schema_of(handle)
+        self._parts = parts_of(path)
+        self._schema = self._common_schema()
         self.names = list(self._schema.names)
         types = dict(zip(self.names, self._schema.types, strict=True))
         # Columns that hold others, and the types of all.
@@ -72,9 +72,31 @@ class ParquetTable(ColumnTable):
             for part in fields_of(types[name])
             if f"{name}.{part}" not in types
         }
-        types |= {own: fields_of(types[name])[part] for own, (name, part) in self._outer.items()}
+        parts = {own: fields_of(types[name])[part] for own, (name, part) in self._outer.items()}
+        self._types = types | {own: _plain(kind) for own, kind in parts.items()}
         self.names += self._outer
-        self._types = {name: _plain(kind) for name, kind in types.items()}
+
+    def _common_schema(self):
+        """Names and types of the columns of all parts; one without a value has those of others."""
+        import pyarrow
+
+        found: list = []
+        for part in self._parts:
+            with self._opened(part) as handle:
+                schema = self._schema_of(handle)
+            kinds = map(_plain, schema.types)
+            found.append(pyarrow.schema(list(zip(schema.names, kinds, strict=True))))
+        try:
+            alike = all(set(each.names) == set(found[0].names) for each in found)
+            schema = pyarrow.unify_schemas(found) if alike and len(found) > 1 else found[0]
+        except pyarrow.ArrowException:
+            alike = False
+        if not alike:
+            raise DataError(
+                f"{self.path}: its files have columns of different names or types: save all with "
+                "the same"
+            )
+        return schema
 
     def numbered(self, columns):
         """See `Table.numbered`; lists and structs have several numbers."""
@@ -100,9 +122,18 @@ class ParquetTable(ColumnTable):
         return self._loaded([label])[label].to_numpy(zero_copy_only=False) if is_float else []
 
     def _loaded(self, names):
-        with self._opened() as handle:
-            table = self._table(handle, self._stored(names))
-        return self._columns(table, names)
+        import pyarrow
+
+        found = []
+        for part in self._parts:
+            with self._opened(part) as handle:
+                found.append(self._columns(self._table(handle, self._stored(names)), names))
+        return {
+            name: pyarrow.chunked_array(
+                [chunk for each in found for chunk in each[name].chunks], type=self._types[name]
+            )
+            for name in names
+        }
 
     def _stored(self, names):
         """Columns of the file that hold those with names."""
@@ -115,7 +146,8 @@ class ParquetTable(ColumnTable):
         columns = {}
         for own in names:
             name, part = self._outer.get(own, (own, None))
-            column = table[name] if part is None else struct_field(table[name], part)
+            column = table[name].cast(self._types[name])
+            column = column if part is None else struct_field(column, part)
             columns[own] = column.cast(self._types[own])
         return columns
 
@@ -167,8 +199,8 @@ class ParquetTable(ColumnTable):
             column = _without_zone(column).cast("string")
         return super()._texts(self._labels(column))
 
-    def _opened(self):
-        return opened(self.path, self.what, "pyarrow", "parquet")
+    def _opened(self, part):
+        return opened(self.path, self.what, "pyarrow", "parquet", part)
 
     @staticmethod
     def _schema_of(handle):
@@ -185,9 +217,10 @@ class ParquetTable(ColumnTable):
         return pyarrow.parquet.ParquetFile(handle).read(columns=names)
 
     def _in_turn(self, names, function):
-        with self._opened() as handle:
-            for table in self._tables(handle, self._stored(names)):
-                function(self._columns(table, names))
+        for part in self._parts:
+            with self._opened(part) as handle:
+                for table in self._tables(handle, self._stored(names)):
+                    function(self._columns(table, names))
 
     def _tables(self, handle, names):
         """The columns with names, as tables of Arrow of some records at a time."""

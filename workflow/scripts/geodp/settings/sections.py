@@ -242,8 +242,8 @@ class TableSection(Section):
     path: Text
     """CSV file with a header; or by its suffix a spreadsheet (.xlsx, .ods), a file of SPSS, Stata,
     SAS or R (.sav, .zsav, .dta, .sas7bdat, .rds, .RData), Parquet, Feather, NumPy or MATLAB
-    (.parquet, .feather, .npz, .mat), or landmarks (.tps, .nts, or morphologika); seen from the
-    working directory."""
+    (.parquet, .feather, .npz, .mat), or landmarks (.tps, .nts, or morphologika); or a folder of
+    Parquet files, read in the order of their names; seen from the working directory."""
     sheet: Text | None = None
     """Sheet of a spreadsheet, null for its first; or a table in a file of R with several."""
     decimal: Literal[".", ","] = "."

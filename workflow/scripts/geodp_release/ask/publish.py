@@ -154,7 +154,8 @@ def fingerprint_of(settings, ledger):
     try:
         return ledger.fingerprint(*settings.data.paths)
     except OSError as problem:
-        key = "data.path" if problem.filename == settings.data.path else "data.join.path"
+        joined = settings.data.join and settings.data.join.path
+        key = "data.join.path" if problem.filename == joined else "data.path"
         raise DataError(
             f"key {key}: {problem.filename} cannot be read ({problem.strerror}): correct the path"
         ) from None

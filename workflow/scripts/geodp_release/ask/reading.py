@@ -170,7 +170,7 @@ def check_data_settings(settings):
             )
     # How many numbers are in arrays is in the header of their file.
     arrays = (".npz", ".mat", ".parquet", ".feather")
-    has_arrays = Path(data.path).suffix.lower() in arrays if is_table else False
+    has_arrays = is_table and (Path(data.path).suffix.lower() in arrays or Path(data.path).is_dir())
     if is_table and data.columns is not None and not has_arrays:
         subject = None if data.is_one_each else data.subject
         check_columns(

@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import itertools
 import os
 import secrets
 import sqlite3
@@ -11,6 +12,7 @@ from datetime import UTC, datetime
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Decimal, localcontext
 from pathlib import Path
 
+from geodp.data.messages import parts_of
 from geodp.errors import DataError
 
 # Nothing is cancelled any more; earlier ledgers have such releases, which spent nothing.
@@ -150,9 +152,9 @@ def exact_sum(amounts):
 
 
 def keyed_digest(secret, paths):
-    """HMAC-SHA256 of the bytes of files, as text."""
+    """HMAC-SHA256 of the bytes of files, as text; those of a folder are its `parts_of`."""
     keyed = hmac.new(secret, digestmod=hashlib.sha256)
-    for path in paths:
+    for path in itertools.chain.from_iterable(map(parts_of, paths)):
         with open(path, "rb") as file:
             while block := file.read(1 << 20):
                 keyed.update(block)
