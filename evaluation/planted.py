@@ -47,7 +47,7 @@ class Edit(NamedTuple):
         source = textwrap.dedent(inspect.getsource(was))
         if self.old not in source:
             raise ValueError(f"{attribute} has no {self.old!r} any more: plant the fault elsewhere")
-        exec(source.replace(self.old, self.new), was.__globals__, found)
+        exec(source.replace(self.old, self.new), inspect.unwrap(was).__globals__, found)
         return lambda _, *given, **more: found[attribute](*given, **more)
 
 

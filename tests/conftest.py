@@ -6,7 +6,7 @@ import pytest
 
 # A package of each environment, by its name, which is also that of the marker.
 ENVIRONMENTS = {"geomstats": "geomstats", "competitors": "diffprivlib", "opacus": "opacus"}
-ENVIRONMENTS |= {"slurm": "snakemake_executor_plugin_slurm"}
+ENVIRONMENTS |= {"dask": "distributed", "slurm": "snakemake_executor_plugin_slurm"}
 
 
 def pytest_collection_modifyitems(items):

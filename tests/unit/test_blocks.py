@@ -10,7 +10,7 @@ from geodp.data.cells import TableReading
 from geodp.data.text_tables import TextTable
 from geodp.manifolds.registry import make_manifold
 from geodp.models.residuals import PerRecordGeodesicResiduals
-from geodp_release.run.subjects import _grouped, label_key
+from geodp_release.run.grouping import grouped, label_key
 
 # Rows of plain cells, of quotes that hold breaks and delimiters, of too few and too many cells.
 ROWS = (
@@ -64,7 +64,7 @@ def test_subjects_are_those_of_each_label():
             owners.append(counted[0])
             places.append(counted[1])
             counted[1] += 1
-        found = _grouped(labels, len(labels))
+        found = grouped(labels, len(labels))
         assert (found[0].tolist(), found[1].tolist(), found[2]) == (owners, places, len(seen))
 
 
@@ -93,7 +93,7 @@ class LikeText(int):
 
 def test_labels_with_code_of_their_own_change_no_others():
     for label in (OfOddType(), LikeText(3)):
-        owners, *_ = _grouped(["a", label, "a", "b"], 4)
+        owners, *_ = grouped(["a", label, "a", "b"], 4)
         assert owners[0] == owners[2] == 0
         assert owners[1] not in (owners[0], owners[3])
 

@@ -14,7 +14,7 @@ from geodp.data.labels import SHORT, Labels, add_first_records
 from geodp.data.messages import opened
 from geodp.errors import DataError
 from geodp_release.ask.checking import words_of
-from geodp_release.run.subjects import _grouped, owners_of
+from geodp_release.run.grouping import grouped, owners_of
 
 
 def test_what_is_kept_in_a_file_is_what_was_added():
@@ -101,5 +101,5 @@ def test_arrays_of_others_are_never_taken_out_of_memory():
     large.settle(given)
     assert np.all(given == 1.0)
     masked = np.ma.array(np.array([1, 2, 1, 9]), mask=[0, 0, 0, 1])
-    owners, _, seen = _grouped(masked, 4)
+    owners, _, seen = grouped(masked, 4)
     assert (owners.tolist(), seen) == ([0, 1, 0, -1], 2)

@@ -1,16 +1,34 @@
 """A table in several parts: the same release, byte for byte, as from one file."""
 
+import os
 import random
+import signal
+from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import pytest
 from cohort import changed
 from release_tables import as_parts, frame, refused
 
+from geodp import (
+    Assumptions,
+    DataError,
+    PrivacyBudget,
+    Sphere,
+    plan_release,
+    release_geodesic,
+)
 from geodp.samplers import integer_choice
 from geodp_release.promise.ledger import Ledger
+from geodp_release.promise.public_inputs import ADD_OR_REMOVE, REPLACE
+from geodp_release.run.contributions import covariate_sums, gradient_sums, loss_sums
+from geodp_release.run.coordinates import ClippingCoordinates
+from geodp_release.run.grouping import ONE_EACH
+from geodp_release.run.partitions import parted_records
+from geodp_release.run.subjects import subject_records
 
 
 def same_bits(monkeypatch):
@@ -57,3 +75,103 @@ def test_what_is_no_folder_of_parts_is_refused(folder):
     refused("columns of different names or types", path)
     Path("parts/3.parquet").write_bytes(b"PAR1")
     refused("parts: it cannot be read as a Parquet file", path)
+
+
+WHO = [3, "3", 3.0, b"3", True, None, np.nan, " ", (1, "a"), Decimal(3), "é", 2.5, -7, (1, "a")]
+
+
+def records_of(number, seed=2):
+    """Covariates, points on the sphere and labels of every kind."""
+    rng = np.random.default_rng(seed)
+    points = Sphere(2).exp(
+        np.array([0.0, 0.0, 1.0]), 0.3 * rng.normal(size=(number, 3)) * [1, 1, 0]
+    )
+    labels = [WHO[each] for each in rng.integers(len(WHO), size=number)]
+    table = pd.DataFrame(points, columns=["x", "y", "z"]).assign(age=rng.uniform(20, 70, number))
+    return table.assign(who=pd.Series(labels, dtype=object))
+
+
+def columns_of(table):
+    return table[["age"]], table[["x", "y", "z"]], table["who"]
+
+
+@pytest.mark.dask
+@pytest.mark.parametrize("neighbours", [ADD_OR_REMOVE, REPLACE])
+@pytest.mark.parametrize("subjects", [5, 9, 20])
+def test_sums_over_partitions_are_those_of_the_whole(neighbours, subjects):
+    """Of the first subjects, where more have records than the public number."""
+    import dask
+    import dask.dataframe as dd
+
+    table = records_of(90)
+    assumptions = Assumptions(
+        Sphere(2), [0, 0, 1], 0.6, 1.2, (20, 70), subjects, 2, neighbours, residual_scale=0.3
+    )
+    whole = subject_records(assumptions, *columns_of(table))
+    with dask.config.set({"dataframe.convert-string": False, "scheduler": "threads"}):
+        parts = [table[start : start + 13] for start in range(0, 90, 13)]
+        cut = dd.from_map(lambda at: parts[at], range(len(parts)), meta=table[:0])
+        found = parted_records(assumptions, *columns_of(cut))
+        state, coordinates = np.array([[0, 0, 1.0], [0.1, 0, 0]]), ClippingCoordinates.whole(1)
+        given = assumptions, found, state, 0.2, coordinates
+        assert gradient_sums(*given) == gradient_sums(assumptions, whole, *given[2:])
+        assert covariate_sums(found) == covariate_sums(whole)
+        losses = loss_sums(*given[:2], state[None], 0.4)
+        np.testing.assert_array_equal(losses, loss_sums(assumptions, whole, state[None], 0.4))
+        if neighbours == ADD_OR_REMOVE:
+            assert len(parted_records(assumptions, *columns_of(cut)[:2], ONE_EACH)) == 90
+    assert len(found) == len(whole)
+
+
+@pytest.mark.dask
+def test_what_a_partition_raises_is_not_told():
+    import dask.dataframe as dd
+
+    def opened(at):
+        raise ValueError("patient 17 has no age")
+
+    table = records_of(30)
+    cut = dd.from_map(opened, [0, 1], meta=table[:0])
+    assumptions = Assumptions(Sphere(2), [0, 0, 1], 0.6, 1.2, (20, 70), 9)
+    with pytest.raises(DataError, match="a partition cannot be computed") as told:
+        parted_records(assumptions, *columns_of(cut))
+    assert told.value.__context__ is None
+    with pytest.raises(DataError, match="do not go together"):
+        parted_records(assumptions, table[["age"]], *columns_of(cut)[1:])
+
+
+@pytest.mark.dask
+def test_a_cluster_that_loses_a_worker_releases_what_one_machine_does(folder, monkeypatch):
+    """As sums that it has to compute anew are the same; and nothing of it is said."""
+    import dask.dataframe as dd
+    from dask.distributed import Client, LocalCluster
+
+    table = records_of(400)
+    table["who"] = np.random.default_rng(5).integers(0, 150, 400).astype(str)
+    Path("parts").mkdir()
+    for place in range(4):
+        table[place * 100 : place * 100 + 100].to_parquet(f"parts/{place}.parquet", index=False)
+    plan = plan_release(
+        Assumptions(Sphere(2), [0, 0, 1], 0.6, 1.2, (20, 70), 150, 2),
+        PrivacyBudget("1"),
+        work=2**16,
+    )
+    same_bits(monkeypatch)
+    release_geodesic(plan, *columns_of(table)).save("one.json")
+    same_bits(monkeypatch)
+    bits, ended = integer_choice.secrets.randbits, []
+    with (
+        LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+
+        def randbits(count):
+            if not ended:
+                ended.append(next(iter(client.run(os.getpid).values())))
+                os.kill(ended[0], signal.SIGKILL)
+            return bits(count)
+
+        monkeypatch.setattr(integer_choice.secrets, "randbits", randbits)
+        release_geodesic(plan, *columns_of(dd.read_parquet("parts"))).save("many.json")
+        assert ended[0] not in client.run(os.getpid).values()
+    assert Path("many.json").read_bytes() == Path("one.json").read_bytes()

@@ -20,7 +20,7 @@ from geodp.data.cells import TableReading, as_text, cells_of
 from geodp.data.dates import Dates
 from geodp.data.formats import open_table
 from geodp.data.sheets import FrameTable
-from geodp_release.run.subjects import _grouped
+from geodp_release.run.grouping import grouped
 
 
 def test_a_long_cell_is_one_and_leaves_the_limit_of_others(folder):
@@ -121,7 +121,7 @@ def test_a_value_that_its_type_makes_no_object_of_is_missing_and_no_other(name):
     numbers, labels = table.read(["x", "label"], "label")
     assert np.isnan(numbers[:, 1]).tolist() == [False, True, False]
     assert labels == [found[0], None, found[2]]
-    owners, _, seen = _grouped(column, 3)
+    owners, _, seen = grouped(column, 3)
     assert (owners[0], owners[2], seen) == (0, 1, 2)
 
 

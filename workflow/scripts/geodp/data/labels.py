@@ -109,7 +109,7 @@ def _encoded(text):
         return bytes(SHORT + 1)
 
 
-def add_first_records(cells, found, empty=b"", compared=1 << 20):
+def add_first_records(cells, found, empty=b"", compared=1 << 18):
     """Put the first record with the same cell, from 1, in ``found`` (n,), but for empty cells.
 
     Of an array (n,) of bytes or of whole numbers.  About so many are ``compared`` at once.

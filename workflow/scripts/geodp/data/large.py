@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-# Bytes from which on an array is kept so.
-LARGE = 1 << 26
+# Bytes from which on an array is kept so, and from which on blocks that are added to one are.
+LARGE, BLOCKS = 1 << 26, 1 << 22
 
 
 class NoSpaceError(MemoryError):
@@ -46,7 +46,7 @@ def large_array(shape, dtype=float, value=0, large=LARGE):
 class Rows:
     """Rows of an array that are added in blocks; outside of memory from so many bytes on."""
 
-    def __init__(self, shape, dtype=float, large=LARGE):
+    def __init__(self, shape, dtype=float, large=BLOCKS):
         self._shape, self.dtype, self._large = shape, np.dtype(dtype), large
         self._blocks: list = []
         self._number, self._held = 0, 0
@@ -76,6 +76,19 @@ class Rows:
         self._write()
         with self._file:
             return _mapped(self._file, shape, self.dtype)
+
+
+def in_turn(*arrays):
+    """Slices of some of the first rows of arrays at a time, which are taken out of memory then."""
+    for start in range(0, max(len(arrays[0]), 1), AT_ONCE):
+        yield slice(start, start + AT_ONCE)
+        settle(*arrays)
+
+
+def finite_ones(numbers):
+    """The finite ones of numbers (n,)."""
+    some = (numbers[each] for each in in_turn(numbers))
+    return np.concatenate([each[np.isfinite(each)] for each in some])
 
 
 def settle(*arrays):

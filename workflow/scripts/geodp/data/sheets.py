@@ -217,10 +217,15 @@ class ParquetTable(ColumnTable):
         return pyarrow.parquet.ParquetFile(handle).read(columns=names)
 
     def _in_turn(self, names, function):
+        import pyarrow
+
         for part in self._parts:
             with self._opened(part) as handle:
                 for table in self._tables(handle, self._stored(names)):
                     function(self._columns(table, names))
+        # Else a third of what a release takes would be memory that nothing is in any more.
+        for pool in pyarrow.default_memory_pool(), pyarrow.system_memory_pool():
+            pool.release_unused()
 
     def _tables(self, handle, names):
         """The columns with names, as tables of Arrow of some records at a time."""

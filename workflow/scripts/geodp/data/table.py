@@ -151,10 +151,21 @@ class ColumnTable(Table):
 
     def texts(self, names, places):
         """See `Table.texts`."""
-        columns, places = self._loaded(names), np.array(places, dtype=int)
-        some = (_taken(columns[name], places) for name in names)
-        texts = [each for column in some for each in self._texts(column)]
-        return dict(zip(places.tolist(), map(list, zip(*texts, strict=True)), strict=True))
+        found: dict = {}
+        wanted, start = np.array(places, dtype=int), 0
+
+        def add(loaded):
+            nonlocal start
+            end = start + len(loaded[names[0]])
+            here = wanted[(wanted >= start) & (wanted < end)]
+            some = (_taken(loaded[name], here - start) for name in names)
+            texts = [each for column in some for each in self._texts(column)]
+            found.update(zip(here.tolist(), map(list, zip(*texts, strict=True)), strict=True))
+            start = end
+
+        if names and len(wanted):
+            self._in_turn(names, add)
+        return found
 
     def read(self, columns, label=None):
         """Numbers in columns, and labels; see `Table.read`."""

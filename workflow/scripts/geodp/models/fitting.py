@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from geodp.data.large import in_turn
 from geodp.errors import DataError
 from geodp.models.base import steps_in_frame
 from geodp.models.blocks import FOOTPOINT
@@ -218,7 +219,9 @@ def _scale(model, points, spread):
     if manifold.scale_free:
         size = np.ones(())
     else:
-        size = np.max(np.abs(points), axis=tuple(range(-manifold.point_ndim - 1, 0)))
+        axes = tuple(range(-manifold.point_ndim - 1, 0))
+        parts = [np.max(np.abs(points[some]), axis=axes) for some in in_turn(points)]
+        size = np.concatenate(parts) if np.ndim(parts[0]) else np.max(parts)
         size = size.reshape(size.shape + (1,) * (spread.ndim - size.ndim))
     # Below 1e-4 of the coordinates a gradient of 1e-10 of the scale would be rounding.
     return np.maximum(np.sqrt(2.0 * spread), 1e-4 * size)
@@ -276,8 +279,8 @@ def fit(model, covariates, points, tolerance, max_iterations):
     manifold = model.manifold
     points = np.asarray(points)
     x = model.aligned(covariates, points)
-    _check_finite("a covariate", np.isfinite(x), x.ndim - 1)
-    _check_finite("a coordinate of its point", np.isfinite(points), x.ndim - 1)
+    _check_finite("a covariate", x, x.ndim - 1)
+    _check_finite("a coordinate of its point", points, x.ndim - 1)
     _check_covariates(x)
     some, alike = some_records(manifold, x, points), replace(model, weights=None)
     (start, spread), near = starting_parameters(alike, *some), None
@@ -305,10 +308,10 @@ def fit(model, covariates, points, tolerance, max_iterations):
     return found
 
 
-def _check_finite(what, finite, leading):
+def _check_finite(what, values, leading):
     """Raise a `DataError` that names the first record of which not all numbers are finite."""
-    wrong = np.argwhere(~np.all(finite, axis=tuple(range(leading, finite.ndim))))
-    if len(wrong):
+    if not all(np.all(np.isfinite(values[some])) for some in in_turn(values)):
+        wrong = np.argwhere(~np.all(np.isfinite(values), axis=tuple(range(leading, values.ndim))))
         *data_set, record = wrong[0]
         of = f" of data set {', '.join(str(each + 1) for each in data_set)}" if data_set else ""
         raise DataError(
@@ -324,10 +327,9 @@ def _check_covariates(x):
             f"a fit with {k} covariates needs at least {least} records and there are {number}: add "
             "records"
         )
-    centred = x - np.mean(x, axis=-2, keepdims=True)
     if k and np.any(np.ptp(x, axis=-2) == 0.0):
         raise FitError("a covariate is the same for all records: give one that varies")
-    if k > 1 and np.any(np.linalg.matrix_rank(centred) < k):
+    if k > 1 and np.any(np.linalg.matrix_rank(x - np.mean(x, axis=-2, keepdims=True)) < k):
         raise FitError(
             "a covariate is a linear combination of the others: leave out what the others tell"
         )

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from geodp.data.large import settle
 from geodp.manifolds.base import Manifold
 from geodp.models import fitting
 from geodp.models.base import Residuals
@@ -160,6 +161,7 @@ class GeodesicModel:
         whole: list = []
 
         def part(some, records):
+            settle(x, points)
             counts = None if self.weights is None else self.weights[records[-1]]
 
             def weighted(values):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from geodp.data.large import settle
 from geodp.models.blocks import FOOTPOINT
 from geodp.models.losses import SquaredDistance
 from geodp.models.residuals import residuals_of
@@ -88,10 +89,12 @@ def some_records(manifold, covariates, points):
     if k:
         ends = [np.argmin(covariates, axis=-2), np.argmax(covariates, axis=-2)]
         used = np.concatenate([used, *ends], axis=-1)
-    return (
-        np.take_along_axis(covariates, used[..., None], axis=-2),
-        np.take_along_axis(points, manifold.expand(used), axis=-manifold.point_ndim - 1),
-    )
+    axis, parts = -manifold.point_ndim - 1, []
+    for each in np.array_split(used, STARTING_RECORDS // 256, axis=-1):
+        parts.append(np.take_along_axis(points, manifold.expand(each), axis=axis))
+        settle(points)
+    some = np.take_along_axis(covariates, used[..., None], axis=-2)
+    return some, np.concatenate(parts, axis=axis)
 
 
 def _linear_regression(manifold, covariates, sums, weights=None):

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from geodp.data.cells import real
-from geodp.data.large import NoSpaceError
+from geodp.data.large import NoSpaceError, in_turn
 from geodp.data.text_tables import TextTable
 from geodp.errors import DataError
 from geodp_release.ask.faults import faults as faults_of
@@ -115,8 +115,9 @@ def _of_table(settings, data):
     _, points, subjects = data
     rows = data.rows
     if data.kept is None:
-        there = have_responses(settings.data, data.numbers[:, : len(names)])
-        lacking = _lacking(settings.data, np.sum(~there), len(there))
+        there = (data.numbers[some, : len(names)] for some in in_turn(data.numbers))
+        number = sum(np.count_nonzero(~have_responses(settings.data, each)) for each in there)
+        lacking = _lacking(settings.data, number, len(points))
     else:
         lacking = _lacking(settings.data, data.total - len(points), data.total)
     lines = faults_of(settings, data)

@@ -12,13 +12,15 @@ from geodp.data.cells import LONGEST_NUMBER, finite_number, simple_labels
 from geodp.data.columns import has_landmarks
 from geodp.data.coordinates import in_layout
 from geodp.data.labels import Labels
+from geodp.data.large import AT_ONCE, finite_ones, in_turn, settle
 from geodp.data.messages import SHOWN, few
 from geodp.data.records import number_of
 from geodp.data.table import JoinedTable
 from geodp.data.text_tables import TextTable
 from geodp.errors import DataError
 from geodp_release.ask.reading import point_of
-from geodp_release.run.subjects import mapped_records, owners_of
+from geodp_release.run.grouping import owners_of
+from geodp_release.run.subjects import mapped_blocks
 
 
 def faults(settings, data):
@@ -31,7 +33,8 @@ def faults(settings, data):
         return []
     (covariates, points, subjects), table, rows = data, data.table, data.rows
     given, source, names = settings.data, data.table.source, data.names
-    *_, valid, _ = mapped_records(settings.assumptions, covariates, points)
+    blocks = mapped_blocks(settings.assumptions, covariates, points)
+    valid = np.concatenate([each for *_, each in blocks])
     labels = [] if given.is_one_each else [given.subject]
     # Texts are read of what is shown alone: those of all records take long.
     texts: dict = {}
@@ -55,9 +58,10 @@ def faults(settings, data):
         if settings.assumptions.goes_on[place]:
             continue
         values = covariates[:, place]
+        outside = [(values[some] < low) | (values[some] > high) for some in in_turn(values)]
         found.append(
             (
-                np.flatnonzero((values < low) | (values > high)),
+                np.flatnonzero(np.concatenate(outside)),
                 lambda index, name=name, at=end + place, limits=f"{low:g} to {high:g}": (
                     f"{source.cell(rows[index], name)}: {_quoted(text(index, at))} is outside "
                     f"covariate_range, {limits}, and is clipped to it{whose(index)}"
@@ -65,7 +69,7 @@ def faults(settings, data):
                 f"values of {name} are outside covariate_range",
             )
         )
-    codes = [pair for place in range(len(names)) for pair in _codes(data, place)]
+    codes = _codes(data)
     found.append(
         (
             codes,
@@ -106,28 +110,35 @@ def faults(settings, data):
     return [*lines, *_rows(table)] if isinstance(table, TextTable) else lines
 
 
-def _codes(data, place, far=3.0):
-    """Places of numbers in a column that programs write for missing values, far from quartiles."""
-    numbers = data.numbers[:, place]
-    if data.table.reading.are_texts(data.names[place]):
-        # Words of numbers have numbers of their own.
-        read = cache(finite_number)
-        texts = (each for _, [each] in data.table.records([data.names[place]]))
-        numbers = np.array([read(each) for each in texts], dtype=float)
-        numbers = numbers if data.kept is None else numbers[data.kept]
-    there = numbers[np.isfinite(numbers)]
-    if not len(there):
-        return []
-    quarters = np.percentile(there, [25.0, 75.0])
-    away = np.maximum(quarters[0] - numbers, numbers - quarters[1])
+def _codes(data, far=3.0):
+    """Places of numbers that programs write for missing values, far from quartiles of a column."""
     nines = [sign * float("9" * digits) for digits in range(1, 7) for sign in (1.0, -1.0)]
-    is_code = np.isin(numbers, nines) & (away > far * np.ptp(quarters))
-    return [(index, place) for index in np.flatnonzero(is_code)]
+    codes = [np.argwhere(np.isin(data.numbers[some], nines)) for some in in_turn(data.numbers)]
+    for start, each in enumerate(codes):
+        each[:, 0] += start * AT_ONCE
+    rows, columns = np.concatenate(codes).T
+    found = []
+    for place, name in enumerate(data.names):
+        numbers, likely = data.numbers[:, place], rows[columns == place]
+        if data.table.reading.are_texts(name):
+            # Words of numbers have numbers of their own.
+            read = cache(finite_number)
+            texts = (each for _, [each] in data.table.records([name]))
+            numbers = np.array([read(each) for each in texts], dtype=float)
+            numbers = numbers if data.kept is None else numbers[data.kept]
+            likely = np.flatnonzero(np.isin(numbers, nines))
+        if len(likely):
+            quarters = np.percentile(finite_ones(numbers), [25.0, 75.0], overwrite_input=True)
+            away = np.maximum(quarters[0] - numbers[likely], numbers[likely] - quarters[1])
+            found += [(each, place) for each in likely[away > far * np.ptp(quarters)].tolist()]
+    return found
 
 
 def _repeated(source, rows, subjects, owners, many, limit):
     """Subjects with more records than count, and a function that makes a line of one."""
-    counts = np.bincount(owners[owners >= 0], minlength=many)
+    # A count takes much memory, and of one record each there is nothing to count.
+    is_repeated = np.count_nonzero(owners >= 0) > many
+    counts = np.bincount(owners[owners >= 0], minlength=many) if is_repeated else np.zeros(0)
 
     def line(owner):
         found = np.flatnonzero(owners == owner)
@@ -195,18 +206,19 @@ def _quoted(text, longest=60):
 
 def _alike(source, name, subjects, owners, many, at_once=1 << 16):
     """A line on labels that differ in signs that people leave out or change alone."""
-    # The first record of each subject.
-    first, named = np.zeros(many, dtype=int), np.flatnonzero(owners >= 0)[::-1]
-    first[owners[named]] = named
-    simple = Labels()
+    first, simple = _first_records(owners, many), Labels()
     for start in range(0, many, at_once):
         texts = [subjects[index] for index in first[start : start + at_once]]
+        settle(getattr(subjects, "cells", None))
         # One that is nothing but such signs is the same as others of these.
         words = iter(simple_labels([f".{each}" for each in texts if isinstance(each, str)]))
         simple.add([next(words) if isinstance(each, str) else None for each in texts])
+    # Which takes as much memory as all else.
+    del first
     groups, number = owners_of(simple)
     if number == np.count_nonzero(groups >= 0):
         return []
+    first = _first_records(owners, many)
     several = np.flatnonzero(np.bincount(groups[groups >= 0]) > 1)
     pairs = [[subjects[first[at]] for at in np.flatnonzero(groups == each)[:2]] for each in several]
     if not pairs:
@@ -217,6 +229,15 @@ def _alike(source, name, subjects, owners, many, at_once=1 << 16):
         f"{source.name}, column {name}: '{first}' and '{second}' differ in blanks, case, hyphens "
         f"or leading zeros alone and are two subjects{more}: write each subject's label in one way"
     ]
+
+
+def _first_records(owners, many):
+    """The first record of each subject."""
+    first = np.zeros(many, dtype=owners.dtype)
+    for some in reversed([*in_turn(owners)]):
+        named = np.flatnonzero(owners[some] >= 0)[::-1]
+        first[owners[some][named]] = some.start + named
+    return first
 
 
 def _rows(table):

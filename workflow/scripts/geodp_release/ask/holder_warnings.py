@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from geodp.data.cells import finite_number
+from geodp.data.large import finite_ones, in_turn
 from geodp.data.messages import few
 from geodp.errors import DataError
 from geodp.samplers.integer_choice import no_noise
@@ -21,7 +22,7 @@ from geodp_release.promise.ledger import Ledger
 from geodp_release.promise.ledger_file import CANCELLED
 from geodp_release.run.contributions import COVARIATE_LATTICE, covariate_sums
 from geodp_release.run.moments import possible_moments
-from geodp_release.run.subjects import mapped_records
+from geodp_release.run.subjects import given_records, valid_records
 from geodp_release.show.release import Release
 from geodp_release.stages import LastStep
 from geodp_release.stages.covariates import Covariates
@@ -31,17 +32,18 @@ from geodp_release.stages.residual_tables import length_grid
 
 def suspicious_inputs(assumptions, covariates, points):
     """Public inputs that look read off the data, a list of a sentence each; not private."""
-    x, y, valid, given = mapped_records(assumptions, covariates, points)
+    given, points = given_records(assumptions, covariates, points)
     found = []
     for limits, is_group, column in zip(
         assumptions.ranges, assumptions.groups, given.T, strict=True
     ):
-        numbers = column[np.isfinite(column)]
-        # Where groups are at the ends of the range they are known to be.
+        numbers = finite_ones(column)
         ends = [np.min(numbers), np.max(numbers)] if len(numbers) else []
+        del numbers
+        # Where groups are at the ends of the range they are known to be.
         if not is_group and len(ends) and _is_of(limits, ends):
             found.append("covariate_range is the range, perhaps rounded outward, of the covariate")
-    x, y = x[valid], y[valid]
+    x, y = valid_records(assumptions, given, points)
     if len(y) > 3 and np.all(np.ptp(x, axis=0) > 0.0):
         found += _of_fits(assumptions, x, y)
     advice = "unless that is chance the guarantee does not hold: choose it from what is public"
@@ -161,14 +163,18 @@ def _of_fits(assumptions, x, y, same_record=1e-4, same_centre=0.03, fewest_digit
     """Public inputs that are records or estimates, up to parts of distances or standard errors."""
     manifold, centre = assumptions.manifold, assumptions.centre
     number, dim = len(y), manifold.dim
-    away = manifold.coordinates(centre, manifold.log(centre, y))
-    lengths = np.linalg.norm(away, axis=-1)
-    spread = np.sqrt(np.mean(lengths**2))
+    least, total, spread = np.inf, np.zeros(dim), 0.0
+    for some in in_turn(x, y):
+        away = manifold.coordinates(centre, manifold.log(centre, y[some]))
+        lengths = np.linalg.norm(away, axis=-1)
+        least, total = min(least, np.min(lengths)), total + np.sum(away, axis=0)
+        spread += np.sum(lengths**2)
+    spread = np.sqrt(spread / number)
     # A rounded number is one of many by chance.
-    if dim > 1 and np.min(lengths) < same_record * spread:
+    if dim > 1 and least < same_record * spread:
         yield "centre is a record"
     # The centre is the Frechet mean where the mean of the logarithms vanishes.
-    if np.linalg.norm(np.mean(away, axis=0)) < same_centre * spread / np.sqrt(number):
+    if np.linalg.norm(total) / number < same_centre * spread / np.sqrt(number):
         yield "centre is the Frechet mean"
     # Imported here, since plans do without it.
     from geodp.models.geodesic import GeodesicModel
@@ -177,7 +183,7 @@ def _of_fits(assumptions, x, y, same_record=1e-4, same_centre=0.03, fewest_digit
         fit = GeodesicModel(manifold, x.shape[-1]).fit(x, y)
     except DataError:
         return
-    squares = np.sum(manifold.dist(fit.predict(x), y) ** 2)
+    squares = 2.0 * number * fit.energy
     if (
         x.shape[-1]
         and manifold.dist(centre, fit.footpoint) < same_centre * np.sqrt(squares) / number

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from geodp.data.messages import few
 from geodp_release.promise.assumptions import Assumptions
-from geodp_release.run.subjects import mapped_records
+from geodp_release.run.subjects import given_records, mapped_blocks, valid_records
 from geodp_release.show.templates import render
 from geodp_release.stages.far import far_away
 
@@ -90,20 +90,25 @@ def inspect_inputs(
     DataError
         Shapes that do not go together.
     """
-    x, y, valid, given = mapped_records(assumptions, covariates, points)
+    given, points = given_records(assumptions, covariates, points)
     low, high = assumptions.ranges.T
-    is_outside = ~assumptions.goes_on & ((given < low) | (given > high))
-    manifold = assumptions.manifold
-    away = manifold.dist(assumptions.centre, y)
-    far = away > assumptions.reach + FAR * float(np.max(assumptions.typical_length(1)))
-    if not assumptions.has_radii and np.any(valid):
-        far[valid] |= _far_from_most(manifold, x[valid], y[valid])
+    manifold, ends, found = assumptions.manifold, [], []
+    farthest = assumptions.reach + FAR * float(np.max(assumptions.typical_length(1)))
+    for start, x, y, valid in mapped_blocks(assumptions, given, points):
+        some = given[start : start + len(x)]
+        is_outside = ~assumptions.goes_on & ((some < low) | (some > high))
+        away = manifold.dist(assumptions.centre, y)
+        found.append((~valid, valid & np.any(is_outside, axis=-1), valid & (away > farthest)))
+        ends += [np.min(x[valid], axis=0), np.max(x[valid], axis=0)] if np.any(valid) else []
+    invalid, outside, far = map(np.concatenate, zip(*found, strict=True))
+    if not assumptions.has_radii and ends:
+        far[~invalid] |= _far_from_most(manifold, *valid_records(assumptions, given, points))
     return Inspection(
-        number=len(valid),
-        invalid=np.flatnonzero(~valid),
-        outside=np.flatnonzero(valid & np.any(is_outside, axis=-1)),
-        far=np.flatnonzero(valid & far),
-        one_covariate=bool(np.any(valid) and np.any(np.ptp(x[valid], axis=0) == 0.0)),
+        number=len(invalid),
+        invalid=np.flatnonzero(invalid),
+        outside=np.flatnonzero(outside),
+        far=np.flatnonzero(far),
+        one_covariate=bool(ends and np.any(np.ptp(ends, axis=0) == 0.0)),
     )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from geodp.data.angles import ANGLES
 from geodp.data.columns import has_landmarks, told_columns
 from geodp.data.coordinates import are_read, in_layout
+from geodp.data.large import finite_ones, in_turn
 from geodp.data.messages import SHOWN
 from geodp.data.triangles import TRIANGLES, upper_triangle
 from geodp.manifolds.unit_norm import UnitNormSpace
@@ -93,7 +94,7 @@ def _of_covariates(settings, covariates, coordinates, names):
     for name, limits, column in zip(
         settings.data.covariates, settings.assumptions.ranges, covariates.T, strict=True
     ):
-        given = column[np.isfinite(column)]
+        given = finite_ones(column)
         # Dates have no other unit.
         if name in settings.data.dates or _inside(given, limits) > 0.5:
             continue
@@ -103,7 +104,7 @@ def _of_covariates(settings, covariates, coordinates, names):
         swapped = [
             other
             for other, values in zip(names, coordinates.T, strict=True)
-            if _inside(values[np.isfinite(values)], limits) >= MOST
+            if _inside(finite_ones(values), limits) >= MOST
         ]
         if fitting:
             # What fills the range, where several units lie in it.
@@ -128,7 +129,12 @@ def _of_points(settings, numbers, names, tried=2000, nearer_by=2.0):
     Or that it brings so many times nearer to each other, or to the public centre.
     """
     data, assumptions = settings.data, settings.assumptions
-    numbers = numbers[np.all(np.isfinite(numbers), axis=-1)][:tried]
+    given, numbers = numbers, numbers[:0]
+    for some in in_turn(given):
+        there = given[some][np.all(np.isfinite(given[some]), axis=-1)]
+        numbers = np.concatenate([numbers, there])[:tried]
+        if len(numbers) == tried:
+            break
     if not len(numbers):
         return []
     if data.coordinates == "latitude_longitude" and np.all(

@@ -28,7 +28,7 @@ from geodp.data.sheets import FrameTable
 from geodp.data.table import JoinedTable
 from geodp.errors import DataError
 from geodp_release.run.contributions import chunk_size
-from geodp_release.run.subjects import ONE_EACH, owners_of
+from geodp_release.run.grouping import ONE_EACH, owners_of
 
 
 class Data(tuple):

@@ -13,6 +13,7 @@ import numpy as np
 from geodp.models.blocks import block_names
 from geodp.models.residuals import PerRecordGeodesicResiduals
 from geodp_release.run.moments import product_indices
+from geodp_release.run.parts import in_parts
 
 # Steps of the lattice in the length to which gradients are clipped, and in the largest loss.
 LATTICE = 1 << 26
@@ -39,6 +40,7 @@ LEAST_CHUNK, CHUNK = 32, 256
 LARGE_CHUNKS, PADDING, NUMBERS = (1 << 12, 1 << 10), 0.25, 1 << 20
 
 
+@in_parts
 def loss_sums(assumptions, records, states, clip, distances=1 << 16):
     """Sums (states,) over subjects of their mean losses, in steps of ``1 / LOSS_LATTICE``.
 
@@ -74,6 +76,7 @@ def shares_within(ratios):
     return np.clip(shares, 0.0, 1.0, out=shares)
 
 
+@in_parts
 def length_counts(assumptions, records, state, lengths, share=shares_within):
     """Sums (lengths,) over subjects of the shares of their records whose residual is shorter.
 
@@ -104,6 +107,7 @@ def _distances(manifold, states, covariates, points):
     return manifold.dist(manifold.ends(footpoint, vectors, covariates), points)
 
 
+@in_parts
 def gradient_sums(assumptions, records, state, clip, coordinates, longest=np.inf):
     """Sums over subjects of mean gradients at a state, in steps of ``clip / LATTICE``.
 
@@ -154,6 +158,7 @@ def _gradients_at(assumptions, records, state, coordinates, most=1 << 23):
         records.gradients[key] = kept
 
 
+@in_parts
 def product_sums(assumptions, records, state, clip, coordinates, directions=False, longest=np.inf):
     """Sum over subjects of products of two parts of their mean gradients at a state.
 
@@ -172,6 +177,7 @@ def product_sums(assumptions, records, state, clip, coordinates, directions=Fals
     return total[np.triu_indices(size)].tolist()
 
 
+@in_parts
 def tail_counts(assumptions, records, state, limits, coordinates):
     """Sums (limits,) over subjects of the shares of their records with so long contributions.
 
@@ -191,6 +197,7 @@ def tail_counts(assumptions, records, state, limits, coordinates):
     return total.tolist()
 
 
+@in_parts
 def covariate_sums(records, at_once=1 << 12):
     """Sums over subjects of their mean covariates and mean products of two.
 
@@ -217,6 +224,7 @@ def covariate_sums(records, at_once=1 << 12):
     return first, second
 
 
+@in_parts
 def matrix_sums(assumptions, records, state, clip, coordinates):
     """Sum over subjects of mean z z' of their records, its upper triangle, row by row.
 
@@ -276,7 +284,7 @@ def _chunks(assumptions, records):
     No subject at all takes as long as one.
     """
     size = chunk_size(assumptions)
-    parts = records.covariates, records.points, records.valid, records.counts
+    parts = records.arrays
     blank = [np.zeros((size, *part.shape[1:]), dtype=part.dtype) for part in parts]
     blank[1][:] = assumptions.centre
     for start in range(0, max(len(records), 1), size):

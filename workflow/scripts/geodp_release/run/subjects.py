@@ -5,24 +5,18 @@ makes this raise, warn or change what becomes of others.  Of objects this is tru
 leave the process alone: their conversion to numbers is code of their own.
 """
 
-import itertools
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from numbers import Number
 from threading import RLock
-from typing import Any
 
 import numpy as np
 
-from geodp.data.cells import are_lost, cells_of, no_numbers
-from geodp.data.labels import Labels, add_first_records
-from geodp.data.large import AT_ONCE, large_array, settle
+from geodp.data.cells import no_numbers
+from geodp.data.large import AT_ONCE, Rows, large_array, settle
 from geodp.errors import DataError
 from geodp_release.run.contributions import chunk_size
-
-# Says that no two records are of one subject.
-ONE_EACH = "one record each"
+from geodp_release.run.grouping import ONE_EACH, as_array, grouped
 
 # Types of records that are numbers as they are.
 NUMBERS = (float, int, np.float64)
@@ -57,6 +51,16 @@ class SubjectRecords:
     def __len__(self):
         return len(self.counts)
 
+    @property
+    def limit(self):
+        """Public number of records a subject."""
+        return self.valid.shape[1]
+
+    @property
+    def arrays(self):
+        """Covariates, points, valid and counts."""
+        return self.covariates, self.points, self.valid, self.counts
+
     def settle(self, start):
         """Take records out of memory, if they are many, at every so many of them."""
         if start % AT_ONCE == 0:
@@ -77,33 +81,38 @@ def subject_records(assumptions, covariates, points, subjects):
     A `DataError` says that shapes do not go together; or that neighbours replace a subject, each of
     one record, and there are more or fewer records than assumed.
     """
-    manifold, limit = assumptions.manifold, assumptions.records_per_subject
     given, points = given_records(assumptions, covariates, points)
-    number = len(points)
-    if isinstance(subjects, str):
-        if subjects != ONE_EACH:
-            raise DataError(
-                f'subjects is {subjects!r}: give the label of each record, or "{ONE_EACH}"'
-            )
-        owners, places, many = np.arange(number), np.zeros(number, dtype=int), number
-    else:
-        owners, places, many = _grouped(subjects, number)
+    owners, places, many = grouped(subjects, len(points))
+    if isinstance(subjects, str) and subjects == ONE_EACH:
+        refuse_number(assumptions, many)
     if assumptions.changes == 2:
-        # Labels are private, and so is what they count: a refusal would tell of one.
-        if isinstance(subjects, str) and many != assumptions.subjects:
-            raise DataError(
-                f"the number of records is not the public number {assumptions.subjects} of "
-                "subjects: make them equal, the number from what is public, or release under "
-                "addition or removal of a subject"
-            )
         many = assumptions.subjects
+    return padded(assumptions, given, points, owners, places, many)
+
+
+def refuse_number(assumptions, number):
+    """Refuse another number of records than the public one, where each is of a subject of its own.
+
+    Labels are private, and so is what they count: a refusal would tell of one.
+    """
+    if assumptions.changes == 2 and number != assumptions.subjects:
+        raise DataError(
+            f"the number of records is not the public number {assumptions.subjects} of "
+            "subjects: make them equal, the number from what is public, or release under "
+            "addition or removal of a subject"
+        )
+
+
+def padded(assumptions, given, points, owners, places, many):
+    """`SubjectRecords` of so many subjects, of `given_records` with what `grouped` says of them."""
+    manifold, limit = assumptions.manifold, assumptions.records_per_subject
     owners[places >= limit] = -1
     owners[owners >= many] = -1
     found = SubjectRecords(
         covariates=large_array((many, limit, assumptions.number_of_covariates)),
         points=large_array((many, limit, *manifold.point_shape), manifold.dtype),
         valid=np.zeros((many, limit), dtype=bool),
-        counts=np.zeros(many, dtype=int),
+        counts=np.zeros(many, dtype=np.int32),
     )
     for start in range(0, many, AT_ONCE):
         found.points[start : start + AT_ONCE] = assumptions.centre
@@ -119,117 +128,6 @@ def subject_records(assumptions, covariates, points, subjects):
     return found
 
 
-def _grouped(subjects, number):
-    """Index of each record's subject, its place among the subject's records, and their number.
-
-    A record without a label has the index and the place -1.
-    """
-    # Of other types than NumPy's one missing label would make all floating-point numbers.
-    is_plain = isinstance(getattr(subjects, "dtype", np.dtype(object)), np.dtype)
-    given = as_array(subjects) if is_plain else cells_of(subjects)
-    try:
-        is_plain = isinstance(given, Labels)
-        is_plain |= type(given) is np.ndarray and given.dtype == np.int64 and given.ndim == 1
-        labels = given if is_plain else list(given)
-    except TypeError:
-        labels = None
-    if labels is None or len(labels) != number:
-        raise DataError("subjects and covariates do not go together: name one subject a record")
-    if isinstance(given, np.ndarray) and given.dtype.kind in "fc" and are_lost(given):
-        raise DataError(
-            "subjects are floating-point numbers so large that different whole numbers become the "
-            "same one: give labels as text, or as whole numbers none of which is missing"
-        )
-    # By its shape, and not by what is in a list.
-    if isinstance(given, np.ndarray) and given.ndim != 1:
-        raise DataError("subjects has several values a record: give one label for each record")
-    owners, seen = owners_of(labels)
-    places = np.minimum(owners, 0)
-    if np.count_nonzero(owners >= 0) > seen:
-        named = np.flatnonzero(owners >= 0)
-        counts = np.bincount(owners[named], minlength=seen)
-        # In the order of the subjects, records of each in their own.
-        order = named[np.argsort(owners[named], kind="stable")]
-        places[order] = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return owners, places, seen
-
-
-def owners_of(labels):
-    """Index of the subject of each label, in the order of their first records, and their number.
-
-    -1 for a label that names nobody.
-    """
-    number = len(labels)
-    if isinstance(labels, np.ndarray):
-        own = np.zeros(number, dtype=int)
-        add_first_records(labels, own, empty=None)
-    else:
-        # Most are texts or numbers, and known by themselves. Texts are apart: others are compared
-        # with numbers alone, and so by no code that these have not.
-        own = np.zeros(number, dtype=int)
-        texts = labels if isinstance(labels, Labels) else _texts_among(labels, own)
-        add_first_records(texts.cells, own)
-        seen: dict = {}
-        for index, label in texts.others.items():
-            own[index] = seen.setdefault(label, index + 1)
-    # How many first ones there are up to the first record of the same subject.
-    is_first = own == np.arange(1, number + 1)
-    ranks = np.cumsum(is_first, dtype=np.int32 if number < 1 << 31 else np.int64)
-    own -= 1
-    owners = np.append(ranks - 1, np.array([-1], dtype=ranks.dtype))[own]
-    return owners, int(np.sum(is_first))
-
-
-def _texts_among(labels, own):
-    """`Labels` of those that are texts; in ``own`` the first record, from 1, of all others."""
-    plain: list = [label if type(label) is str else None for label in labels]
-    number = len(plain)
-    if None in plain:
-        numbers: dict = {}
-        kept = [label if type(label) is int or type(label) is float else None for label in labels]
-        own[:] = _known(kept, numbers)
-        for index, label in enumerate(labels):
-            if kept[index] is None and type(label) is not str:
-                try:
-                    key = label_key(label)
-                    if key is not None and key[0] is str:
-                        plain[index] = str.__str__(label)
-                    elif key is not None:
-                        key = key[1] if key[0] is Number else key
-                        own[index] = numbers.setdefault(key, index + 1)
-                except Exception:  # a label that cannot be compared or hashed names nobody
-                    continue
-        # Some of these may be records before those of plain numbers.
-        first = np.zeros(number + 1, dtype=int)
-        first[own[::-1]] = np.arange(number, 0, -1)
-        first[0] = 0
-        own[:] = first[own]
-    return Labels(plain)
-
-
-def _known(labels, seen):
-    """A record, from 1, with each label (n,), and 0 for ``None`` and NaN."""
-    found: Any = np.fromiter(map(seen.setdefault, labels, itertools.count(1)), "int64", len(labels))
-    nobody = [key is None or key != key for key in seen]
-    found[np.isin(found, list(itertools.compress(seen.values(), nobody)))] = 0
-    return found
-
-
-def label_key(label):
-    """What a label is known by; ``None`` for a missing one: None, NaN and the like, a blank text.
-
-    Texts and bytes are the same if all their characters are, blanks at the ends too. Numbers are
-    the same if they are equal, and truth values are no numbers.
-    """
-    if isinstance(label, str | bytes):
-        return (str if isinstance(label, str) else bytes, label) if label.strip() else None
-    if label is None or not bool(label == label):
-        return None
-    if isinstance(label, bool | np.bool_):
-        return bool, bool(label)
-    return Number if isinstance(label, Number) else type(label), label
-
-
 def mapped_records(assumptions, covariates, points):
     """Scaled covariates, points of the manifold, which records have both, and given covariates."""
     given, points = given_records(assumptions, covariates, points)
@@ -242,6 +140,17 @@ def mapped_records(assumptions, covariates, points):
         x[some], y[some], valid[some] = found
         settle(x, y)
     return x, y, valid, given
+
+
+def valid_records(assumptions, covariates, points):
+    """Scaled covariates (n, k) and points (n, *point_shape) of the valid records."""
+    manifold = assumptions.manifold
+    x, y = Rows((assumptions.number_of_covariates,)), Rows(manifold.point_shape, manifold.dtype)
+    given = given_records(assumptions, covariates, points)
+    for _, *found, valid in mapped_blocks(assumptions, *given):
+        x.add(found[0][valid])
+        y.add(found[1][valid])
+    return x.array(), y.array()
 
 
 def given_records(assumptions, covariates, points):
@@ -337,14 +246,6 @@ def record_array(values, shape, dtype):
             if np.shape(array) == shape or (shape == (1,) and np.shape(array) == ()):
                 found[index] = array
     return found
-
-
-def as_array(values):
-    """Values of pandas as an array, those of Arrow as a list, and others as they are."""
-    if hasattr(values, "to_pylist"):
-        # Its arrays raise where a value is missing.
-        return values.to_pylist()
-    return getattr(values, "to_numpy", lambda: values)()
 
 
 def refuse_types(values):

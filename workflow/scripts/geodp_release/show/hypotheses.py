@@ -18,6 +18,7 @@ from geodp_release.plan.release_plan import (
 from geodp_release.promise.assumptions import Assumptions
 from geodp_release.promise.budget import PrivacyBudget
 from geodp_release.promise.public_inputs import REPLACE
+from geodp_release.run.parts import PartedRecords
 from geodp_release.run.subjects import SubjectRecords
 from geodp_release.stages import STAGES, CountStage
 
@@ -100,9 +101,9 @@ def check_hypotheses(plan, records, bits):
         # What another class says of itself is no check.
         return tuple(replace(each, state=FAILS) for each in HYPOTHESES if each.name == "R4")
     assumptions = plan.assumptions
-    grouped = type(records) is SubjectRecords
+    grouped = type(records) in (SubjectRecords, PartedRecords)
     checks = {
-        "R1": grouped and records.covariates.shape[1] == assumptions.records_per_subject,
+        "R1": grouped and records.limit == assumptions.records_per_subject,
         # `contributions` takes no other records.
         "R3": grouped,
         **check_stages(plan),

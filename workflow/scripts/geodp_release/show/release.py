@@ -17,6 +17,7 @@ from geodp.models.terms import PERIODIC
 from geodp.samplers.integer_choice import system_bits
 from geodp_release.plan import agreeing, bands
 from geodp_release.plan.release_plan import ReleasePlan
+from geodp_release.run.partitions import are_partitioned, parted_records
 from geodp_release.run.subjects import subject_records
 from geodp_release.show import release_words
 from geodp_release.show.document import About, write_release
@@ -356,6 +357,8 @@ def release_geodesic(
     subjects : array, shape (n,), or "one record each"
         Whose each record is: the unit of privacy is a subject with all its records.
 
+    Covariates, points and subjects may be columns of one data frame of Dask, or arrays of Dask.
+
     Returns
     -------
     Release
@@ -363,13 +366,15 @@ def release_geodesic(
     Raises
     ------
     DataError
-        Shapes do not go together, or the number of subjects is not the public one.
+        Shapes do not go together, or the number of subjects is not the public one; or a partition
+        cannot be computed.
     """
     if not isinstance(plan, ReleasePlan):
         raise DataError(
             f"plan is of type {type(plan).__name__}: give plan_release(assumptions, budget)"
         )
-    return release_records(plan, subject_records(plan.assumptions, covariates, points, subjects))
+    group = parted_records if are_partitioned(points) else subject_records
+    return release_records(plan, group(plan.assumptions, covariates, points, subjects))
 
 
 def release_records(plan, records):
