@@ -24,7 +24,7 @@ from geodp_release.ask.holder_warnings import off_least_squares
 from geodp_release.plan import search as beginnings
 from geodp_release.promise import ledger
 from geodp_release.promise.assumptions import Assumptions
-from geodp_release.run import contributions, subjects
+from geodp_release.run import contributions, grouping, subjects
 from geodp_release.run.coordinates import ClippingCoordinates
 from geodp_release.run.moments import matrix_moments
 from geodp_release.show import hypotheses, release
@@ -216,7 +216,7 @@ for name, *part in (
     (BREAKS, text_tables.TextTable, "_opened", lambda was, opened, newline: was(opened, "")),
     (BREAKS, text_tables, "marked", lambda was, line, end: line),
     (LINES, LandmarkFile, "_opened", lambda was, table, newline: was(table, None)),
-    ("labels without their ends", subjects, "owners_of", without_their_ends),
+    ("labels without their ends", grouping, "owners_of", without_their_ends),
     ("labels that lost digits", table, "are_lost", lambda was, labels: False),
     (TEXTS, cells, "real", lambda was, cell: cell),
     (TEXTS, cells.TableReading, "value", by_its_text),

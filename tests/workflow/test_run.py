@@ -149,7 +149,7 @@ def test_another_environment_stands_beside_the_first(checkout):
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ([], "usage: ./run [--with competitors|datasets|docs|geomstats|opacus|slurm] COMMAND"),
+        ([], "usage: ./run [--with competitors|dask|datasets|docs|geomstats|opacus|slurm] COMMAND"),
         (["--with"], "--with needs an environment and a command"),
         (["--with", "geomstats"], "--with needs an environment and a command"),
         (["--with", "../envs", "true"], "there is no environment ../envs: --with takes"),

@@ -78,14 +78,15 @@ class ParquetTable(ColumnTable):
 
     def _common_schema(self):
         """Names and types of the columns of all parts; one without a value has those of others."""
-        import pyarrow
-
-        found: list = []
+        schemas = []
         for part in self._parts:
             with self._opened(part) as handle:
-                schema = self._schema_of(handle)
-            kinds = map(_plain, schema.types)
-            found.append(pyarrow.schema(list(zip(schema.names, kinds, strict=True))))
+                schemas.append(self._schema_of(handle))
+        # Not before, since messages about a library that is missing come from there.
+        import pyarrow
+
+        kinds = [zip(each.names, map(_plain, each.types), strict=True) for each in schemas]
+        found = [pyarrow.schema(list(each)) for each in kinds]
         try:
             alike = all(set(each.names) == set(found[0].names) for each in found)
             schema = pyarrow.unify_schemas(found) if alike and len(found) > 1 else found[0]

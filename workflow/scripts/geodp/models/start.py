@@ -90,7 +90,7 @@ def some_records(manifold, covariates, points):
         ends = [np.argmin(covariates, axis=-2), np.argmax(covariates, axis=-2)]
         used = np.concatenate([used, *ends], axis=-1)
     axis, parts = -manifold.point_ndim - 1, []
-    for each in np.array_split(used, STARTING_RECORDS // 256, axis=-1):
+    for each in np.array_split(used, 16, axis=-1):
         parts.append(np.take_along_axis(points, manifold.expand(each), axis=axis))
         settle(points)
     some = np.take_along_axis(covariates, used[..., None], axis=-2)

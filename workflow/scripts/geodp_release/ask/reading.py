@@ -23,7 +23,7 @@ from geodp.data.columns import (
 from geodp.data.coordinates import are_read, in_layout
 from geodp.data.formats import open_table
 from geodp.data.landmarks import crossing_edges, orient, resample
-from geodp.data.large import AT_ONCE, large_array, settle
+from geodp.data.large import in_turn, large_array, settle
 from geodp.data.sheets import FrameTable
 from geodp.data.table import JoinedTable
 from geodp.errors import DataError
@@ -102,10 +102,8 @@ def read_data(settings):
     coordinates, covariates = np.split(numbers, [len(names)], axis=1)
     points = _points(settings, table, names, coordinates)
     given = large_array(covariates.shape)
-    for start in range(0, len(given), AT_ONCE):
-        some = covariates[start : start + AT_ONCE]
-        given[start : start + AT_ONCE] = np.where(np.isfinite(some), some, np.nan)
-        settle(numbers, given)
+    for some in in_turn(numbers, given):
+        given[some] = np.where(np.isfinite(covariates[some]), covariates[some], np.nan)
     found = Data((given, points, ONE_EACH if labels is None else labels))
     found.table, found.columns, found.numbers = table, columns, numbers
     found.names = [*names, *data.covariates]

@@ -284,7 +284,7 @@ def _chunks(assumptions, records):
     No subject at all takes as long as one.
     """
     size = chunk_size(assumptions)
-    parts = records.arrays
+    parts = records.covariates, records.points, records.valid, records.counts
     blank = [np.zeros((size, *part.shape[1:]), dtype=part.dtype) for part in parts]
     blank[1][:] = assumptions.centre
     for start in range(0, max(len(records), 1), size):

@@ -38,7 +38,8 @@ def parted_records(assumptions, covariates, points, subjects):
     """`PartedRecords` of collections of Dask; see `geodp_release.run.subjects.subject_records`."""
     from dask import compute, delayed, persist
 
-    is_one_each = isinstance(subjects, str)
+    if is_one_each := isinstance(subjects, str):
+        grouped(subjects, 0)
     given = [each for each in (covariates, points, subjects) if not isinstance(each, str | None)]
     # As they are: made simpler each by itself, they might have other partitions.
     tables = [each.to_delayed(optimize_graph=False) for each in given if are_partitioned(each)]
@@ -51,17 +52,16 @@ def parted_records(assumptions, covariates, points, subjects):
     number = len(tables[0])
     if covariates is None:
         tables.insert(0, [None] * number)
+    if is_one_each:
+        tables.append([subjects] * number)
 
     def task(function, *public):
         # Dask looks into what tasks are given, but into no function.
         return delayed(partial(function, assumptions, *public), nout=number)
 
-    if is_one_each:
-        found = [task(_alone, subjects)(*rows) for rows in zip(*tables, strict=True)]
-    else:
-        rows = enumerate(zip(*tables, strict=True))
-        pieces = [task(_split, place, number)(*each) for place, each in rows]
-        found = [task(_together)([each[part] for each in pieces]) for part in range(number)]
+    rows = enumerate(zip(*tables, strict=True))
+    pieces = [task(_split, place, number)(*each) for place, each in rows]
+    found = [task(_together)([each[part] for each in pieces]) for part in range(number)]
     found = silently(persist, *found)
     parts = [delayed(itemgetter(0))(each) for each in found]
     total, public = sum(silently(compute, *map(delayed(len), parts))), assumptions.subjects
@@ -78,25 +78,15 @@ def parted_records(assumptions, covariates, points, subjects):
     return PartedRecords(tuple(silently(persist, *parts)), total, assumptions.records_per_subject)
 
 
-def _alone(assumptions, subjects, covariates, points):
-    """`SubjectRecords` of a partition in which no two records are of one subject, and no rows."""
-    given, points = _arrays(assumptions, covariates, points)
-    owners, places, many = grouped(subjects, len(points))
-    return padded(assumptions, given, points, owners, places, many), ()
-
-
 def _split(assumptions, place, number, covariates, points, subjects):
     """Records of the partition at a place by the part of their subjects: arrays, labels, rows."""
     given, points = _arrays(assumptions, covariates, points)
-    labels = labels_of(subjects, len(points))
+    rows = place * MOST_ROWS + np.arange(len(points))
+    # A row is a label of its own.
+    labels = rows.tolist() if isinstance(subjects, str) else labels_of(subjects, len(points))
     parts = np.fromiter((_part(label, number) for label in labels), int, len(labels))
-    found = []
-    for part in range(number):
-        here = np.flatnonzero(parts == part)
-        found.append(
-            (given[here], points[here], [labels[each] for each in here], place * MOST_ROWS + here)
-        )
-    return found
+    chosen = (np.flatnonzero(parts == part) for part in range(number))
+    return [(given[at], points[at], [labels[each] for each in at], rows[at]) for at in chosen]
 
 
 def _arrays(assumptions, covariates, points):
@@ -138,7 +128,8 @@ def _up_to(assumptions, last, found):
     """The records of subjects of a part whose first row is no later than the last."""
     records, firsts = found
     kept = firsts <= last
-    return SubjectRecords(*(each[kept] for each in records.arrays))
+    arrays = records.covariates, records.points, records.valid, records.counts
+    return SubjectRecords(*(each[kept] for each in arrays))
 
 
 def _without(assumptions, number):

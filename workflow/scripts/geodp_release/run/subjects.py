@@ -13,7 +13,7 @@ from threading import RLock
 import numpy as np
 
 from geodp.data.cells import no_numbers
-from geodp.data.large import AT_ONCE, Rows, large_array, settle
+from geodp.data.large import AT_ONCE, Rows, in_turn, large_array, settle
 from geodp.errors import DataError
 from geodp_release.run.contributions import chunk_size
 from geodp_release.run.grouping import ONE_EACH, as_array, grouped
@@ -55,11 +55,6 @@ class SubjectRecords:
     def limit(self):
         """Public number of records a subject."""
         return self.valid.shape[1]
-
-    @property
-    def arrays(self):
-        """Covariates, points, valid and counts."""
-        return self.covariates, self.points, self.valid, self.counts
 
     def settle(self, start):
         """Take records out of memory, if they are many, at every so many of them."""
@@ -114,9 +109,8 @@ def padded(assumptions, given, points, owners, places, many):
         valid=np.zeros((many, limit), dtype=bool),
         counts=np.zeros(many, dtype=np.int32),
     )
-    for start in range(0, many, AT_ONCE):
-        found.points[start : start + AT_ONCE] = assumptions.centre
-        settle(found.points)
+    for some in in_turn(found.points):
+        found.points[some] = assumptions.centre
     for start, x, y, valid in mapped_blocks(assumptions, given, points):
         some = slice(start, start + len(x))
         kept = owners[some] >= 0
@@ -131,15 +125,12 @@ def padded(assumptions, given, points, owners, places, many):
 def mapped_records(assumptions, covariates, points):
     """Scaled covariates, points of the manifold, which records have both, and given covariates."""
     given, points = given_records(assumptions, covariates, points)
-    number, manifold = len(points), assumptions.manifold
-    x = large_array((number, assumptions.number_of_covariates))
-    y = large_array((number, *manifold.point_shape), manifold.dtype)
-    valid = np.zeros(number, dtype=bool)
-    for start, *found in mapped_blocks(assumptions, given, points):
-        some = slice(start, start + len(found[0]))
-        x[some], y[some], valid[some] = found
-        settle(x, y)
-    return x, y, valid, given
+    rows = Rows((assumptions.number_of_covariates,)), Rows(points.shape[1:], points.dtype)
+    arrays = *rows, Rows((), bool)
+    for _, *found in mapped_blocks(assumptions, given, points):
+        for each, some in zip(arrays, found, strict=True):
+            each.add(some)
+    return *(each.array() for each in arrays), given
 
 
 def valid_records(assumptions, covariates, points):
