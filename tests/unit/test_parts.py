@@ -21,13 +21,14 @@ from geodp import (
     plan_release,
     release_geodesic,
 )
+from geodp.manifolds.registry import make_manifold
 from geodp.samplers import integer_choice
 from geodp_release.promise.ledger import Ledger
 from geodp_release.promise.public_inputs import ADD_OR_REMOVE, REPLACE
 from geodp_release.run.contributions import covariate_sums, gradient_sums, loss_sums
 from geodp_release.run.coordinates import ClippingCoordinates
 from geodp_release.run.grouping import ONE_EACH
-from geodp_release.run.partitions import parted_records
+from geodp_release.run.partitions import _part, parted_records
 from geodp_release.run.subjects import subject_records
 
 
@@ -91,6 +92,14 @@ def records_of(number, seed=2):
     return table.assign(who=pd.Series(labels, dtype=object))
 
 
+def frames_of_dask(monkeypatch):
+    """The data frames of Dask, which leave objects as they are."""
+    import dask.dataframe
+
+    monkeypatch.setitem(dask.config.config, "dataframe", {"convert-string": False})
+    return dask.dataframe
+
+
 def columns_of(table):
     return table[["age"]], table[["x", "y", "z"]], table["who"]
 
@@ -124,11 +133,12 @@ def test_sums_over_partitions_are_those_of_the_whole(neighbours, subjects):
 
 
 @pytest.mark.dask
-def test_what_a_partition_raises_is_not_told():
+@pytest.mark.parametrize("kind", [ValueError, DataError])
+def test_what_a_partition_raises_is_not_told(kind):
     import dask.dataframe as dd
 
     def opened(at):
-        raise ValueError("patient 17 has no age")
+        raise kind("patient 17 has no age")
 
     table = records_of(30)
     cut = dd.from_map(opened, [0, 1], meta=table[:0])
@@ -138,6 +148,41 @@ def test_what_a_partition_raises_is_not_told():
     assert told.value.__context__ is None
     with pytest.raises(DataError, match="do not go together"):
         parted_records(assumptions, table[["age"]], *columns_of(cut)[1:])
+    with pytest.raises(DataError, match="do not go together"):
+        parted_records(assumptions, *columns_of(cut)[:2], None)
+    dated = dd.from_map(opened, [0, 1], meta=table[:0].astype({"age": "datetime64[ns]"}))
+    with pytest.raises(DataError, match="column age of a data frame is of type datetime64"):
+        parted_records(assumptions, *columns_of(dated))
+
+
+@pytest.mark.dask
+@pytest.mark.parametrize("ages", [["40", "old"], pd.to_datetime(["2020-01-01", None])])
+def test_no_type_of_a_partition_is_refused(monkeypatch, ages):
+    """As it may follow from one record, such as a word among numbers."""
+    dd = frames_of_dask(monkeypatch)
+    table = records_of(30)
+    parts = [table[:2].assign(age=pd.Series(ages).convert_dtypes()), table[2:]]
+    cut = dd.from_map(lambda at: parts[at], [0, 1], meta=table[:0])
+    table["age"] = pd.Series([*ages, *table["age"][2:]], dtype=object)
+    assumptions = Assumptions(Sphere(2), [0, 0, 1], 0.6, 1.2, (20, 70), 9)
+    found = parted_records(assumptions, *columns_of(cut))
+    assert covariate_sums(found) == covariate_sums(subject_records(assumptions, *columns_of(table)))
+
+
+@pytest.mark.dask
+def test_a_column_of_matrices_is_one_of_points(monkeypatch):
+    dd = frames_of_dask(monkeypatch)
+    table = records_of(9).assign(point=[each * np.eye(2) for each in range(1, 10)])
+    cut = dd.from_map(lambda at: table[at : at + 3], [0, 3, 6], meta=table[:0])
+    assumptions = Assumptions(make_manifold("spd", 2), np.eye(2), 0.6, 1.2, (20, 70), 9)
+    found = parted_records(assumptions, cut["age"], cut["point"], ONE_EACH)
+    assert found.sum(lambda part: np.sum(part.valid)) == 9
+
+
+def test_labels_that_no_other_process_knows_again_name_nobody():
+    """One would keep a cluster waiting, and records of a subject would be of several."""
+    labels = [memoryview(b"3"), (1, np.nan), object(), "3", b"3", 3, (1, "a")]
+    assert [_part(each, 4) >= 0 for each in labels] == [False] * 3 + [True] * 4
 
 
 @pytest.mark.dask

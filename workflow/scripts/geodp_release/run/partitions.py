@@ -7,6 +7,7 @@ table.  So sums over subjects are those of one machine, in whatever order they a
 
 import itertools
 import math
+import pickle
 from functools import partial
 from numbers import Number
 from operator import itemgetter
@@ -15,14 +16,15 @@ from zlib import crc32
 import numpy as np
 
 from geodp.errors import DataError
-from geodp_release.run.grouping import grouped, label_key, labels_of
-from geodp_release.run.parts import PartedRecords, silently
+from geodp_release.run.grouping import as_array, grouped, label_key, labels_of
+from geodp_release.run.parts import PartedRecords, RefusedError, silently
 from geodp_release.run.subjects import (
     SubjectRecords,
     given_records,
     padded,
     record_array,
     refuse_number,
+    refuse_types,
 )
 
 # Most rows of a partition, and subjects without a record in a part.
@@ -40,7 +42,10 @@ def parted_records(assumptions, covariates, points, subjects):
 
     if is_one_each := isinstance(subjects, str):
         grouped(subjects, 0)
-    given = [each for each in (covariates, points, subjects) if not isinstance(each, str | None)]
+    for each in (covariates, points):
+        refuse_types(getattr(each, "_meta", each))
+    given = [points] if covariates is None else [covariates, points]
+    given += [] if is_one_each else [subjects]
     # As they are: made simpler each by itself, they might have other partitions.
     tables = [each.to_delayed(optimize_graph=False) for each in given if are_partitioned(each)]
     tables = [np.ravel(each).tolist() for each in tables]
@@ -80,10 +85,13 @@ def parted_records(assumptions, covariates, points, subjects):
 
 def _split(assumptions, place, number, covariates, points, subjects):
     """Records of the partition at a place by the part of their subjects: arrays, labels, rows."""
-    given, points = _arrays(assumptions, covariates, points)
-    rows = place * MOST_ROWS + np.arange(len(points))
-    # A row is a label of its own.
-    labels = rows.tolist() if isinstance(subjects, str) else labels_of(subjects, len(points))
+    try:
+        given, points = _arrays(assumptions, covariates, points)
+        rows = place * MOST_ROWS + np.arange(len(points))
+        # A row is a label of its own.
+        labels = rows.tolist() if isinstance(subjects, str) else labels_of(subjects, len(points))
+    except DataError as problem:
+        raise RefusedError(str(problem)) from None
     parts = np.fromiter((_part(label, number) for label in labels), int, len(labels))
     chosen = (np.flatnonzero(parts == part) for part in range(number))
     return [(given[at], points[at], [labels[each] for each in at], rows[at]) for at in chosen]
@@ -91,8 +99,10 @@ def _split(assumptions, place, number, covariates, points, subjects):
 
 def _arrays(assumptions, covariates, points):
     """See `given_records`; the columns of a data frame are the entries of a point, row by row."""
-    manifold = assumptions.manifold
-    if hasattr(points, "iloc"):
+    manifold, is_frame = assumptions.manifold, hasattr(points, "columns")
+    # Those of a data frame are public; the types of a partition may follow from its records.
+    covariates, points = as_array(covariates), as_array(points)
+    if is_frame:
         points = record_array(points, (math.prod(manifold.point_shape),), manifold.dtype)
         points = points.reshape(-1, *manifold.point_shape)
     return given_records(assumptions, covariates, points)
@@ -108,8 +118,11 @@ def _part(label, number):
             value = str.encode(value, errors="surrogatepass")
         if isinstance(value, bytes):
             return crc32(value) % number
-        # Of other types than numbers a process may have hashes of its own.
-        return hash(value) % number if kind is Number else 0
+        if kind is Number:
+            return hash(value) % number
+        # Of other types a process may have hashes of its own. Those that do not come as they are
+        # from one to another would split a subject, or leave the cluster waiting for them.
+        return 0 if pickle.loads(pickle.dumps(value)) == value else -1
     except Exception:  # a label that cannot be compared or hashed names nobody
         return -1
 

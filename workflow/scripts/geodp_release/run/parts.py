@@ -8,6 +8,10 @@ from functools import reduce, wraps
 from geodp.errors import DataError
 
 
+class RefusedError(DataError):
+    """A `DataError` of shapes and types, which is told: one of another reader may quote data."""
+
+
 @dataclass(frozen=True, repr=False)
 class PartedRecords:
     """Parts of records, no two of which have the same subject.
@@ -64,7 +68,7 @@ def silently(function, *tasks):
             warnings.simplefilter("ignore")
             logging.disable()
             found = function(*tasks)
-    except DataError as problem:
+    except RefusedError as problem:
         fault = str(problem)
     except Exception:  # of many kinds, and their words may quote data
         fault = (
