@@ -284,6 +284,9 @@ def test_mean_squares_of_residuals_count_what_clipping_took_and_what_is_guessed(
     more = replace(measured, guessed=0.25).residual_squares(typical, many)
     first = measured.residual_squares(typical, many)
     np.testing.assert_allclose(more - first, 0.25 * (typical**2 - 4.0), atol=1e-9)
+    # Where nearly all may be longer than a released length it says nothing.
+    all_longer = replace(measured, share=0.9).residual_squares(typical, many)
+    np.testing.assert_allclose(all_longer, first, rtol=1e-3)
     # And a sample of the population is, the less it has.
     few = replace(measured, clip=4.0).residual_squares(np.full(2001, 2.0), 1200.0)
     assert np.std(few[2::32]) == pytest.approx(np.sqrt(4.0 * 12.0 / 1200.0), rel=0.3)

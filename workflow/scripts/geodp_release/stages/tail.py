@@ -93,7 +93,7 @@ def student_squares_beyond(kept, share, dim, degrees):
     """
     # Squares over their dimension are ratios of mean squares; those beyond a limit, each times
     # itself, are of a share of ratios with two more and two fewer degrees.
-    least, fewer = fdtri(dim, degrees, 1.0 - share), degrees - 2.0
+    least, fewer = fdtri(dim, degrees, max(1.0 - share, 1e-4)), degrees - 2.0
     limits = np.geomspace(1e4, least, 400)
     whole = fdtrc(dim + 2.0, fewer, limits * dim * fewer / (degrees * (dim + 2.0)))
     beyond = degrees / fewer * whole - limits * fdtrc(dim, degrees, limits)
