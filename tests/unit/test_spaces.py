@@ -15,7 +15,7 @@ from geodp import DataError, Ledger
 from geodp.data.coordinates import View, are_read, in_layout
 from geodp.data.triangles import TRIANGLES
 from geodp.manifolds.projective import RealProjective
-from geodp.manifolds.registry import MANIFOLDS, make_manifold, manifold_settings
+from geodp.manifolds.registry import MANIFOLDS, make_manifold, manifold_settings, parse_point
 from geodp.manifolds.rotations import ORTHOGONAL, Rotations
 from geodp_release.ask import planning
 from geodp_release.ask.cli import main
@@ -232,3 +232,14 @@ def test_signs_of_axes_and_of_quaternions_are_not_those_of_noise_about_zero():
         np.testing.assert_array_equal(np.sign(axes.shown(rows)[:, 0]), 1.0)
         rows = np.array([[-0.6, 0.8, 0.0, noise], [0.6, -0.8, 0.0, noise]])
         np.testing.assert_array_equal(np.sign(quaternions.shown(rows)[:, 0]), 1.0)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("factor", [0.0, 1e160, 1e-170, np.nan])
+def test_landmarks_without_a_finite_log_size_are_no_point_and_do_not_warn(factor):
+    space, square = make_manifold("size_and_shape", size=4), np.array([0.0, 0, 1, 0, 1, 1, 0, 1])
+    bad, good = space.from_layout(np.array([factor * square, square]))
+    with np.errstate(all="ignore"):
+        assert space.are_points(np.array([bad, good])).tolist() == [False, True]
+    with pytest.raises(DataError, match="landmarks are no finite numbers, all coincide, or are"):
+        parse_point(space, factor * square, "centre")

@@ -129,7 +129,7 @@ def parse_point(manifold, numbers, place):
             f"{place}: its {values.size} numbers make no point of {manifold.name}: "
             f"{layout_advice(manifold)}"
         )
-    with np.errstate(invalid="ignore"):
+    with np.errstate(all="ignore"):
         [point] = manifold.project(manifold.from_layout(values.reshape((1, -1))))
     reason = manifold.layout_fault(values) or manifold.invalid_reason(point)
     if reason is not None:

@@ -52,10 +52,18 @@ class SizeAndShape(Product):
         return {2 * self.size: "landmarks x1, y1, x2, y2, ..."}
 
     def from_layout(self, numbers):
-        landmarks = numbers[:, 0::2] + 1j * numbers[:, 1::2]
-        centred = landmarks - np.mean(landmarks, axis=-1, keepdims=True)
-        sizes = np.log(squared_length(centred))[:, None] / 2.0
-        return self.joined([sizes, self.factors[1].from_landmarks(landmarks)])
+        # Sizes that are zero or too large have no finite logarithm, and are no points.
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            landmarks = numbers[:, 0::2] + 1j * numbers[:, 1::2]
+            centred = landmarks - np.mean(landmarks, axis=-1, keepdims=True)
+            sizes = np.log(squared_length(centred))[:, None] / 2.0
+            return self.joined([sizes, self.factors[1].from_landmarks(landmarks)])
+
+    def layout_fault(self, numbers):
+        """See `Manifold.layout_fault`."""
+        if not np.all(np.isfinite(self.from_layout(np.asarray(numbers, dtype=float)[None]))):
+            return "landmarks are no finite numbers, all coincide, or are too large or too small"
+        return None
 
     @property
     def coordinate_names(self):
