@@ -126,7 +126,9 @@ def test_plans_say_widths_of_the_coefficients_that_mean_something_by_themselves(
     values |= {"settings": settings, "plan": SimpleNamespace(assumptions=found)}
     shown = "\n".join(_rendered("usual.txt.j2", **values))
     south, west = (index + 1 for index in found.terms.of(1))
-    assert f"reach {south} for region: south against north; {west} for region: west" in shown
+    assert (
+        f"half-widths of {south} for region: south against north; {west} for region: west" in shown
+    )
     assert "age (years), per unit" not in shown
     assert "region west" in shown
     assert "region 0" not in shown
