@@ -153,7 +153,7 @@ def as_morphologika(shapes):
     points = "".join(f"'{name}\n{lines_of(shape)}" for name, shape in zip(IDS, shapes, strict=True))
     names = "".join(f"{name}\n" for name in IDS)
     Path("s.txt").write_text(
-        "[Individuals]\n4\n[landmarks]\n3\n[dimensions]\n2\n"
+        "[Individuals]\n4\n[landmarks]\n3\n[dimensions]\n2\n[wireframe]\n1 2\n[polygons]\n1 2 3\n"
         f"[names]\n{names}[labels]\nage\n[labelvalues]\n1\n2\n3\n4\n[rawpoints]\n{points}"
     )
     return "s.txt"

@@ -16,16 +16,8 @@ from reproduction.papers import PAPERS, figure_title
 from reproduction.places import CHECKOUT
 
 # Verdicts in words of a list; the empty one is of what has no table to judge by.
-WORDS = dict(
-    zip(
-        (*VERDICTS, ""),
-        (
-            *("hold", "hold in part", "do not hold", "undecided", "not refuted"),
-            *("hold by construction", "are not evaluated"),
-        ),
-        strict=True,
-    )
-)
+WORDS = ("hold", "hold in part", "do not hold", "undecided", "not refuted", "hold by construction")
+WORDS = dict(zip((*VERDICTS, ""), (*WORDS, "are not evaluated"), strict=True))
 
 
 def sentences(key):

@@ -244,8 +244,8 @@ class MorphologikaFile(LandmarkFile):
         found: dict = {}
         lines, left = [], 0
         # Whatever else stands in brackets is a name.
-        known: tuple = ("individuals", "landmarks", "dimensions", "names", "labels", "labelvalues")
-        known += ("rawpoints", "wireframe", "polygons")
+        known = ["individuals", "landmarks", "dimensions", "names", "labels", "labelvalues"]
+        known += ["rawpoints", "wireframe", "polygons"]
         for line in self._lines(keep_blank=True):
             name = line.strip("[]").strip().casefold()
             if left or "rawpoints" in found or line[:1] != "[" or name not in known:

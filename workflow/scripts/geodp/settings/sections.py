@@ -139,8 +139,7 @@ class ManifoldSettings(Section):
     factors: Annotated[list[FactorSettings], Field(min_length=2)] | None = None
     """Factors of a product."""
     size_weight: number(gt=0) | None = None  # type: ignore[valid-type]
-    """By which squared differences of log centroid sizes are multiplied in size_and_shape; null for
-    1."""
+    """Weight of squared differences of log centroid sizes in size_and_shape; null for 1."""
 
     @model_validator(mode="after")
     def _fits(self):

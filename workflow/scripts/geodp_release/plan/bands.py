@@ -36,8 +36,8 @@ LEVELS = (0.9, 0.95)
 # in each of the others, where directions are not measured.
 UNLIKE_NORMAL, LEAST_SCATTER, ONE_DIRECTION = 0.5, 0.05, 5.0
 
-# Degrees of freedom of heavy tails, and of how many simulated mean squares two have normal ones;
-# how many times more residuals may be beyond a released length than about so many.
+# Degrees of freedom of heavy tails; size of a block of simulated mean squares, two of which have
+# normal tails; and factor by which the share beyond a released length may exceed the planned one.
 HEAVY, BETWEEN, MORE = 3.0, 32, 1.25
 
 # Dimensions from which on products of matrices are computed as one, for time; and places whose

@@ -85,14 +85,20 @@ def squares_beyond(share, ratio, dim):
 
 
 def student_squares_beyond(kept, share, dim, degrees):
-    """Mean of what squares of residuals have beyond one, where those clipped there have a mean.
+    """Mean excess over one of squared residuals whose distribution is Student's, of any scale.
 
-    Of Student's distribution, which is normal of many degrees: of so many there is but one scale
-    at which clipped squares have the mean ``kept``, between zero and one.  No more than a ``share``
-    is beyond one.
+    Parameters
+    ----------
+    kept : float or ndarray
+        Mean of the squares clipped to one, from zero to one, which determines the scale.
+    share : float
+        Largest share of residuals that are longer than one.
+    dim : int
+    degrees : float
+        Degrees of freedom, above two; many are those of a normal distribution.
     """
-    # Squares over their dimension are ratios of mean squares; those beyond a limit, each times
-    # itself, are of a share of ratios with two more and two fewer degrees.
+    # Squares over their dimension have an F distribution.  Its mean beyond a limit is a tail of the
+    # F distribution with two more and two fewer degrees of freedom.
     least, fewer = fdtri(dim, degrees, max(1.0 - share, 1e-4)), degrees - 2.0
     limits = np.geomspace(1e4, least, 400)
     whole = fdtrc(dim + 2.0, fewer, limits * dim * fewer / (degrees * (dim + 2.0)))
