@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import yaml
 
@@ -44,6 +45,8 @@ def test_examples_run(page, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {}
     for example, shown in examples(page):
+        if "import dask" in example:
+            continue  # see below
         exec(compile(example, page.name, "exec"), names)
         said = capsys.readouterr().out
         # What the example says it prints, up to remarks.
@@ -52,6 +55,17 @@ def test_examples_run(page, capsys, tmp_path, monkeypatch):
         assert bool(said) == ("print(" in example or bool(shown))
         same = doctest.OutputChecker().check_output(shown, said, doctest.ELLIPSIS)
         assert same or not shown, said
+
+
+@pytest.mark.dask
+def test_example_of_dask_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (example,) = [text for text, _ in examples(ROOT / "docs/releases.md") if "import dask" in text]
+    Path("records").mkdir()
+    row = {"who": "a", "age": 30.0, "x": 0.0, "y": 0.0, "z": 1.0}
+    pd.DataFrame([row] * 9).to_parquet("records/1.parquet")
+    exec(compile(example, "releases.md", "exec"), names := {})
+    assert names["release"].predict([45.0]).shape == (1, 3)
 
 
 def test_own_study_is_a_configuration(tmp_path, monkeypatch):
