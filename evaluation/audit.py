@@ -15,7 +15,7 @@ import script
 from geodp import Assumptions, PrivacyBudget, ReleasePlan
 from geodp.audit import published
 from geodp.audit.disc import Disc
-from geodp.audit.search import Pair
+from geodp.audit.worst_neighbours import Pair
 from geodp.manifolds.registry import make_manifold
 from geodp.randomness import random_stream
 from geodp_release import stages as st

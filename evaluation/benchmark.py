@@ -18,11 +18,11 @@ import script
 from geodp import GeodesicModel, mean, simulate_geodesic_data
 from geodp.data.stand_in import simulate_outlines
 from geodp.manifolds.registry import make_manifold
-from geodp.mechanisms.base import PublicSettings
 from geodp.mechanisms.kng_as_published import KNGAsPublished
+from geodp.mechanisms.mechanism import PublicSettings
 from geodp.randomness import random_stream
-from geodp.samplers.base import State, run
 from geodp.samplers.choice import plan
+from geodp.samplers.kernel import State, run
 from geodp.samplers.random_walk import RandomWalk
 
 # From about so many records a walk's autocorrelation no longer depends on n, and from so many a

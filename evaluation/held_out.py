@@ -8,7 +8,7 @@ from cohorts import COHORTS
 from geodp import Assumptions, PrivacyBudget, plan_release
 from geodp.manifolds.registry import make_manifold
 from geodp.randomness import random_stream
-from geodp.settings.sections import public_centre
+from geodp.settings.shared_sections import public_centre
 from simulated import places_of
 
 # Of bands and intervals, and of tests.

@@ -21,14 +21,21 @@ from geodp.manifolds import spd, symmetric_matrices
 from geodp.samplers.integer_choice import no_noise
 from geodp_release.ask import planning, publish
 from geodp_release.ask.holder_warnings import off_least_squares
-from geodp_release.plan import search as beginnings
+from geodp_release.plan import stage_search as beginnings
 from geodp_release.promise import ledger
 from geodp_release.promise.assumptions import Assumptions
 from geodp_release.run import contributions, grouping, subjects
-from geodp_release.run.coordinates import ClippingCoordinates
-from geodp_release.run.moments import matrix_moments
+from geodp_release.run.clipping_coordinates import ClippingCoordinates
+from geodp_release.run.covariate_moments import matrix_moments
 from geodp_release.show import hypotheses, release
-from geodp_release.stages import MatrixStage, NoisyStep, TailStage, matrix, products, step, tail
+from geodp_release.stages import (
+    MatrixStage,
+    NoisyStep,
+    TailStage,
+    matrix,
+    products,
+    step,
+)
 from replay import SPACES, search
 from replay_runs import BY_COMMAND, replaced
 from replay_tables import FRAME
@@ -178,7 +185,7 @@ COUNTED, USABLE = "valid[:, place] & (place < counts)", "places = np.empty("
 CRASH = "assert not np.any(np.abs(points[np.isfinite(points)]) > 1e100); "
 NOISY = "self.noise(assumptions).add([counts], bits)[0]"
 PARTS = products, "product_sums"
-TAILS, MAPPED = (tail, "tail_counts"), (subjects, "mapped_blocks")
+TAILS, MAPPED = (tail_count, "tail_counts"), (subjects, "mapped_blocks")
 # A matrix of moments has noise for its covariates, and residuals besides.
 OUTSIDE = int(np.sqrt(1.0 + matrix.WEIGHT**2) * contributions.MATRIX_LATTICE)
 

@@ -16,7 +16,7 @@ import pandas as pd
 
 import script
 from geodp.randomness import random_stream
-from tools_methods import Budget, functional_mechanism
+from linear_methods import Budget, functional_mechanism
 
 PACKAGES = {"dp_sgd": ("opacus", "torch")}
 

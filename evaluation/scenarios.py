@@ -20,7 +20,7 @@ from geodp.errors import DataError
 from geodp.manifolds.euclidean import Euclidean
 from geodp_release.ask import planning, publish
 from geodp_release.ask import settings as release_settings
-from geodp_release.plan.search import plan_release
+from geodp_release.plan.stage_search import plan_release
 from geodp_release.promise import ledger
 from geodp_release.promise.assumptions import Assumptions
 from geodp_release.promise.budget import PrivacyBudget

@@ -8,12 +8,17 @@ import pytest
 
 from geodp import GeodesicModel, PublicSettings
 from geodp.audit import published
-from geodp.audit.means import gradient_losses, losses_by_form, neighbours, problems_of_neighbours
-from geodp.audit.search import Pair
+from geodp.audit.mean_losses import (
+    gradient_losses,
+    losses_by_form,
+    neighbours,
+    problems_of_neighbours,
+)
+from geodp.audit.worst_neighbours import Pair
 from geodp.linear.least_squares import Exponential, Gradient, LeastSquares, draw, perturb_objective
-from geodp.linear.moments import Moments
 from geodp.linear.pinball import GradientScore, LossScore, Pinball
 from geodp.linear.plane import chains
+from geodp.linear.simulated_moments import Moments
 from geodp.manifolds.registry import make_manifold
 from geodp.mechanisms import mean_noise
 from geodp.mechanisms import means as mechanisms

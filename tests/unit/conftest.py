@@ -14,8 +14,8 @@ import pytest
 from cohort import SETTINGS, write, write_cohort
 from hypothesis import settings
 
-from geodp.manifolds.base import Manifold
 from geodp.manifolds.landmark_maps import fourier_harmonics
+from geodp.manifolds.manifold import Manifold
 from geodp.manifolds.registry import MANIFOLDS, make_manifold
 from geodp.samplers import integer_choice
 
@@ -120,20 +120,20 @@ def ledger(path):
 def few_points(monkeypatch):
     """Plans that are made, and releases that are drawn, in little time."""
     from geodp_release.plan import sample_size as needed
-    from geodp_release.plan import search
+    from geodp_release.plan import stage_search
 
     # Plans are kept between calls: these are for one test.
     monkeypatch.setattr(needed, "_kept_plan", lru_cache(needed._kept_plan.__wrapped__))
-    monkeypatch.setattr(search, "MOST_POINTS", 1 << 10)
+    monkeypatch.setattr(stage_search, "MOST_POINTS", 1 << 10)
 
 
 @pytest.fixture
 def few_designs(few_points, monkeypatch):
     """Besides, a short search for a plan."""
-    from geodp_release.plan import search, steps
+    from geodp_release.plan import stage_search, steps
 
     for name, value in {"CHOICES": (0.16, 0.4), "WIDE_STEPS": (0.2,), "FOLLOWED": 192}.items():
-        monkeypatch.setattr(search, name, value)
+        monkeypatch.setattr(stage_search, name, value)
     monkeypatch.setattr(steps, "STEPS", 2)
 
 

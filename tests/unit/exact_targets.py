@@ -7,7 +7,7 @@ from quadrature import beside_the_fit, published_mechanism, target_in_a_ball
 
 from geodp import SPD, Euclidean, Hyperbolic, KendallPlanarShapes, Sphere
 from geodp.samplers import exact
-from geodp.samplers.base import run
+from geodp.samplers.kernel import run
 
 NUMBER = 8
 

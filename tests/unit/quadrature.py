@@ -13,7 +13,7 @@ from geodp.data.stand_in import simulate_outlines
 from geodp.manifolds.supports import Ball
 from geodp.mechanisms.density import FootpointDensity, ShootingVectorDensity
 from geodp.mechanisms.kng_as_published import KNGAsPublished, PublishedSupport
-from geodp.samplers.base import Target
+from geodp.samplers.kernel import Target
 
 OUTLINES = KendallPlanarShapes(50)
 

@@ -14,7 +14,7 @@ from geodp.data.records import read_table
 from geodp.manifolds.registry import make_manifold
 from geodp_release.ask.checking import check_data
 from geodp_release.ask.faults import faults
-from geodp_release.ask.reading import read_data, refuse_missing
+from geodp_release.ask.release_records import read_data, refuse_missing
 from geodp_release.ask.settings import ReleaseSettings
 
 NAMES = ["a", "b"]

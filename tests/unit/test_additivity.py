@@ -29,9 +29,9 @@ from geodp import SPD, Hyperbolic, Sphere
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp_release.promise.public_inputs import ADD_OR_REMOVE
 from geodp_release.run import contributions
+from geodp_release.run.clipping_coordinates import ClippingCoordinates
 from geodp_release.run.contributions import CHUNK, LARGE_CHUNKS, gradient_sums, loss_sums
-from geodp_release.run.coordinates import ClippingCoordinates
-from geodp_release.run.moments import matrix_moments
+from geodp_release.run.covariate_moments import matrix_moments
 from geodp_release.run.subjects import subject_records
 
 # Steps of the fine lattices, which are near those of doubles.

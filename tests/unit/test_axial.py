@@ -15,7 +15,7 @@ from geodp import SPD, Euclidean, KendallPlanarShapes, Sphere
 from geodp.randomness import random_stream
 from geodp.samplers import matched
 from geodp.samplers.axial import AxialDistribution
-from geodp.samplers.base import run
+from geodp.samplers.kernel import run
 
 STANDARD_ERRORS = 4.0
 FALSE_ALARM = 2.0 * stats.norm.sf(STANDARD_ERRORS)

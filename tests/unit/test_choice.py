@@ -8,7 +8,7 @@ from exact_targets import PLANE, SPHERE, distances_of, footpoints, target
 from quadrature import laplace_target, origin
 
 from geodp.samplers import choice, exact, matched
-from geodp.samplers.base import Kernel, State
+from geodp.samplers.kernel import Kernel, State
 
 
 def choose(found, kind="automatic", **limits):

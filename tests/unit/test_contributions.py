@@ -14,6 +14,7 @@ from geodp.manifolds.registry import MANIFOLDS
 from geodp_release.ask.timing import extreme_points
 from geodp_release.promise.assumptions import Assumptions
 from geodp_release.run import contributions
+from geodp_release.run.clipping_coordinates import ClippingCoordinates
 from geodp_release.run.contributions import (
     LARGE_CHUNKS,
     LATTICE,
@@ -24,7 +25,6 @@ from geodp_release.run.contributions import (
     loss_sums,
     matrix_sums,
 )
-from geodp_release.run.coordinates import ClippingCoordinates
 from geodp_release.run.subjects import ONE_EACH, SubjectRecords, subject_records
 from geodp_release.stages import MatrixStage
 from geodp_release.stages.covariates import Covariates

@@ -21,7 +21,7 @@ from geodp.data.dates import Dates, times_of
 from geodp.data.formats import open_table
 from geodp.data.r_files import CLASSES
 from geodp.data.statistics_files import TEXT
-from geodp.settings.reading import check
+from geodp.settings.settings_files import check
 from geodp_release.ask.settings import ReleaseSettings
 
 SINCE = {"dates": {"age": {"since": "2000-01-01", "unit": "days"}}}

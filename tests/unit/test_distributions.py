@@ -21,7 +21,7 @@ import quadrature
 from geodp import SPD, Euclidean, Hyperbolic, Sphere
 from geodp.randomness import random_stream
 from geodp.samplers import exact, matched
-from geodp.samplers.base import Target, run
+from geodp.samplers.kernel import Target, run
 from geodp.samplers.random_walk import RandomWalk
 
 # Enough draws take minutes; a few see what is grossly wrong, as do those of `test_exact`.

@@ -9,7 +9,7 @@ import testers
 from geodp.audit import published
 from geodp.audit.disc import Disc
 from geodp.audit.published import SPHERE, VARIANTS, densities, realised_loss
-from geodp.audit.search import Pair, climb, worst_neighbour
+from geodp.audit.worst_neighbours import Pair, climb, worst_neighbour
 from geodp.manifolds.euclidean import Euclidean
 from testers import TESTERS, property_test
 

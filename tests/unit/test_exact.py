@@ -31,8 +31,8 @@ from geodp.mechanisms.density import FootpointDensity
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import Huber
 from geodp.randomness import random_directions
-from geodp.samplers import cells, exact
-from geodp.samplers.cells import CellEnvelope
+from geodp.samplers import cell_envelope, exact
+from geodp.samplers.cell_envelope import CellEnvelope
 from geodp.samplers.radial import RadialEnvelope
 
 FALSE_ALARM = 1e-6
@@ -98,7 +98,7 @@ def test_corners_of_flat_cells_are_no_farther_than_is_said_and_nearly_as_far():
     rng = np.random.default_rng(3)
     length, angle = rng.uniform(0.1, 2.0, 10_000), rng.uniform(0.0, 1.6, 10_000)
     along = length * rng.uniform(0.0, 1.0, 10_000)
-    said = cells._way_to_corner(Euclidean(2), length, along, length * angle)
+    said = cell_envelope._way_to_corner(Euclidean(2), length, along, length * angle)
     for end in (length - along, length + along):
         corner = np.hypot(end * np.cos(angle) - length, end * np.sin(angle))
         assert np.all(corner <= said * (1.0 + 1e-12))

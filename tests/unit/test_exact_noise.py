@@ -11,7 +11,7 @@ from scipy.stats import chi2, chisquare, gamma, kstest
 from geodp.samplers import exact_noise, integer_choice
 from geodp.samplers.exact_noise import discrete_gaussian, discrete_laplace, rounded_laplace
 from geodp_release.run.noise import GaussianNoise, MatrixGaussianNoise, MatrixLaplaceNoise
-from tools_matrix import LaplaceNoise
+from linear_matrix import LaplaceNoise
 
 
 def bits(seed):

@@ -10,8 +10,8 @@ from scipy.integrate import cumulative_simpson, simpson
 
 from geodp import DataError, GeodesicModel, GeomstatsManifold, Sphere
 from geodp.manifolds.registry import make_manifold
-from geodp.mechanisms.base import PROVED, PublicSettings
 from geodp.mechanisms.means import Laplace
+from geodp.mechanisms.mechanism import PROVED, PublicSettings
 from geodp.models.sensitivity import mean_sensitivity
 from geodp.samplers.riemannian_laplace import draw_laplace
 

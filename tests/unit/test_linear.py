@@ -6,8 +6,8 @@ from quadrature import CellLaw, PolarChart
 from scipy import stats
 
 from geodp.linear import l1_ball, least_squares, plane, quantiles
-from geodp.linear.moments import Moments, record_chunks, simulate_moments
 from geodp.linear.pinball import GradientScore, LossScore, MedianScore, Pinball, smoothing_bandwidth
+from geodp.linear.simulated_moments import Moments, record_chunks, simulate_moments
 from geodp.manifolds.euclidean import Euclidean
 
 COEFFICIENTS = np.array([0.0, -1.0, -0.5, 0.5])

@@ -6,7 +6,7 @@ from computed_tables import CONFIGURED, drawn, made, verdicts
 
 from geodp import DataError, GeodesicModel
 from geodp.manifolds.registry import make_manifold
-from geodp.mechanisms.base import PROVED
+from geodp.mechanisms.mechanism import PROVED
 from geodp.mechanisms.registry import mechanism_class, named_in
 from reproduction.places import CHECKOUT
 from reproduction.tables.means import in_ball, iterations

@@ -7,9 +7,8 @@ import pytest
 from scipy import stats
 
 from geodp import DataError, Distance, GeodesicModel
-from geodp.audit.means import losses_by_form, problems_of_neighbours
+from geodp.audit.mean_losses import losses_by_form, problems_of_neighbours
 from geodp.manifolds.registry import make_manifold
-from geodp.mechanisms.base import PROVED, PublicSettings
 from geodp.mechanisms.gaussian import (
     gaussian_delta,
     gaussian_deviation,
@@ -18,8 +17,9 @@ from geodp.mechanisms.gaussian import (
 )
 from geodp.mechanisms.mean_noise import DELTA, MeanBySteps
 from geodp.mechanisms.means import MeanProblem, ambient_radius, embed
+from geodp.mechanisms.mechanism import PROVED, PublicSettings
 from geodp.mechanisms.registry import mechanism_class, named_in
-from geodp.samplers.base import by_rejection
+from geodp.samplers.kernel import by_rejection
 from geodp.samplers.riemannian_laplace import draw_laplace
 from reproduction.tables.means import contaminated, in_ball, pole
 

@@ -14,8 +14,8 @@ from geodp.data.simulate import simulate_geodesic_data
 from geodp.manifolds.product import Product
 from geodp.manifolds.supports import Ball
 from geodp.mechanisms import kng_as_published
-from geodp.mechanisms.base import PublicSettings
 from geodp.mechanisms.kng_as_published import PublishedSupport, published_support
+from geodp.mechanisms.mechanism import PublicSettings
 from geodp.mechanisms.registry import budget_names, mechanism_class, named_in
 from geodp.models.sensitivity import gradient_sensitivity
 from geodp.randomness import random_directions

@@ -6,7 +6,7 @@ import release_tables as tables
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geodp_release.ask.reading import have_responses, read_data
+from geodp_release.ask.release_records import have_responses, read_data
 from geodp_release.run.subjects import subject_records
 
 GONE = {"a": [np.nan, *range(1, 8)], "b": [*range(3), np.nan, *range(3), np.nan]}

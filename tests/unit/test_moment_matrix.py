@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+import tools_matrix
 from scipy import stats
 
-import tools_matrix
 from geodp.linear.moment_matrix import shrunk
 from geodp.mechanisms.gaussian import gaussian_delta
 from geodp.randomness import random_stream
-from tools_matrix import (
+from linear_matrix import (
     WEIGHT,
     GaussianNoise,
     LaplaceNoise,

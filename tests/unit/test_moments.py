@@ -13,9 +13,9 @@ from geodp import Sphere
 from geodp.samplers.integer_choice import generator_bits
 from geodp_release.promise.budget import PURE, UNITS
 from geodp_release.promise.public_inputs import EVENLY, SQUARES, TWO_GROUPS, UNKNOWN
+from geodp_release.run.clipping_coordinates import ClippingCoordinates, noise_of
 from geodp_release.run.contributions import COVARIATE_LATTICE, covariate_sums
-from geodp_release.run.coordinates import ClippingCoordinates, noise_of
-from geodp_release.run.moments import (
+from geodp_release.run.covariate_moments import (
     LEAST,
     inverses,
     matrix_moments,

@@ -25,8 +25,8 @@ from geodp.manifolds.registry import make_manifold
 from geodp.samplers import integer_choice
 from geodp_release.promise.ledger import Ledger
 from geodp_release.promise.public_inputs import ADD_OR_REMOVE, REPLACE
+from geodp_release.run.clipping_coordinates import ClippingCoordinates
 from geodp_release.run.contributions import covariate_sums, gradient_sums, loss_sums
-from geodp_release.run.coordinates import ClippingCoordinates
 from geodp_release.run.grouping import ONE_EACH
 from geodp_release.run.partitions import _part, parted_records
 from geodp_release.run.subjects import subject_records

@@ -26,8 +26,8 @@ from geodp_release.promise.public_inputs import (
     NEIGHBOURS,
     REPLACE,
 )
+from geodp_release.run.clipping_coordinates import WINDOW
 from geodp_release.run.contributions import LATTICE
-from geodp_release.run.coordinates import WINDOW
 from geodp_release.run.replay import Tape
 from geodp_release.run.subjects import SubjectRecords, subject_records
 from geodp_release.stages import (

@@ -13,7 +13,7 @@ from geodp_release.plan.agreeing import agreeing_releases, has_subjects
 from geodp_release.plan.bands import TrueGeodesics, band_radii, sampled_errors
 from geodp_release.plan.release_plan import run_stages
 from geodp_release.promise.public_inputs import ADD_OR_REMOVE, EVENLY, TWO_GROUPS, UNKNOWN
-from geodp_release.run.moments import possible_moments
+from geodp_release.run.covariate_moments import possible_moments
 from geodp_release.run.subjects import ONE_EACH, subject_records
 from geodp_release.show.rehearsal import Rehearsed, without_data
 from geodp_release.stages import (

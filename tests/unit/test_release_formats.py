@@ -16,7 +16,7 @@ from geodp.data.cells import TableReading
 from geodp.data.formats import open_table
 from geodp.data.records import read_table
 from geodp.manifolds.registry import make_manifold
-from geodp_release.ask.reading import read_data, refuse_missing
+from geodp_release.ask.release_records import read_data, refuse_missing
 
 FORMATS = [(tables.as_csv, 2), (tables.as_parquet, 1), (tables.as_arrays, 1), (tables.as_excel, 3)]
 FORMATS += [(tables.as_parts, 1)]

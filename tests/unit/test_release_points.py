@@ -10,7 +10,7 @@ import release_tables as tables
 from geodp import DataError
 from geodp.data.records import read_table
 from geodp.manifolds.registry import make_manifold
-from geodp_release.ask.reading import check_data_settings
+from geodp_release.ask.release_records import check_data_settings
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from geodp import DataError
 from geodp.data.cells import TableReading
 from geodp.data.formats import open_table
 from geodp.data.text_tables import TextTable
-from geodp_release.ask.reading import read_data
+from geodp_release.ask.release_records import read_data
 
 # --- Text: what a row is ---
 

@@ -22,7 +22,7 @@ from scipy import stats
 from geodp import SPD, Euclidean, Hyperbolic, KendallPlanarShapes, Sphere
 from geodp.randomness import random_stream
 from geodp.samplers import matched
-from geodp.samplers.base import Modes, run, trace
+from geodp.samplers.kernel import Modes, run, trace
 from geodp.samplers.matched import Matched
 from geodp.samplers.random_walk import RandomWalk
 

@@ -14,9 +14,9 @@ from geodp_release.plan.agreeing import DOUBLINGS, agreeing_releases, moments_st
 from geodp_release.plan.bands import sampled_errors
 from geodp_release.promise.budget import UNITS
 from geodp_release.promise.public_inputs import EVENLY, TWO_GROUPS, UNKNOWN
+from geodp_release.run.clipping_coordinates import ClippingCoordinates
 from geodp_release.run.contributions import shares_within
-from geodp_release.run.coordinates import ClippingCoordinates
-from geodp_release.run.moments import moment_matrix
+from geodp_release.run.covariate_moments import moment_matrix
 from geodp_release.run.subjects import ONE_EACH, subject_records
 from geodp_release.stages import FarStage, MatrixStage, NoisyStep, PointsStage, ScaleStage, step
 from geodp_release.stages import points as points_module

@@ -17,6 +17,7 @@ from geodp.samplers.integer_choice import TABLE, ExactChoice, generator_bits
 from geodp_release.ask.holder_warnings import off_least_squares
 from geodp_release.plan.bands import Scatter
 from geodp_release.promise.public_inputs import EVENLY
+from geodp_release.run.clipping_coordinates import ClippingCoordinates
 from geodp_release.run.contributions import (
     LATTICE,
     LOSS_LATTICE,
@@ -24,7 +25,6 @@ from geodp_release.run.contributions import (
     lattice_gradients,
     tail_counts,
 )
-from geodp_release.run.coordinates import ClippingCoordinates
 from geodp_release.run.noise import Noise
 from geodp_release.run.subjects import ONE_EACH, subject_records
 from geodp_release.show.doubts import long_tails
@@ -43,7 +43,7 @@ from geodp_release.stages.covariates import Covariates
 from geodp_release.stages.draw import Released, run_plan
 from geodp_release.stages.products import triangle_matrix
 from geodp_release.stages.step import moved, straightened
-from geodp_release.stages.tail import (
+from geodp_release.stages.tail_count import (
     excess_beyond,
     share_beyond,
     squares_beyond,

@@ -8,7 +8,7 @@ from geodp.errors import DataError
 from geodp.models.terms import Terms, basis_of, column_numbers, natural_bends
 from geodp_release.plan.agreeing import has_subjects
 from geodp_release.promise.public_inputs import TWO_GROUPS, of_all
-from geodp_release.run.moments import moment_matrix
+from geodp_release.run.covariate_moments import moment_matrix
 from geodp_release.run.subjects import ONE_EACH, subject_records
 from geodp_release.stages.covariates import Covariates
 

@@ -16,7 +16,7 @@ from snakemake.utils import validate as validate_by_schema
 from geodp.errors import DataError
 from geodp.mechanisms.registry import MECHANISMS
 from geodp.samplers.choice import plan
-from geodp.settings.reading import load
+from geodp.settings.settings_files import load
 from reproduction import places
 from reproduction.configuration import ConfigurationError, validate
 from reproduction.configuration.reference import files

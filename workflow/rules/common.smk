@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 from geodp.errors import DataError
-from geodp.settings.reading import load
+from geodp.settings.settings_files import load
 from reproduction.configuration import validate
 from reproduction.configuration.release import describes_release, without_studies
 from reproduction.configuration.study import FIGURES, TABLES

@@ -8,8 +8,8 @@ with job() as snakemake:
 
     from geodp.errors import DataError
     from geodp.randomness import random_stream
-    from geodp.samplers.base import SamplerPlan
     from geodp.samplers.choice import plan
+    from geodp.samplers.kernel import SamplerPlan
     from geodp.samplers.random_walk import RandomWalk
     from reproduction.diagnostics import convergence
     from reproduction.mechanism import load_mechanism

@@ -13,9 +13,9 @@ from geodp.manifolds.projective import RealProjective as RealProjective
 from geodp.manifolds.rotations import Rotations as Rotations
 from geodp.manifolds.spd import SPD as SPD
 from geodp.manifolds.sphere import Sphere as Sphere
-from geodp.mechanisms.base import Guarantee as Guarantee
-from geodp.mechanisms.base import Mechanism as Mechanism
-from geodp.mechanisms.base import PublicSettings as PublicSettings
+from geodp.mechanisms.mechanism import Guarantee as Guarantee
+from geodp.mechanisms.mechanism import Mechanism as Mechanism
+from geodp.mechanisms.mechanism import PublicSettings as PublicSettings
 from geodp.models.geodesic import Fit as Fit
 from geodp.models.geodesic import GeodesicModel as GeodesicModel
 from geodp.models.losses import Distance as Distance
@@ -30,7 +30,7 @@ from geodp_release.ask.inspection import inspect_inputs as inspect_inputs
 from geodp_release.ask.linear_estimator import PrivateLinearRegression as PrivateLinearRegression
 from geodp_release.ask.publish import release as release
 from geodp_release.plan.release_plan import ReleasePlan as ReleasePlan
-from geodp_release.plan.search import plan_release as plan_release
+from geodp_release.plan.stage_search import plan_release as plan_release
 from geodp_release.promise.assumptions import Assumptions as Assumptions
 from geodp_release.promise.budget import PrivacyBudget as PrivacyBudget
 from geodp_release.promise.ledger import Ledger as Ledger

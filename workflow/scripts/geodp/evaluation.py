@@ -20,8 +20,8 @@ def _states(model, parameters):
 def mean_squared_errors(model, parameters, covariates, points):
     """Mean squared error ``1/n sum d^2`` of each draw on its own data set, the papers' E_ij.
 
-    Of parameters by block, as in `geodp.mechanisms.base.Draws`: (data_sets, F, V), or (data_sets,
-    F) without covariates.
+    Of parameters by block, as in `geodp.mechanisms.mechanism.Draws`: (data_sets, F, V), or
+    (data_sets, F) without covariates.
     """
     return 2.0 * _mean_losses(model, SquaredDistance(), parameters, covariates, points)
 

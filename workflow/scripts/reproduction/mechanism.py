@@ -2,7 +2,7 @@
 
 from geodp.errors import DataError
 from geodp.manifolds.registry import parse_point
-from geodp.mechanisms.base import PublicSettings
+from geodp.mechanisms.mechanism import PublicSettings
 from geodp.mechanisms.registry import mechanism_class
 from reproduction.jobs import load_arrays
 from reproduction.models import load_fit
@@ -47,7 +47,7 @@ def _centre(manifold, support, study, data, found):
         return found.footpoint
     if isinstance(setting, str):
         from geodp.randomness import random_stream
-        from geodp.settings.sections import public_centre
+        from geodp.settings.shared_sections import public_centre
 
         centre, moved = public_centre(manifold, setting), support["centre_moved"]
         if moved is None:

@@ -8,7 +8,7 @@ import pandas as pd
 from joblib import Parallel, delayed
 
 from geodp_release.plan.release_plan import SEED, simulated
-from geodp_release.plan.search import plan_release
+from geodp_release.plan.stage_search import plan_release
 from geodp_release.promise.assumptions import Assumptions
 from geodp_release.promise.budget import PrivacyBudget
 from geodp_release.promise.public_inputs import EVENLY

@@ -13,8 +13,8 @@ from functools import cached_property
 from geodp.mechanisms.registry import MECHANISMS, budget_names
 from geodp.models.blocks import ALL
 from reproduction.configuration.figures import PaperFigure
-from reproduction.configuration.sections import BallSettings
 from reproduction.configuration.study import FIGURES, TABLES
+from reproduction.configuration.study_sections import BallSettings
 from reproduction.models import study_manifold
 from reproduction.places import digest_of
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geodp.manifolds.base import Manifold
+from geodp.manifolds.manifold import Manifold
 
 
 @dataclass(frozen=True)

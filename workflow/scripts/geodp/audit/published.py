@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from geodp.audit.disc import Disc
-from geodp.audit.search import RecordDomain, climb, log_ratio, worst_neighbour
+from geodp.audit.worst_neighbours import RecordDomain, climb, log_ratio, worst_neighbour
 from geodp.data.simulate import simulate_geodesic_data
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.sphere import Sphere

@@ -11,8 +11,8 @@ from functools import cached_property
 import numpy as np
 
 from geodp.linear import l1_ball
-from geodp.linear.moments import Moments
-from geodp.samplers.base import by_rejection
+from geodp.linear.simulated_moments import Moments
+from geodp.samplers.kernel import by_rejection
 
 
 @dataclass(frozen=True)

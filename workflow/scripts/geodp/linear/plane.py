@@ -13,7 +13,7 @@ from scipy.ndimage import maximum_filter
 from scipy.special import logsumexp
 
 from geodp.linear import l1_ball
-from geodp.samplers.base import visited
+from geodp.samplers.kernel import visited
 
 
 @dataclass(frozen=True)

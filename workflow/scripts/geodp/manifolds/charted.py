@@ -8,7 +8,7 @@ from abc import abstractmethod
 
 import numpy as np
 
-from geodp.manifolds.base import align_data_axes
+from geodp.manifolds.manifold import align_data_axes
 from geodp.manifolds.symmetric import LogsByEigenspace, SymmetricSpace
 
 

@@ -7,7 +7,7 @@ parallel) and in ``v``, hence gradients, Gauss-Newton steps and the volume densi
 
 import numpy as np
 
-from geodp.manifolds.base import Manifold
+from geodp.manifolds.manifold import Manifold
 
 # Central differences of fourth order: offsets in steps, and coefficients of the values there.
 STENCIL = ((1, 2.0 / 3.0), (-1, -2.0 / 3.0), (2, -1.0 / 12.0), (-2, 1.0 / 12.0))

@@ -3,11 +3,11 @@
 import numpy as np
 
 from geodp.errors import DataError
-from geodp.manifolds.base import Manifold
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.landmark_maps import LandmarkMap
+from geodp.manifolds.manifold import Manifold
 from geodp.manifolds.product import Product
 from geodp.manifolds.projective import RealProjective
 from geodp.manifolds.rotations import Rotations

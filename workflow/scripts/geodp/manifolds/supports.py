@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln, ndtri
 
-from geodp.manifolds.base import Manifold
+from geodp.manifolds.manifold import Manifold
 from geodp.randomness import random_directions
 
 

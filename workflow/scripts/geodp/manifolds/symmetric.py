@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from geodp.manifolds.base import Manifold, align_data_axes
+from geodp.manifolds.manifold import Manifold, align_data_axes
 
 
 def jacobi_cosine(sign, frequency):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geodp.manifolds.base import align_data_axes
+from geodp.manifolds.manifold import align_data_axes
 from geodp.manifolds.symmetric import SMALLEST, LogsAlong, SymmetricSpace
 
 # Bound on the rounding of squared residuals: of products with points of length up to seven in the

@@ -17,13 +17,13 @@ import numpy as np
 from geodp.errors import DataError
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.supports import Ball
-from geodp.mechanisms.base import FALSE, Draws, Guarantee, Mechanism, SamplingReport
 from geodp.mechanisms.density import FootpointDensity, ShootingVectorDensity
+from geodp.mechanisms.mechanism import FALSE, Draws, Guarantee, Mechanism, SamplingReport
 from geodp.mechanisms.modes import find_modes
 from geodp.models.blocks import FOOTPOINT
 from geodp.models.geodesic import Fit, GeodesicModel
 from geodp.models.sensitivity import Sensitivity, check_data_radius, gradient_sensitivity
-from geodp.samplers.base import Target, run, trace
+from geodp.samplers.kernel import Target, run, trace
 
 # Most records that are used in the search for other modes.
 SEARCHED_RECORDS = 2000

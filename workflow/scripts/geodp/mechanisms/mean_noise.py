@@ -10,9 +10,9 @@ import numpy as np
 from geodp.errors import DataError
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.spd import SPD
-from geodp.mechanisms.base import FALSE, NONE
 from geodp.mechanisms.gaussian import gaussian_deviation, wrapped_gaussian_deviation
 from geodp.mechanisms.means import MeanMechanism, ambient_radius, embed, is_nonpositive
+from geodp.mechanisms.mechanism import FALSE, NONE
 from geodp.samplers.riemannian_laplace import euclidean_laplace, tangent_laplace
 
 # Of approximate privacy.

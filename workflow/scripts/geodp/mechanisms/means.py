@@ -15,7 +15,8 @@ import numpy as np
 from geodp.errors import DataError
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
-from geodp.mechanisms.base import (
+from geodp.mechanisms.density import FootpointDensity
+from geodp.mechanisms.mechanism import (
     FALSE,
     NONE,
     PROVED,
@@ -24,11 +25,10 @@ from geodp.mechanisms.base import (
     SamplingReport,
     as_draws,
 )
-from geodp.mechanisms.density import FootpointDensity
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import Huber
 from geodp.models.sensitivity import convexity, largest_change_of_logs, mean_sensitivity
-from geodp.samplers.base import by_rejection
+from geodp.samplers.kernel import by_rejection
 from geodp.samplers.riemannian_laplace import check_laplace_space, draw_laplace, mean_under_laplace
 
 # Relative excess of a distance over its bound that counts as rounding.

@@ -9,7 +9,7 @@ sampler must know of them.
 import numpy as np
 
 from geodp.randomness import random_directions
-from geodp.samplers.base import Modes
+from geodp.samplers.kernel import Modes
 
 
 def search_points(dim, number, rim=0.0):

@@ -7,11 +7,11 @@ import numpy as np
 
 from geodp.data.large import in_turn
 from geodp.errors import DataError
-from geodp.models.base import steps_in_frame
 from geodp.models.blocks import FOOTPOINT
 from geodp.models.chunks import CHUNK
 from geodp.models.losses import Distance, SquaredDistance
 from geodp.models.residuals import record_size
+from geodp.models.residuals_base import steps_in_frame
 from geodp.models.start import STARTING_RECORDS, some_records, starting_parameters
 from geodp.models.wide_means import lowest_mean
 

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from geodp.data.large import settle
-from geodp.manifolds.base import Manifold
+from geodp.manifolds.manifold import Manifold
 from geodp.models import fitting
-from geodp.models.base import Residuals
 from geodp.models.blocks import FOOTPOINT, block_names
 from geodp.models.chunks import CHUNK, sum_over_records
 from geodp.models.losses import Loss, SquaredDistance
 from geodp.models.residuals import kind_of, record_size
+from geodp.models.residuals_base import Residuals
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from geodp.manifolds.symmetric import BendingLogs, SymmetricSpace
-from geodp.models.base import Residuals, argument, damped
 from geodp.models.blocks import FOOTPOINT
+from geodp.models.residuals_base import Residuals, argument, damped
 
 
 def _one_geodesic(parameters, covariates):

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from geodp.errors import DataError
-from geodp.manifolds.base import Manifold
 from geodp.manifolds.kendall import coincide
+from geodp.manifolds.manifold import Manifold
 from geodp.manifolds.registry import layout_advice
 from geodp.models.fitting import FitError
 from geodp.models.formulas import read_formula

@@ -14,12 +14,12 @@ from functools import cached_property
 
 import numpy as np
 
-from geodp.manifolds.base import align_data_axes
 from geodp.manifolds.differences import DifferencedManifold
+from geodp.manifolds.manifold import align_data_axes
 from geodp.manifolds.symmetric import SymmetricSpace, jacobi_factors
-from geodp.models.base import Residuals, argument
 from geodp.models.blocks import FOOTPOINT
 from geodp.models.one_geodesic import OneGeodesicResiduals
+from geodp.models.residuals_base import Residuals, argument
 
 
 def residuals_of(manifold, parameters, covariates, points):

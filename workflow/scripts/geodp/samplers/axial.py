@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
-from geodp.samplers.base import inverted, log_sphere_area
+from geodp.samplers.kernel import inverted, log_sphere_area
 
 # Numbers of cells in (r, t): all over the support, then where its mass is.
 CELLS = ((192, 48), (64, 32))

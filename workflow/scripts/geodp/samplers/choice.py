@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from geodp.samplers import exact, matched
-from geodp.samplers.base import Kernel, choose
+from geodp.samplers.kernel import Kernel, choose
 
 
 @dataclass(frozen=True)

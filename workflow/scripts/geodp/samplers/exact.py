@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from geodp.samplers.base import Kernel, SamplerPlan, State
-from geodp.samplers.cells import CellEnvelope
+from geodp.samplers.cell_envelope import CellEnvelope
+from geodp.samplers.kernel import Kernel, SamplerPlan, State
 from geodp.samplers.radial import RadialEnvelope
 
 # Largest probability that all proposals of a draw are rejected, and their largest number; a density

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
-from geodp.samplers.base import Kernel, SamplerPlan, choose, visited
+from geodp.samplers.kernel import Kernel, SamplerPlan, choose, visited
 from geodp.samplers.mixture import ELLIPSE_ALONE, Mixture
 
 # Shares of the elliptical, the axial and the uniform component that a plan chooses from.

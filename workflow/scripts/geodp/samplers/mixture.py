@@ -19,11 +19,11 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from geodp.manifolds.base import Manifold
+from geodp.manifolds.manifold import Manifold
 from geodp.manifolds.supports import Ball
 from geodp.randomness import random_directions
 from geodp.samplers.axial import AxialDistribution
-from geodp.samplers.base import State, log_sphere_area
+from geodp.samplers.kernel import State, log_sphere_area
 
 # Shares of the three components where the support is unbounded.
 ELLIPSE_ALONE = (1.0, 0.0, 0.0)

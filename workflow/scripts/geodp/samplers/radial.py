@@ -14,7 +14,7 @@ from geodp.manifolds.supports import Ball
 from geodp.manifolds.symmetric import jacobi_sine
 from geodp.mechanisms.gradient_bounds import ROUNDING
 from geodp.randomness import random_directions
-from geodp.samplers.base import Target, inverted, log_sphere_area
+from geodp.samplers.kernel import Target, inverted, log_sphere_area
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from geodp.randomness import random_directions
-from geodp.samplers.base import Kernel, State, choose
+from geodp.samplers.kernel import Kernel, State, choose
 
 
 @dataclass(frozen=True)

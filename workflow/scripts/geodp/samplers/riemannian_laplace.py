@@ -18,7 +18,7 @@ from scipy.special import gammaincinv
 from geodp.errors import DataError
 from geodp.manifolds.symmetric import SymmetricSpace
 from geodp.randomness import random_directions
-from geodp.samplers.base import by_rejection
+from geodp.samplers.kernel import by_rejection
 
 
 def check_laplace_space(manifold):

@@ -8,7 +8,7 @@ import numpy as np
 
 from geodp.errors import DataError
 from geodp.manifolds.euclidean import Euclidean
-from geodp.mechanisms.base import PROVED, Guarantee, Mechanism, SamplingReport, as_draws
+from geodp.mechanisms.mechanism import PROVED, Guarantee, Mechanism, SamplingReport, as_draws
 from geodp.models.blocks import ALL
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import SquaredDistance

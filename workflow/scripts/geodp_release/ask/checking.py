@@ -26,7 +26,7 @@ from geodp_release.ask.holder_warnings import (
 )
 from geodp_release.ask.inspection import Inspection, inspect_inputs
 from geodp_release.ask.misreadings import misreadings, mistaken_shapes
-from geodp_release.ask.reading import have_responses, read_data
+from geodp_release.ask.release_records import have_responses, read_data
 from geodp_release.run.subjects import subject_records
 
 

@@ -191,7 +191,7 @@ def _check(given):
 def _checked(settings, plan):
     """Check the data, say what is found and note it; whether it says yes, and lines on notes."""
     from geodp_release.ask.checking import check_data
-    from geodp_release.ask.reading import refuse_missing
+    from geodp_release.ask.release_records import refuse_missing
 
     refuse_missing(settings, is_shown=True)
     _say("For the holder of the data alone: mend the data, and change no public input by this.")
@@ -299,7 +299,7 @@ def _agreed(settings, plan, despite_check):
 
 
 def _registry(given):
-    from geodp_release.show.registry import registry_entry
+    from geodp_release.show.registry_entry import registry_entry
 
     _say(*registry_entry(given.path).splitlines())
 

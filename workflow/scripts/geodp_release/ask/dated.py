@@ -3,7 +3,7 @@
 from pydantic import TypeAdapter, ValidationError
 
 from geodp.data.dates import Dates
-from geodp.settings.sections import DateSettings, date_text
+from geodp.settings.shared_sections import DateSettings, date_text
 
 
 def with_numbers(given):

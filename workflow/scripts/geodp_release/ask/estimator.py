@@ -16,12 +16,12 @@ except ImportError as problem:
     ) from problem
 
 from geodp.errors import DataError
-from geodp.manifolds.base import Manifold
+from geodp.manifolds.manifold import Manifold
 from geodp.manifolds.registry import parse_point
 from geodp.models.formulas import read_formula
 from geodp.models.regression import variance_explained
 from geodp.models.terms import LINE, Columns
-from geodp.settings.sections import public_centre
+from geodp.settings.shared_sections import public_centre
 from geodp_release.ask.arrays import columns_of, named_columns, points_of
 from geodp_release.plan.bands import LEVELS
 from geodp_release.plan.sample_size import MOST_NEEDED, planned, subjects_needed

@@ -18,7 +18,7 @@ from geodp.data.records import number_of
 from geodp.data.table import JoinedTable
 from geodp.data.text_tables import TextTable
 from geodp.errors import DataError
-from geodp_release.ask.reading import point_of
+from geodp_release.ask.release_records import point_of
 from geodp_release.run.grouping import owners_of
 from geodp_release.run.subjects import mapped_blocks
 

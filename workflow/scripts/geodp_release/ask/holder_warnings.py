@@ -21,7 +21,7 @@ from geodp_release.plan.release_plan import simulated
 from geodp_release.promise.ledger import Ledger
 from geodp_release.promise.ledger_file import CANCELLED
 from geodp_release.run.contributions import COVARIATE_LATTICE, covariate_sums
-from geodp_release.run.moments import possible_moments
+from geodp_release.run.covariate_moments import possible_moments
 from geodp_release.run.subjects import given_records, valid_records
 from geodp_release.show.release import Release
 from geodp_release.stages import LastStep

@@ -21,7 +21,7 @@ from geodp.errors import DataError
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.registry import MANIFOLDS, make_manifold
 from geodp.mechanisms.budgets import parse_budget
-from geodp.settings.sections import Day
+from geodp.settings.shared_sections import Day
 from geodp_release.ask.settings import read_settings
 from geodp_release.run.subjects import ONE_EACH
 from geodp_release.show.templates import render

@@ -4,7 +4,7 @@ import math
 import os
 
 from geodp.errors import DataError
-from geodp_release.ask.reading import check_data_settings
+from geodp_release.ask.release_records import check_data_settings
 from geodp_release.plan.sample_size import planned, subjects_needed
 from geodp_release.promise.assumptions import SLOW
 from geodp_release.show.rehearsal import rehearse

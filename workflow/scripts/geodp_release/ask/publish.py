@@ -19,10 +19,10 @@ from threading import Lock
 from typing import Any
 
 from geodp.errors import DataError
-from geodp.settings.reading import PlainLoader, check, load_keys
+from geodp.settings.settings_files import PlainLoader, check, load_keys
 from geodp_release.ask import planning
 from geodp_release.ask.checking import check_data, words_of
-from geodp_release.ask.reading import read_data, refuse_missing
+from geodp_release.ask.release_records import read_data, refuse_missing
 from geodp_release.ask.settings import FRAME, ReleaseSettings
 from geodp_release.promise.ledger import Ledger
 from geodp_release.promise.ledger_file import CANCELLED

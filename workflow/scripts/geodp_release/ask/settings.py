@@ -12,11 +12,11 @@ from pydantic import Field, model_validator
 from geodp.data.angles import ANGLES
 from geodp.data.coordinates import PLACES, are_read, in_layout, limits_of
 from geodp.errors import DataError
-from geodp.settings.reading import PlainLoader, check, load_keys
 from geodp.settings.section import FileName, Text, refused, surplus, unknown
-from geodp.settings.sections import public_centre
+from geodp.settings.settings_files import PlainLoader, check, load_keys
+from geodp.settings.shared_sections import public_centre
 from geodp_release.ask.dated import with_numbers
-from geodp_release.ask.sections import (
+from geodp_release.ask.release_sections import (
     BudgetSettings,
     Line,
     Number,

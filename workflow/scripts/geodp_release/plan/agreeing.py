@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from geodp_release.run.moments import LEAST, moment_matrix, possible_moments
+from geodp_release.run.covariate_moments import LEAST, moment_matrix, possible_moments
 from geodp_release.stages import CountStage, MomentsStage
 from geodp_release.stages.covariates import Covariates
 from geodp_release.stages.residual_tables import length_grid

@@ -18,14 +18,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from geodp_release.plan.agreeing import SEED
-from geodp_release.run.moments import inverses, products
+from geodp_release.run.covariate_moments import inverses, products
 from geodp_release.stages import ProductsStage
-from geodp_release.stages.beyond import LEAST_WITHIN
+from geodp_release.stages.beyond_count import LEAST_WITHIN
 from geodp_release.stages.curvature import bend, bent
-from geodp_release.stages.last import limits_at
+from geodp_release.stages.last_step import limits_at
 from geodp_release.stages.products import triangle_matrix
 from geodp_release.stages.step import stretch
-from geodp_release.stages.tail import squares_beyond, student_squares_beyond
+from geodp_release.stages.tail_count import squares_beyond, student_squares_beyond
 
 # Probabilities of the bands that a release shows.
 LEVELS = (0.9, 0.95)
@@ -79,7 +79,7 @@ def explained_variances(vectors, errors, moments, subjects):
     vectors : ndarray, shape (k, dim)
     errors : ndarray, shape (n, k, dim)
     moments : ndarray, shape (1 + k, 1 + k), or one for each of n
-        Of the covariates of a sample; see `geodp_release.run.moments.moment_matrix`.
+        Of the covariates of a sample; see `geodp_release.run.covariate_moments.moment_matrix`.
     subjects : float
         Its size, by which those of the population differ from them.
     """

@@ -17,7 +17,7 @@ from geodp_release.plan.release_plan import (
     NOISE,
     ReleasePlan,
 )
-from geodp_release.plan.search import plan_release
+from geodp_release.plan.stage_search import plan_release
 from geodp_release.promise.assumptions import Assumptions
 from geodp_release.promise.budget import PrivacyBudget
 

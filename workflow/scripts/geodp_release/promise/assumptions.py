@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from geodp.errors import DataError
-from geodp.manifolds.base import Manifold
 from geodp.manifolds.euclidean import Euclidean
+from geodp.manifolds.manifold import Manifold
 from geodp.manifolds.supports import ProductSupport
 from geodp.manifolds.symmetric import SymmetricSpace
 from geodp.models.terms import LINE
@@ -247,7 +247,7 @@ class Assumptions(Design):
         given = self.centre
         if isinstance(given, str):
             # With what checks settings, which the rest does without.
-            from geodp.settings.sections import CENTRES, public_centre
+            from geodp.settings.shared_sections import CENTRES, public_centre
 
             if given not in CENTRES:
                 names = ", ".join(CENTRES)

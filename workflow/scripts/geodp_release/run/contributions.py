@@ -12,7 +12,7 @@ import numpy as np
 
 from geodp.models.blocks import block_names
 from geodp.models.residuals import PerRecordGeodesicResiduals
-from geodp_release.run.moments import product_indices
+from geodp_release.run.covariate_moments import product_indices
 from geodp_release.run.parts import in_parts
 
 # Steps of the lattice in the length to which gradients are clipped, and in the largest loss.
@@ -202,7 +202,8 @@ def covariate_sums(records, at_once=1 << 12):
     """Sums over subjects of their mean covariates and mean products of two.
 
     Lists of whole numbers: k in steps of ``1 / COVARIATE_LATTICE``; and k (k + 1) / 2, in the order
-    of `geodp_release.run.moments`, in steps of its square.  So many subjects are taken ``at_once``.
+    of `geodp_release.run.covariate_moments`, in steps of its square.  So many subjects are taken
+    ``at_once``.
     """
     half = COVARIATE_LATTICE // 2
     one, other = product_indices(records.covariates.shape[-1])

@@ -8,17 +8,17 @@ import numpy as np
 from geodp.errors import DataError
 from geodp.manifolds.registry import manifold_from_settings
 from geodp.plain import from_plain
-from geodp.settings.reading import check
+from geodp.settings.settings_files import check
 from geodp_release.plan.release_plan import ReleasePlan
 from geodp_release.promise.assumptions import Assumptions
 from geodp_release.promise.public_inputs import REPLACE
 from geodp_release.run.contributions import LOSS_LATTICE
-from geodp_release.run.moments import moment_matrix
+from geodp_release.run.covariate_moments import moment_matrix
 from geodp_release.show.document import FORMAT, ReleaseDocument, plan_document
 from geodp_release.show.hypotheses import HYPOTHESES, ReleaseGuarantee, check_stages
 from geodp_release.stages import BeyondStage, FarStage, ProductsStage, ScaleStage, TailStage
 from geodp_release.stages.residual_tables import length_grid
-from geodp_release.stages.tail import DOUBLINGS
+from geodp_release.stages.tail_count import DOUBLINGS
 
 # Allowed difference of what a file holds from a point, a tangent vector or the support, of the
 # radius: numbers are the same on every machine, what is computed from them is not.

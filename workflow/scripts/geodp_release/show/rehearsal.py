@@ -15,7 +15,7 @@ from geodp_release.stages import BeyondStage, FarStage, ProductsStage, TailStage
 from geodp_release.stages.covariates import Covariates
 from geodp_release.stages.draw import Released
 from geodp_release.stages.residual_tables import length_grid
-from geodp_release.stages.tail import DOUBLINGS
+from geodp_release.stages.tail_count import DOUBLINGS
 
 
 class Rehearsed(Release):

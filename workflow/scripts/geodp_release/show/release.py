@@ -45,7 +45,7 @@ class Release(Statistics):
         Number of subjects, public or noisy.
     moments : ndarray, shape (k (k + 3) / 2,)
         Of the covariates, scaled to -1/2 to 1/2, as assumed or noisy; see
-        `geodp_release.run.moments`.
+        `geodp_release.run.covariate_moments`.
     lengths : tuple of float
         Lengths that shares of the residuals are shorter than, about the states of the stages that
         measure them, by which the share is: half at first, more before and after the last step.
@@ -53,7 +53,7 @@ class Release(Statistics):
     guarantee : ReleaseGuarantee
     far : float, optional
         Noisy number of subjects, by the parts of their records, whose residual is longer than
-        `geodp_release.stages.far.far_away` times the last length.
+        `geodp_release.stages.far_count.far_away` times the last length.
     reached : ndarray, shape (1 + k,)
         See `geodp_release.stages.draw.Released`: what `doubts` go by.
     tails, products : tuple

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 
 from geodp_release.promise.budget import PURE
-from geodp_release.stages.base import Stage, share_of
+from geodp_release.stages.stage import Stage, share_of
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from geodp_release.promise.public_inputs import (
     SQUARES,
     TWO_GROUPS,
 )
-from geodp_release.run.moments import moment_matrix, product_indices
+from geodp_release.run.covariate_moments import moment_matrix, product_indices
 
 # Clustered covariates: a Beta distribution, and the share of the first of two groups.
 CLUSTERED, FIRST_GROUP = (2.0, 5.0), 0.75
@@ -130,7 +130,7 @@ class Covariates:
 
     @cached_property
     def moments(self):
-        """Means of covariates and of their products; see `geodp_release.run.moments`."""
+        """Means of covariates and of their products; see `geodp_release.run.covariate_moments`."""
         found = self._means(1.0)
         return found[0] if self.weights.ndim == 1 else found
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from geodp.manifolds.symmetric import JACOBI_SOLUTIONS
-from geodp_release.run.moments import possible_moments
+from geodp_release.run.covariate_moments import possible_moments
 from geodp_release.stages.covariates import Covariates
 
 # Least factor of a derivative that is followed: near a conjugate point a step would have no end.

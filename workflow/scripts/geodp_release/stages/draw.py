@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from geodp_release.run.coordinates import ClippingCoordinates
+from geodp_release.run.clipping_coordinates import ClippingCoordinates
 from geodp_release.stages.covariates import Covariates
 
 
@@ -20,7 +20,7 @@ class Released:
     number : float
         Number of subjects, exact or noisy.
     moments : ndarray, shape (k (k + 3) / 2,)
-        Of the covariates; see `geodp_release.run.moments`.
+        Of the covariates; see `geodp_release.run.covariate_moments`.
     covariance : ndarray, shape (1 + k, 1 + k), optional
         Of a coordinate of the errors of the state, as the stages expect it.
     uncertainty : ndarray, shape (k (k + 3) / 2,), optional

@@ -7,7 +7,7 @@ import numpy as np
 from geodp.linear.moment_matrix import shrunk
 from geodp_release.promise.budget import PURE
 from geodp_release.run.contributions import MATRIX_LATTICE, matrix_sums
-from geodp_release.run.moments import matrix_moments, moment_matrix, products
+from geodp_release.run.covariate_moments import matrix_moments, moment_matrix, products
 from geodp_release.stages.covariates import Covariates
 from geodp_release.stages.moments import MeasuresMoments
 from geodp_release.stages.products import triangle_matrix

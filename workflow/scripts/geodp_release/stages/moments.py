@@ -11,10 +11,10 @@ import numpy as np
 from geodp.errors import DataError
 from geodp_release.promise.budget import PURE
 from geodp_release.run.contributions import COVARIATE_LATTICE, covariate_sums
-from geodp_release.run.moments import possible_moments, product_indices
+from geodp_release.run.covariate_moments import possible_moments, product_indices
 from geodp_release.run.noise import GaussianNoise, KNormNoise, LaplaceNoise
-from geodp_release.stages.base import Stage, share_of
 from geodp_release.stages.covariates import Covariates
+from geodp_release.stages.stage import Stage, share_of
 
 # With one covariate: ratio of the noise scales of the sums of covariates and of their squares.
 MOMENT_RATIO = 2

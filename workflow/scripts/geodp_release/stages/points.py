@@ -14,7 +14,6 @@ from geodp.samplers.integer_choice import ExactChoice
 from geodp_release.promise.budget import choice_cost
 from geodp_release.run.contributions import LOSS_LATTICE, loss_sums
 from geodp_release.run.noise import ChoiceNoise
-from geodp_release.stages.base import Stage
 from geodp_release.stages.residual_tables import (
     clipped_residuals,
     in_tables,
@@ -22,6 +21,7 @@ from geodp_release.stages.residual_tables import (
     looked_up_in,
     places_in_tables,
 )
+from geodp_release.stages.stage import Stage
 
 # Volumes are multiples of 2^-VOLUME_BITS.
 VOLUME_BITS = 20

@@ -6,8 +6,8 @@ from math import isqrt
 import numpy as np
 
 from geodp_release.run.contributions import PRODUCT_LATTICE, product_sums
-from geodp_release.stages.base import Stage
-from geodp_release.stages.last import limits_at
+from geodp_release.stages.last_step import limits_at
+from geodp_release.stages.stage import Stage
 
 
 @dataclass(frozen=True)

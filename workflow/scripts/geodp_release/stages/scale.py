@@ -11,7 +11,6 @@ from geodp.samplers.integer_choice import ExactChoice
 from geodp_release.promise.budget import choice_epsilon
 from geodp_release.run.contributions import LOSS_LATTICE, length_counts, shares_within
 from geodp_release.run.noise import ChoiceNoise
-from geodp_release.stages.base import Stage, checked_share
 from geodp_release.stages.residual_tables import (
     DISTANCES,
     LIMITS_PER_DOUBLING,
@@ -19,6 +18,7 @@ from geodp_release.stages.residual_tables import (
     level_of,
     residual_lengths,
 )
+from geodp_release.stages.stage import Stage, checked_share
 
 # Weights of lengths that simulations expect are at most so large, and so that records can outweigh
 # them where so large a part of residuals is longer, or where a length is to find the unexpected.

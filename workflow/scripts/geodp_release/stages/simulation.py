@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from geodp_release.run.coordinates import ClippingCoordinates
-from geodp_release.run.moments import inverses, products
+from geodp_release.run.clipping_coordinates import ClippingCoordinates
+from geodp_release.run.covariate_moments import inverses, products
 from geodp_release.stages.covariates import Covariates
 from geodp_release.stages.residual_tables import (
     clipped_moments,

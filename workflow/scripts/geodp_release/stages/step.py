@@ -7,12 +7,12 @@ import numpy as np
 
 from geodp.errors import DataError
 from geodp_release.promise.budget import PURE
+from geodp_release.run.clipping_coordinates import noise_of
 from geodp_release.run.contributions import LATTICE, gradient_sums
-from geodp_release.run.coordinates import noise_of
-from geodp_release.run.moments import inverses, moment_matrix, products
+from geodp_release.run.covariate_moments import inverses, moment_matrix, products
 from geodp_release.stages import residual_tables
-from geodp_release.stages.base import Stage
 from geodp_release.stages.curvature import derivatives, looked_at, mean_square, mean_squares
+from geodp_release.stages.stage import Stage
 
 
 @dataclass(frozen=True)

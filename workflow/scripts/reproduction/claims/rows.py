@@ -13,8 +13,8 @@ from pydantic import (
 )
 
 from geodp.errors import DataError
-from geodp.settings.reading import sentence
 from geodp.settings.section import Section, Text, refused
+from geodp.settings.settings_files import sentence
 from reproduction.claims.comparisons import MEASURES
 from reproduction.claims.conditions import Conditions
 

@@ -32,7 +32,7 @@ def validate(given, name="config", files=(), by_command=()):
     A `ConfigurationError` is one sentence with the files, if given, and the path of the key.  Keys
     that the command line gave, by ``--config``, are in no file.
     """
-    from geodp.settings.reading import check
+    from geodp.settings.settings_files import check
 
     try:
         checked = check(settings_model(name), given)

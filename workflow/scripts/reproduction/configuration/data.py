@@ -17,7 +17,7 @@ from geodp.settings.section import (
     refused,
     some,
 )
-from geodp.settings.sections import TableSection
+from geodp.settings.shared_sections import TableSection
 
 Point = Literal["random"] | list[Number]
 Pair = Annotated[list[Number], Field(min_length=2, max_length=2)]

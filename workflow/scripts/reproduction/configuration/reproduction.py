@@ -17,9 +17,9 @@ from geodp.settings.section import (
     named,
     refused,
 )
-from geodp.settings.sections import ManifoldSettings
-from reproduction.configuration.sections import BallSettings
+from geodp.settings.shared_sections import ManifoldSettings
 from reproduction.configuration.study import StudySettings
+from reproduction.configuration.study_sections import BallSettings
 from reproduction.papers import paper_key
 
 

@@ -18,12 +18,12 @@ from geodp.settings.section import (
     named,
     refused,
 )
-from geodp.settings.sections import ManifoldSettings
+from geodp.settings.shared_sections import ManifoldSettings
 from reproduction.configuration import computed
 from reproduction.configuration.data import DataSettings, SimulatedData
 from reproduction.configuration.figures import KINDS, PaperFigure
 from reproduction.configuration.mechanism import BudgetGrid, MechanismSettings, ModelSettings
-from reproduction.configuration.sections import (
+from reproduction.configuration.study_sections import (
     CellsSettings,
     LossesSettings,
     NeighboursSettings,

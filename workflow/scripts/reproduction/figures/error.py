@@ -6,7 +6,7 @@ Releases, whose budget is proved, have a row of panels below at the same budgets
 import numpy as np
 import pandas as pd
 
-from geodp.mechanisms.base import SAMPLED_BY
+from geodp.mechanisms.mechanism import SAMPLED_BY
 from geodp.models.blocks import ALL
 from reproduction.figures import style
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from geodp.errors import DataError
-from geodp.mechanisms.base import FALSE, NONE, PROVED
+from geodp.mechanisms.mechanism import FALSE, NONE, PROVED
 from reproduction.figures import style
 
 

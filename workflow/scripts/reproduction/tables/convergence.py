@@ -64,8 +64,8 @@ def _compared(params, name, mechanism, data, checkpoints=60):
     from scipy.stats import ks_2samp
 
     from geodp.randomness import random_stream
-    from geodp.samplers.base import SamplerPlan, run
     from geodp.samplers.choice import plan
+    from geodp.samplers.kernel import SamplerPlan, run
     from geodp.samplers.random_walk import RandomWalk
 
     settings, budget = params.figure, float(params.cell_budgets["footpoint"])

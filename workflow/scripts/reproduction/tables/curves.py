@@ -23,7 +23,7 @@ def tabulate(job):
     import numpy as np
     import pandas as pd
 
-    from geodp.mechanisms.base import sampled_by
+    from geodp.mechanisms.mechanism import sampled_by
     from reproduction.jobs import load_arrays, load_cells
     from reproduction.models import load_fit, study_model
     from reproduction.tables.evaluation import budget_columns, is_refused, stated

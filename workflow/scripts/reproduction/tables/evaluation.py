@@ -11,7 +11,7 @@ from geodp.evaluation import (
     mean_squared_errors,
 )
 from geodp.manifolds.symmetric import SymmetricSpace
-from geodp.mechanisms.base import sampled_by
+from geodp.mechanisms.mechanism import sampled_by
 from geodp.models.blocks import ALL, FOOTPOINT
 from reproduction.diagnostics import JUDGED
 from reproduction.jobs import load_arrays, load_cells

@@ -8,8 +8,8 @@ from scipy.stats import skew
 from geodp.data.simulate import simulate_geodesic_data
 from geodp.evaluation import mean_absolute_errors
 from geodp.manifolds.sphere import Sphere
-from geodp.mechanisms.base import PublicSettings
 from geodp.mechanisms.kng_as_published import KNGAsPublished
+from geodp.mechanisms.mechanism import PublicSettings
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.sensitivity import neighbour_ratios
 from geodp.randomness import random_stream

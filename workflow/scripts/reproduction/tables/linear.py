@@ -19,12 +19,12 @@ from geodp.linear.least_squares import (
     draw,
     perturb_objective,
 )
-from geodp.linear.moments import Moments, record_chunks, simulate_moments
 from geodp.linear.pinball import GradientScore, LossScore, MedianScore, Pinball, smoothing_bandwidth
 from geodp.linear.plane import chains
 from geodp.linear.quantiles import draw_quantiles, log_density
+from geodp.linear.simulated_moments import Moments, record_chunks, simulate_moments
 from geodp.manifolds.euclidean import Euclidean
-from geodp.mechanisms.base import FALSE, NONE, PROVED
+from geodp.mechanisms.mechanism import FALSE, NONE, PROVED
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import Distance
 from geodp.randomness import random_stream

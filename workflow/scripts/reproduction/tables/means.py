@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from geodp.audit.means import gradient_losses, losses_by_form, problems_of_neighbours
+from geodp.audit.mean_losses import gradient_losses, losses_by_form, problems_of_neighbours
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.symmetric_matrices import symmetric_eigenvalues
@@ -14,7 +14,7 @@ from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import Distance
 from geodp.models.sensitivity import convexity, largest_change_of_logs, mean_sensitivity
 from geodp.randomness import random_stream
-from geodp.settings.sections import public_centre
+from geodp.settings.shared_sections import public_centre
 from reproduction.models import study_manifold
 
 

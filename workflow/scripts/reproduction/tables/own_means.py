@@ -13,16 +13,16 @@ from geodp.data.records import FEWEST_RECORDS
 from geodp.data.stand_in import simulate_outlines
 from geodp.errors import DataError
 from geodp.manifolds.kendall import KendallPlanarShapes
-from geodp.mechanisms.base import FALSE, NONE, PublicSettings
 from geodp.mechanisms.kng_as_published import KNGAsPublished
 from geodp.mechanisms.mean_noise import LandmarkwiseLaplace, PrivateSteps
 from geodp.mechanisms.means import Laplace, MeanProblem
+from geodp.mechanisms.mechanism import FALSE, NONE, PublicSettings
 from geodp.mechanisms.registry import mechanism_class, named_in
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import Distance, SquaredDistance
 from geodp.randomness import random_stream
 from geodp.samplers.choice import plan
-from geodp.settings.sections import public_centre
+from geodp.settings.shared_sections import public_centre
 from reproduction.data.table import read_settings
 from reproduction.models import study_manifold
 

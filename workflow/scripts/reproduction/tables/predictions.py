@@ -30,7 +30,7 @@ def tabulate(job, level=0.9):
 
     import pandas as pd
 
-    from geodp.mechanisms.base import sampled_by
+    from geodp.mechanisms.mechanism import sampled_by
     from geodp_release.show.pictures import ellipse_factors
     from geodp_release.show.shape_pictures import landmark_radii
     from reproduction.jobs import load_arrays, load_cells

@@ -7,12 +7,12 @@ from typing import ClassVar
 import numpy as np
 
 from geodp.errors import DataError
+from geodp_release.run.clipping_coordinates import ClippingCoordinates
 from geodp_release.run.contributions import LOSS_LATTICE
-from geodp_release.run.coordinates import ClippingCoordinates
-from geodp_release.run.moments import moment_matrix, products
-from geodp_release.stages.base import checked_share
+from geodp_release.run.covariate_moments import moment_matrix, products
+from geodp_release.stages.stage import checked_share
 from geodp_release.stages.step import NoisyStep, updated
-from geodp_release.stages.tail import excess_beyond
+from geodp_release.stages.tail_count import excess_beyond
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class LastStep(NoisyStep):
         normal, in units of the released length.
     share : Fraction
         Of residuals that are longer than the released length, by which the statement about tails in
-        `geodp_release.stages.tail` says what clipping may take; zero if it takes nothing.
+        `geodp_release.stages.tail_count` says what clipping may take; zero if it takes nothing.
     """
 
     unlike: float = 0.0

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from geodp.mechanisms.gradient_bounds import ROUNDING
-from geodp.samplers.base import Target
+from geodp.samplers.kernel import Target
 from geodp.samplers.radial import RadialEnvelope, draw_lengths, leave, log_power_gaps
 
 

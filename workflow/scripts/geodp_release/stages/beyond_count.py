@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import gammainc, gammaincinv
 
 from geodp_release.run.contributions import LOSS_LATTICE, length_counts
-from geodp_release.stages.base import Stage
+from geodp_release.stages.stage import Stage
 
 # Prior standard deviation of the share of residuals within the threshold about that of normal ones,
 # and the least share; and the mean ratio of the threshold to longer residuals, with its deviation.

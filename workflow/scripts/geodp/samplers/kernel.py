@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from geodp.manifolds.base import Manifold
+from geodp.manifolds.manifold import Manifold
 from geodp.manifolds.supports import Ball
 
 

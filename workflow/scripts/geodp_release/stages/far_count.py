@@ -8,9 +8,9 @@ from scipy.special import gammaincinv
 
 from geodp_release.promise.budget import PURE
 from geodp_release.run.contributions import LOSS_LATTICE, length_counts
-from geodp_release.stages.base import Stage, checked_share, share_of
 from geodp_release.stages.residual_tables import LIMITS_PER_DOUBLING
 from geodp_release.stages.scale import LAST_SHARE, simulated_shares_within
+from geodp_release.stages.stage import Stage, checked_share, share_of
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import fdtrc, fdtri, gammaincinv
 
 from geodp_release.run.contributions import LOSS_LATTICE, tail_counts
-from geodp_release.stages.base import Stage
+from geodp_release.stages.stage import Stage
 
 # Counts beyond the limit go up to so many times it.
 DOUBLINGS = 5

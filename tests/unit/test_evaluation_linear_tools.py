@@ -8,13 +8,13 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+import linear_methods as methods
+import linear_tools as tools
 import recorded
-import tools
-import tools_methods as methods
 from geodp.mechanisms.gaussian import gaussian_delta
 from geodp.randomness import random_stream
+from linear_methods import METHODS, Budget, Problem
 from reproduction.places import CHECKOUT
-from tools_methods import METHODS, Budget, Problem
 
 DELTA = 1e-6
 SETS = pd.read_csv(CHECKOUT / "evaluation" / "data_sets.csv", keep_default_na=False)

@@ -17,7 +17,7 @@ from geodp.settings.section import (
     refused,
     some,
 )
-from geodp.settings.sections import CENTRES, CentreName
+from geodp.settings.shared_sections import CENTRES, CentreName
 
 PublicCentre = CentreName | list[Number]
 

@@ -18,10 +18,10 @@ from scipy.stats import sem
 import script
 from geodp.manifolds.euclidean import Euclidean
 from geodp.randomness import random_stream
-from geodp_release.plan.search import plan_release
+from geodp_release.plan.stage_search import plan_release
 from geodp_release.promise.assumptions import Assumptions
 from geodp_release.promise.budget import PrivacyBudget
-from tools_methods import METHODS, Budget, Problem, ridge_regression
+from linear_methods import METHODS, Budget, Problem, ridge_regression
 
 # Others are set against these, data set by data set and draw by draw, where shares differ by so
 # many standard errors; the page has the pairs that aims are about.

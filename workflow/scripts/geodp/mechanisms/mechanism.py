@@ -77,7 +77,7 @@ class PublicSettings:
 
 @dataclass(frozen=True)
 class SamplingReport:
-    """Report on the draws of one budget, for tables; see `geodp.samplers.base.SamplerPlan`.
+    """Report on the draws of one budget, for tables; see `geodp.samplers.kernel.SamplerPlan`.
 
     Attributes
     ----------
@@ -213,7 +213,7 @@ class Mechanism(ABC):
             the block before.
         plan_sampler : callable
             Chooses a sampler, for mechanisms that need one: from a generator, a `Target` and the
-            number of draws of each member to a `geodp.samplers.base.SamplerPlan`.
+            number of draws of each member to a `geodp.samplers.kernel.SamplerPlan`.
         """
 
     def traces(self, rng, budgets, draws, chains, states, warm_up=0, thin=None):

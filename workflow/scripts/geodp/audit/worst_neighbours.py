@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geodp.manifolds.base import Manifold
+from geodp.manifolds.manifold import Manifold
 
 
 def climb(rng, space, value, start, sizes, rounds=30, trials=24):

@@ -5,9 +5,9 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Field, PrivateAttr, WithJsonSchema, model_validator
 
 from geodp.mechanisms.budgets import parse_budget
-from geodp.settings.reading import LONGEST_NUMBER
 from geodp.settings.section import Count, Section, Text, refused, surplus
-from geodp.settings.sections import NO_COVARIATE, CentreName, ManifoldSettings, TableSection
+from geodp.settings.settings_files import LONGEST_NUMBER
+from geodp.settings.shared_sections import NO_COVARIATE, CentreName, ManifoldSettings, TableSection
 from geodp_release.promise.budget import CONCENTRATED, PURE, PrivacyBudget
 from geodp_release.promise.public_inputs import (
     EXPONENTIAL,

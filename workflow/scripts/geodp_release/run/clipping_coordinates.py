@@ -22,7 +22,7 @@ import numpy as np
 
 from geodp.manifolds.unit_norm import squared_length
 from geodp_release.promise.budget import CONCENTRATED, PURE
-from geodp_release.run.moments import moment_matrix, possible_moments, product_indices
+from geodp_release.run.covariate_moments import moment_matrix, possible_moments, product_indices
 from geodp_release.run.noise import GaussianNoise, KNormNoise
 
 # Gaussian noise with one covariate: variances of the sums of a and of 2 b', in units of

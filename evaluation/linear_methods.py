@@ -20,7 +20,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from geodp.mechanisms.gaussian import gaussian_deviation
-from tools_matrix import private_slopes
+from linear_matrix import private_slopes
 
 # Steps of IHM, as its authors run it.
 STEPS = 3
