@@ -35,6 +35,7 @@ from geodp_release.stages import (
     matrix,
     products,
     step,
+    tail_count,
 )
 from replay import SPACES, search
 from replay_runs import BY_COMMAND, replaced

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-import tools_matrix
 from scipy import stats
 
+import linear_matrix
 from geodp.linear.moment_matrix import shrunk
 from geodp.mechanisms.gaussian import gaussian_delta
 from geodp.randomness import random_stream
@@ -68,8 +68,8 @@ def test_records_add_no_more_than_their_trace(rng):
 def test_a_release_sees_a_record_by_its_contribution_alone(rng, monkeypatch, delta, records):
     """What all else is worked out from, for neighbours, with the same random numbers."""
     seen, beyond = [], []
-    monkeypatch.setattr(tools_matrix, "slopes_from", lambda *given: seen.append(given))
-    monkeypatch.setattr(tools_matrix, "part_kept", lambda *of: beyond.append(of) or 0.9)
+    monkeypatch.setattr(linear_matrix, "slopes_from", lambda *given: seen.append(given))
+    monkeypatch.setattr(linear_matrix, "part_kept", lambda *of: beyond.append(of) or 0.9)
     x, y = rng.standard_normal((40, 3)), rng.uniform(-3.0, 3.0, (40, 1))
     y[39] = 2.0
     for n in (40, 39):
@@ -85,7 +85,7 @@ def test_a_release_sees_a_record_by_its_contribution_alone(rng, monkeypatch, del
         assert not beyond
         return
     # The record has a response beyond its bound.
-    limit = tools_matrix.planned_clipping(records, 3, 0.3)
+    limit = linear_matrix.planned_clipping(records, 3, 0.3)
     assert others[1:] == [noise_of(TRACE, 0.3, delta, 0.95), limit / WEIGHT / 0.9]
     (squares, of_squares, one, of_one, *_), (fewer, _, other, *_) = beyond
     assert [one - other, squares - fewer] == pytest.approx([1.0 - limit**2, limit**2])
@@ -161,11 +161,11 @@ def test_the_part_that_clipping_keeps(rng, limit):
 
 @pytest.mark.parametrize("delta", [None, DELTA])
 def test_slopes_are_not_shortened_by_clipping(rng, monkeypatch, delta):
-    monkeypatch.setattr(tools_matrix, "planned_clipping", lambda *of: 0.15)
+    monkeypatch.setattr(linear_matrix, "planned_clipping", lambda *of: 0.15)
     x = rng.standard_normal((20_000, 3))
     x /= np.linalg.norm(x, axis=1, keepdims=True)
     y = x @ [[0.2], [-0.2], [0.3]] + 0.15 * rng.standard_normal((20_000, 1))
     found = private_slopes(rng, x, y, 20_000, 50.0, delta)
     np.testing.assert_allclose(found, [[0.2], [-0.2], [0.3]], rtol=0.1)
-    monkeypatch.setattr(tools_matrix, "excess_noise", lambda *of: None)
+    monkeypatch.setattr(linear_matrix, "excess_noise", lambda *of: None)
     assert np.abs(private_slopes(rng, x, y, 20_000, 50.0, delta)).max() < 0.65 * 0.3
