@@ -77,7 +77,10 @@ class ParquetTable(ColumnTable):
         self.names += self._outer
 
     def _common_schema(self):
-        """Names and types of the columns of all parts; one without a value has those of others."""
+        """Names and types of the columns of all parts; one without a value has those of others.
+
+        Numbers of parts with a missing value are often floating, and whole in the others.
+        """
         schemas = []
         for part in self._parts:
             with self._opened(part) as handle:
@@ -85,10 +88,16 @@ class ParquetTable(ColumnTable):
         # Not before, since messages about a library that is missing come from there.
         import pyarrow
 
-        kinds = [zip(each.names, map(_plain, each.types), strict=True) for each in schemas]
-        found = [pyarrow.schema(list(each)) for each in kinds]
+        columns = [list(zip(each.names, map(_plain, each.types), strict=True)) for each in schemas]
+        alike = all({*dict(each)} == {*dict(columns[0])} for each in columns)
+        if len(columns) > 1:
+            together = [each for part in columns for each in part]
+            wide = {
+                own: _wide([kind for name, kind in together if name == own]) for own, _ in together
+            }
+            columns = [[(name, wide[name] or kind) for name, kind in part] for part in columns]
         try:
-            alike = all(set(each.names) == set(found[0].names) for each in found)
+            found = list(map(pyarrow.schema, columns))
             schema = pyarrow.unify_schemas(found) if alike and len(found) > 1 else found[0]
         except pyarrow.ArrowException:
             alike = False
@@ -147,7 +156,8 @@ class ParquetTable(ColumnTable):
         columns = {}
         for own in names:
             name, part = self._outer.get(own, (own, None))
-            column = table[name].cast(self._types[name])
+            # Whole numbers beyond 2^53 are rounded, where other parts have floating ones.
+            column = table[name].cast(self._types[name], safe=False)
             column = column if part is None else struct_field(column, part)
             columns[own] = column.cast(self._types[own])
         return columns
@@ -244,6 +254,19 @@ def _without_zone(column):
     if getattr(column.type, "tz", None) is None:
         return column
     return column.cast("int64").cast(pyarrow.timestamp(column.type.unit))
+
+
+def _wide(kinds):
+    """The type of numbers of several widths that holds them all, or ``None``."""
+    from pyarrow import float64, int64
+    from pyarrow.types import is_floating, is_integer, is_null, is_unsigned_integer
+
+    numbers = [each for each in kinds if not is_null(each)]
+    if len({*numbers}) < 2 or not all(is_floating(each) or is_integer(each) for each in numbers):
+        return None
+    if any(map(is_floating, numbers)):
+        return float64()
+    return None if any(map(is_unsigned_integer, numbers)) else int64()
 
 
 def _plain(kind):
