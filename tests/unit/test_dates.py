@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyreadstat
 import pytest
 import release_tables as tables
 import test_statistics_files as statistics
@@ -20,7 +21,7 @@ from geodp.data.cells import TableReading
 from geodp.data.dates import Dates, times_of
 from geodp.data.formats import open_table
 from geodp.data.r_files import CLASSES
-from geodp.data.statistics_files import TEXT
+from geodp.data.statistics_files import PERIODS, TEXT
 from geodp.settings.settings_files import check
 from geodp_release.ask.settings import ReleaseSettings
 
@@ -100,6 +101,28 @@ def test_dates_of_r_are_covariates(folder, kind, ones):
     reading = TableReading(dates={"age": Dates("2000-01-01", "days")})
     found, _ = open_table(path, reading, landmarks=3).read(["age"])
     np.testing.assert_allclose(found[:, 0], DAYS, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("letter", "first"),
+    {"w": "2001-12-24", "m": "2001-12-01", "q": "2001-10-01", "h": "2001-07-01"}.items(),
+)
+def test_periods_of_stata_are_their_first_days(folder, letter, first):
+    """Numbers of Stata's own, as functions of other writers take days at the end of a year."""
+    a_year = PERIODS[letter]
+    ages = [42 * a_year - 1, -1, 0, np.nan, 1e300, 0, 0, 0]
+    path, shown = "table.dta", {"age": f"%t{letter}"}
+    pyreadstat.write_dta(frame(age=ages), path, variable_format=shown)
+    covariates, *_ = read(path, **SINCE)
+    begins = pd.to_datetime([first, first.replace("2001", "1959"), "1960-01-01"])
+    np.testing.assert_array_equal(covariates[:3, 0], (begins - pd.Timestamp("2000-01-01")).days)
+    assert without((covariates, covariates))[0] == [3, 4]
+
+
+def test_years_of_stata_are_numbers(folder):
+    ages = [1999.0, 2001.0, *[2000.0] * 6]
+    pyreadstat.write_dta(frame(age=ages), "table.dta", variable_format={"age": "%ty"})
+    assert read("table.dta")[0][:, 0].tolist() == ages
 
 
 def test_texts_that_r_calls_dates_are_texts():

@@ -60,3 +60,17 @@ def times_of(numbers, seconds, since):
         are_times = np.abs(passed) < 1e15
         passed = np.rint(np.where(are_times, passed, 0.0)).astype("timedelta64[ms]")
     return np.where(are_times, np.datetime64(since, "ms") + passed, np.datetime64("NaT", "ms"))
+
+
+def periods_of(numbers, a_year, since):
+    """First days of an array of numbers of periods, so many ``a_year``, since the start of a year.
+
+    As in Stata, where each year has 52 weeks: the last is of eight or nine days.
+    """
+    with np.errstate(all="ignore"):
+        numbers = np.floor(np.asarray(numbers, dtype=float))
+        are_times = np.abs(numbers) < 1e5
+    years, parts = np.divmod(np.where(are_times, numbers, 0.0).astype(int), a_year)
+    months, days = (0, 7 * parts) if a_year == 52 else (parts * 12 // a_year, 0)
+    first = (np.datetime64(since, "M") + 12 * years + months).astype("datetime64[D]") + days
+    return np.where(are_times, first.astype("datetime64[ms]"), np.datetime64("NaT", "ms"))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from geodp.data.dates import times_of
+from geodp.data.dates import periods_of, times_of
 from geodp.data.messages import opened
 from geodp.data.table import ColumnTable
 
@@ -23,11 +23,16 @@ READERS = {
     ".sas7bdat": ("a file of SAS", "read_sas7bdat"),
 }
 
-# Of those that count from a day: suffixes, formats, seconds of a one, and that day.
+# Periods of Stata, and how many a year has.
+PERIODS = {"w": 52, "m": 12, "q": 4, "h": 2}
+
+# Of those that count from a day or a year: suffixes, formats, seconds of a one or its periods in a
+# year, and that day or year.
 COUNTED = [
     (".sav.zsav", "[AEJS]?DATE|YMDHMS|MOYR|QYR|WKYR", 1.0, "1582-10-14"),
     (".dta", "%-?t?d", 86400.0, "1960-01-01"),
     (".dta", "%-?t[cC]", 0.001, "1960-01-01"),
+    *((".dta", f"%-?t{letter}", a_year, "1960") for letter, a_year in PERIODS.items()),
     (".sas7bdat", "DATE(TIME|AMPM)|[BE]8601D[NTXZ]|DT[A-Z]", 1.0, "1960-01-01"),
     (".sas7bdat", "DATE|[BE]8601DA|DDMMYY|MMDDYY|YYMM|MONYY", 86400.0, "1960-01-01"),
 ]
@@ -49,7 +54,8 @@ def decoded(text, encoding=None):
 class LabelledTable(ColumnTable):
     """A table of columns with types, ``kinds``, and with ``words`` of values, both by column.
 
-    Of dates that count from a day ``days`` has the seconds of a one, and that day.
+    Of dates that count from a day ``days`` has the seconds of a one, and that day; of those that
+    count from a year its number of periods, and that year.
     """
 
     kinds: dict[str, str]
@@ -76,7 +82,9 @@ class LabelledTable(ColumnTable):
                 words = self.words.get(name, {})
                 columns[name] = [words.get(value, value) for value in columns[name]]
             elif name in self.reading.dates and name in self.days:
-                columns[name] = times_of(columns[name], *self.days[name])
+                ones, since = self.days[name]
+                times = times_of if "-" in since else periods_of
+                columns[name] = times(columns[name], ones, since)
         return columns
 
     def _numbers(self, column):
@@ -108,8 +116,10 @@ class StatisticsFile(LabelledTable):
     def _kind(self, name, shown):
         if self._types[name] == "string":
             return TEXT
-        # Formats of numbers of days or seconds.
-        dated = r"%-?[td]|[A-Z]*(DAT[EX]|TIME|8601|YY|MOYR|QYR|WKYR|JUL|YMDHMS|HHMM|MMSS)|TOD\d*$"
+        # Formats of numbers of days or seconds; years of Stata are numbers as they are.
+        dated = (
+            r"%-?(d|t[^y])|[A-Z]*(DAT[EX]|TIME|8601|YY|MOYR|QYR|WKYR|JUL|YMDHMS|HHMM|MMSS)|TOD\d*$"
+        )
         return DATE if re.match(dated, shown) else NUMBER
 
     def _read(self, **choices):
