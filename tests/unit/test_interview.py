@@ -52,10 +52,14 @@ def test_settings_are_written_from_a_header_and_public_answers(monkeypatch, caps
     # Nothing is overwritten, and answers that are missing or wrong are named.
     for answers, says in (
         ([], "clinic.yaml is there already"),
-        (["plane"], "Space of the responses: plane was given: input should be"),
+        (["plane"], "Space of the responses: plane was given: choose from euclidean"),
         (["sphere"], "no answer is left for: Columns of a response"),
         (["", "sbp", "agee"], "there is no column agee: did you mean age?"),
         (["", "sbp", "age", "", "", "90, 50"], "90, 50 was given: give the smaller number first"),
+        (["", "sbp", "age", "", "", "50"], "50 was given: give two, with a comma between"),
+        (["", "sbp", "age", "", "", "50, x"], "x was given: give a number"),
+        (["", "sbp", "none", "", "1.5"], "1.5 was given: give a whole number from 1 on"),
+        (["", "sbp", "none", "", "", "100", "", "", "120", "", "0"], "give a number above zero"),
         (["", "sbp", "age", "", "F=0"], "F=0 was given: give two words or more"),
     ):
         monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(answers)))
@@ -90,7 +94,7 @@ def test_what_is_proposed_for_a_table_by_its_header(name):
     Path("table.csv").write_text(case["header"] + "\n")
     if "refused" in case:
         with pytest.raises(DataError, match=case["refused"]):
-            proposed("table.csv", {})
+            proposed("table.csv", case.get("answers", {}))
     else:
         assert proposed("table.csv", case.get("answers", {})) == case["found"]
 

@@ -13,6 +13,9 @@ from geodp.manifolds.sphere import Sphere
 
 SCRIPTS = Path(geodp.__file__).parents[1]
 
+SLOW = {"jinja2", "matplotlib", "pandas", "pyarrow", "pydantic", "scipy", "sklearn"}
+MAIN = "from geodp_release.ask.cli import main; main"
+
 
 def test_names_are_there_and_nothing_else():
     names = dir(geodp)
@@ -28,13 +31,20 @@ def test_names_are_there_and_nothing_else():
 
 
 @pytest.mark.parametrize(
-    ("use", "others"),
+    ("use", "others", "shown"),
     [
-        ("geodp", {"numpy", "geodp.errors"}),
-        ("geodp.release_geodesic, geodp.plan_release, geodp.Release", {"sklearn"}),
+        ("geodp", {"numpy", "geodp.errors"}, ""),
+        ("geodp.mean, geodp.fit, geodp.SPD, geodp.Assumptions", SLOW | {"yaml"}, ""),
+        ("geodp.release_geodesic, geodp.plan_release, geodp.Release", {"sklearn"}, ""),
+        (f"{MAIN}(['--help'])", SLOW | {"numpy"}, "Make the release once"),
+        (f"{MAIN}(['init', 'table.csv'])", SLOW, "Space of the responses [euclidean]: "),
     ],
 )
-def test_names_load_what_they_need_when_they_are_used(use, others):
-    asked = f"import sys, geodp; {use}; print(sorted({others} & set(sys.modules)))"
-    call, environment = [sys.executable, "-c", asked], os.environ | {"PYTHONPATH": str(SCRIPTS)}
-    assert subprocess.check_output(call, env=environment, text=True) == "[]\n"
+def test_what_is_slow_to_load_is_not_loaded_before_it_is_used(use, others, shown, tmp_path):
+    (tmp_path / "table.csv").write_text("age,sbp\n")
+    loaded = f"atexit.register(lambda: print(sorted({others} & set(sys.modules))))"
+    call = [sys.executable, "-c", f"import atexit, sys, geodp; {loaded}; {use}"]
+    run = {"cwd": tmp_path, "env": os.environ | {"PYTHONPATH": str(SCRIPTS)}}
+    out = subprocess.check_output(call, **run, text=True, stdin=subprocess.DEVNULL)
+    assert shown in out
+    assert out.endswith("[]\n")

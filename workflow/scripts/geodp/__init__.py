@@ -3,15 +3,16 @@
 Names are loaded when they are first used.  `__init__.pyi` lists them with their modules.
 """
 
+import os  # pathlib is slow to load
 import re
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 
 __version__ = "0.2.0"
 
-_STUB = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
-_OWNERS = {name: owner for owner, name in re.findall(r"^from (\S+) import (\w+)", _STUB, re.M)}
+with open(os.path.splitext(__file__)[0] + ".pyi", encoding="utf-8") as _stub:
+    _IMPORTS = re.findall(r"^from (\S+) import (\w+)", _stub.read(), re.M)
+_OWNERS = {name: owner for owner, name in _IMPORTS}
 
 # What `from geodp import *` would fail with, where an extra is not installed.
 _LACKING = (

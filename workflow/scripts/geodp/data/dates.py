@@ -52,6 +52,11 @@ def days_of(text):
     return time.toordinal(), (passed - (time.utcoffset() or timedelta())) / timedelta(days=1)
 
 
+def is_day(text):
+    """Whether a text is a date without a time of the day."""
+    return len(text) == DAY_LENGTH and days_of(text) is not None
+
+
 def times_of(numbers, seconds, since):
     """Times of an array of numbers of so many seconds since a day; what is none is no time."""
     with np.errstate(all="ignore"):

@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln, ndtri
 
 from geodp.manifolds.manifold import Manifold
 from geodp.randomness import random_directions
@@ -58,6 +57,9 @@ class Ball:
 
     def log_draw_density(self, states):
         """Log density of `draw` with respect to volume, at states it contains; (*batch, chains)."""
+        # Slow to load, here and below.
+        from scipy.special import gammaln
+
         dim, volume = self.space.dim, self.coordinates(states)[1]
         log_ball = 0.5 * dim * np.log(np.pi) - gammaln(0.5 * dim + 1.0) + dim * np.log(self.radius)
         return -log_ball[..., None] - np.log(volume)
@@ -169,6 +171,8 @@ def even_balls(dims, number):
 
     They are the same at every call; their ``number`` is a power of two.
     """
+    from scipy.special import ndtri
+
     cube = sobol_points(sum(dims) + len(dims), number)
     balls, start = [], 0
     for dim in dims:
@@ -184,7 +188,6 @@ def even_balls(dims, number):
 
 def sobol_points(dim, number, seed=0):
     """Scrambled Sobol points of the unit cube, shape (number, dim); a power of two of them."""
-    # Imported here since it is slow to import.
     from scipy.stats import qmc
 
     return qmc.Sobol(dim, scramble=True, rng=np.random.default_rng(seed)).random(number)

@@ -16,7 +16,7 @@ from pydantic import (
 from geodp.data.angles import ANGLES
 from geodp.data.cells import TableReading
 from geodp.data.columns import has_landmarks
-from geodp.data.dates import DAY_LENGTH, UNITS, Dates, days_of
+from geodp.data.dates import UNITS, Dates, is_day
 from geodp.data.matrices import read_landmark_map
 from geodp.data.messages import text_of
 from geodp.data.triangles import TRIANGLES
@@ -170,7 +170,7 @@ def date_text(value):
 
 
 def _is_day(text):
-    if days_of(text) is None or len(text) != DAY_LENGTH:
+    if not is_day(text):
         raise refused(f": {text} is no date: give one like 2000-01-31")
     return text
 

@@ -6,24 +6,20 @@ Answers are what is publicly known; guesses come from the names of columns alone
 import re
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Literal
 
 import yaml
-from pydantic import Field, TypeAdapter, ValidationError
 
 from geodp.data.angles import told_angle
 from geodp.data.cells import TableReading, finite_number
 from geodp.data.columns import PAIRS, PointColumns, told_columns, told_pair, told_shares
-from geodp.data.dates import UNITS
+from geodp.data.dates import UNITS, is_day
 from geodp.data.formats import open_table, table_kind
 from geodp.data.landmark_files import LandmarkFile
 from geodp.errors import DataError
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.registry import MANIFOLDS, make_manifold
 from geodp.mechanisms.budgets import parse_budget
-from geodp.settings.shared_sections import Day
-from geodp_release.ask.settings import read_settings
-from geodp_release.run.subjects import ONE_EACH
+from geodp_release.run.grouping import ONE_EACH
 from geodp_release.show.templates import render
 
 SPACES = {name: kind.responses for name, kind in MANIFOLDS.items() if kind.responses}
@@ -32,10 +28,6 @@ COVARIATE = re.compile(
     "age|year|time|day|dose|alter|jahr|tage|centroid|.*dat(e|um)$|dob$", re.IGNORECASE
 )
 SUBJECT = re.compile("(.*_)?id|id_.*|subject|patient|person|participant|code", re.IGNORECASE)
-
-Whole = Annotated[int, Field(ge=1)]
-Finite = Annotated[float, Field(allow_inf_nan=False)]
-Above = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Interview:
@@ -79,6 +71,9 @@ def new_settings(table, path, interview):
             file.write(text)
     except OSError as problem:
         raise DataError(f"{path} cannot be written ({problem.strerror}): give another") from None
+    # Slow to load: not before the first question.
+    from geodp_release.ask.settings import read_settings
+
     try:
         read_settings(path)
     except DataError:
@@ -177,14 +172,14 @@ def _opened(path, interview):
     """The table, how it is read, and how many landmarks its specimens have."""
     landmarks = None
     if issubclass(table_kind(path), LandmarkFile):
-        landmarks = interview("Number of landmarks of each specimen", check=_as(Whole))
+        landmarks = interview("Number of landmarks of each specimen", check=_count)
     table = open_table(path, landmarks=landmarks)
     data = {"path": path, "sheet": None, "decimal": "."}
     if len(sheets := getattr(table, "sheets", [])) > 1:
         data["sheet"] = interview("Sheet with the records", sheets[0], _of(*sheets))
         table = open_table(path, reading=TableReading(sheet=data["sheet"]))
     if getattr(table, "has_open_lists", False):
-        length = interview("Length of each list in the table", check=_as(Whole))
+        length = interview("Length of each list in the table", check=_count)
         table = open_table(path, reading=TableReading(length=length))
     if getattr(table, "delimiter", ",") == ";":
         data["decimal"] = interview("Decimal sign", ",", _of(",", "."))
@@ -266,8 +261,8 @@ def _public_inputs(found, interview):
     unit = f", in {space.length_unit}," if space.length_unit else ""
     given = {"records": 1, "radius": None, "length": None}
     if data["subject"] != ONE_EACH:
-        given["records"] = interview("Most records of a subject that count", "1", _as(Whole))
-    given["subjects"] = interview("Number of subjects, as publicly known", check=_as(Whole))
+        given["records"] = interview("Most records of a subject that count", "1", _count)
+    given["subjects"] = interview("Number of subjects, as publicly known", check=_count)
     _ask_source("subjects", sources, interview)
     is_named = type(space) is Euclidean and len(data["columns"]) == space.dim
     for name in data["columns"] if is_named else ():
@@ -276,14 +271,14 @@ def _public_inputs(found, interview):
         "Centre: a rough response in the middle of all ranges, known without these data, as "
         f"numbers with commas between{f' ({names})' if names else ''}; or anywhere",
         "anywhere",
-        lambda text: text if text == "anywhere" else _as(list[Finite], many=True)(text),
+        lambda text: text if text == "anywhere" else list(map(_number, _list(text))),
     )
     if given["centre"] != "anywhere":
         _ask_source("centre", sources, interview)
         given["radius"] = interview(
             f"Largest distance{unit} of the released response from the centre; none for no limit",
             "none",
-            lambda text: None if text == "none" else _as(Above)(text),
+            lambda text: None if text == "none" else _above_zero(text),
         )
         if given["radius"]:
             _ask_source("footpoint_radius", sources, interview)
@@ -291,14 +286,14 @@ def _public_inputs(found, interview):
         given["length"] = interview(
             f"Largest change of the response{unit} over the range of a covariate",
             f"{2 * given['radius']:g}",
-            _as(Above),
+            _above_zero,
         )
         _ask_source("shooting_vector_length", sources, interview)
     given["scale"] = given["radius"] and interview(
         f"Standard deviation{unit} of responses about their trend, by earlier studies; none if it "
         "is not known",
         "none",
-        lambda text: None if text == "none" else _as(Above)(text),
+        lambda text: None if text == "none" else _above_zero(text),
     )
     if given["scale"]:
         _ask_source("residual_scale", sources, interview)
@@ -313,17 +308,22 @@ def _list(text):
     return [each.strip() for each in text.split(",") if each.strip()]
 
 
-def _as(kind, many=False):
-    """A check that an answer, or each of its parts between commas, is of a type."""
+def _number(text):
+    if (value := finite_number(text)) is None:
+        raise DataError(f"{text or 'nothing'} was given: give a number")
+    return value
 
-    def check(text):
-        try:
-            return TypeAdapter(kind).validate_python(_list(text) if many else text)
-        except ValidationError as problem:
-            said = problem.errors()[0]["msg"]
-            raise DataError(f"{text or 'nothing'} was given: {said[0].lower()}{said[1:]}") from None
 
-    return check
+def _above_zero(text):
+    if (value := _number(text)) <= 0.0:
+        raise DataError(f"{text} was given: give a number above zero")
+    return value
+
+
+def _count(text):
+    if (value := _number(text)) < 1.0 or not value.is_integer():
+        raise DataError(f"{text} was given: give a whole number from 1 on")
+    return int(value)
 
 
 def _known(names, header):
@@ -336,25 +336,38 @@ def _known(names, header):
 
 
 def _range(text):
-    low, high = _as(tuple[Finite, Finite], many=True)(text)
-    if not low < high:
-        raise DataError(f"{text} was given: give the smaller number first")
-    return low, high
+    return _pair(text, _number, "the smaller number")
 
 
 def _days(text):
-    first, last = days = _as(Annotated[list[Day], Field(min_length=2, max_length=2)], many=True)(
-        text
-    )
-    if not first < last:
-        raise DataError(f"{text} was given: give the earlier date first")
-    return days
+    return _pair(text, _day, "the earlier date")
+
+
+def _day(text):
+    if not is_day(text):
+        raise DataError(f"{text} was given: give a date such as 2000-01-31")
+    return text
+
+
+def _pair(text, check, what):
+    values = [check(each) for each in _list(text)]
+    if len(values) != 2:
+        raise DataError(f"{text or 'nothing'} was given: give two, with a comma between")
+    if not values[0] < values[1]:
+        raise DataError(f"{text} was given: give {what} first")
+    return values
 
 
 def _of(*choices, many=False):
     """A check that an answer, or each of its parts between commas, is one of some."""
-    one = Literal[choices]  # type: ignore[valid-type]
-    return _as(Annotated[list[one], Field(min_length=1)] if many else one, many)
+
+    def check(text):
+        given = _list(text) if many else [text]
+        if not given or not {*given} <= {*choices}:
+            raise DataError(f"{text or 'nothing'} was given: choose from {', '.join(choices)}")
+        return given if many else text
+
+    return check
 
 
 def _categories(text):
@@ -368,4 +381,4 @@ def _categories(text):
     found = {word.strip(): number.strip() for word, number in pairs}
     if len(found) == 1 or "" in found:
         raise DataError(f"{text} was given: give two words or more, such as F=0, M=1")
-    return _as(dict[str, Finite])(found)
+    return {word: _number(number) for word, number in found.items()}
