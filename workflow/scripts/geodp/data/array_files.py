@@ -182,7 +182,6 @@ class MatTable(ArrayTable):
         return f"an array of {axes} axes" if kind != "numbers" and axes > 1 else None
 
     def refuse_unfit(self, numbers, labels):
-        """See `ArrayTable.refuse_unfit`."""
         named = [*numbers, *labels]
         is_alone = len(named) == 1 and (self.reading.length or 1) > 1
         is_row = is_alone and len(self._shapes[named[0]]) == 1

@@ -150,7 +150,6 @@ class ColumnTable(Table):
         yield from zip(self.rows, map(list, zip(*texts, strict=True)), strict=False)
 
     def texts(self, names, places):
-        """See `Table.texts`."""
         found: dict = {}
         wanted, start = np.array(places, dtype=int), 0
 
@@ -219,7 +218,6 @@ class JoinedTable(Table):
         self.names = [*first.names, *(each for each in second.names if each not in first.names)]
 
     def numbered(self, columns):
-        """See `Table.numbered`."""
         first, second = self.parts
         tables = ((first if name in first.names else second, name) for name in columns)
         return [each for table, name in tables for each in table.numbered([name])]

@@ -73,7 +73,6 @@ class TextTable(Table):
             self.names.pop()
 
     def blocks(self, names):
-        """See `Table.blocks`."""
         places, width = [self.names.index(name) for name in names], len(self.names)
         for lines, cells, _ in self._parts():
             yield lines, [cells[at::width] for at in places]

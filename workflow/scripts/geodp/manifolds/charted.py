@@ -88,13 +88,11 @@ class Charted(SymmetricSpace):
         return other[..., None, :, :]
 
     def carried_residuals(self, start, vectors, points):
-        """See `SymmetricSpace.carried_residuals`."""
         residuals = self.chart(points) - (self.chart(start) + vectors)
         squares = self.inner(None, residuals, residuals)
         return np.zeros((*squares.shape, 1)), residuals[..., None, :, :], squares
 
     def logs_along(self, start, velocity, times, points):
-        """See `SymmetricSpace.logs_along`."""
         axes = times.ndim - 1, start.ndim - 2
         x, y = (align_data_axes(each, *axes) for each in (times, self.fast_chart(points)))
         begin, speed = self.chart(start)[..., None, :, :], velocity[..., None, :, :]

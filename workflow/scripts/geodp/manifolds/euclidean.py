@@ -23,7 +23,6 @@ class Euclidean(SymmetricSpace):
 
     @property
     def centres(self):
-        """See `Manifold.centres`."""
         return dict.fromkeys(("origin", "anywhere"), np.zeros(self.dim))
 
     def exp(self, point, vector):

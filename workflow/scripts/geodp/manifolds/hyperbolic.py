@@ -59,7 +59,6 @@ class Hyperbolic(RankOneSpace):
 
     @classmethod
     def size_of(cls, number):
-        """See `Manifold.size_of`."""
         return number - 1
 
     @property

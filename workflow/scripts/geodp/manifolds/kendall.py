@@ -144,13 +144,11 @@ class KendallPlanarShapes(PlanarShapes):
 
     @classmethod
     def of(cls, **settings):
-        """See `Manifold.of`."""
         chosen = settings.get("landmark_map")
         return cls(settings["size"]) if chosen is None else ReducedPlanarShapes(chosen)
 
     @classmethod
     def size_of(cls, number):
-        """See `Manifold.size_of`."""
         return number // 2
 
     def from_landmarks(self, landmarks):
@@ -210,7 +208,6 @@ class ReducedPlanarShapes(PlanarShapes):
 
     @property
     def made_from(self):
-        """See `Manifold.made_from`."""
         chosen = self.landmark_map
         described = {"matrix": plain(chosen.matrix), "description": chosen.description}
         return {"size": self.landmarks, "landmark_map": described}

@@ -29,7 +29,6 @@ class LogEuclideanSPD(Charted, PositiveDefinite):
 
     @property
     def made_from(self):
-        """See `Manifold.made_from`."""
         return {"size": self.size, "metric": METRICS[1]}
 
     def chart(self, points):

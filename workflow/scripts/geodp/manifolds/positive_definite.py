@@ -52,7 +52,6 @@ class PositiveDefinite(SymmetricSpace):
 
     @classmethod
     def asked(cls, columns, number, ask):
-        """See `Manifold.asked`."""
         size = cls.size_of(number)
         if size * (size + 1) != 2 * number:
             return {"size": size}, "ambient"
@@ -68,12 +67,10 @@ class PositiveDefinite(SymmetricSpace):
 
     @property
     def coordinate_kinds(self):
-        """See `Manifold`."""
         return tuple(name for name in TRIANGLES if self.size == 3 or name not in DIAGONAL_FIRST)
 
     @property
     def centres(self):
-        """See `Manifold.centres`."""
         return dict.fromkeys(("identity", "anywhere"), np.eye(self.size))
 
     @property
@@ -83,7 +80,6 @@ class PositiveDefinite(SymmetricSpace):
         return [f"entry {row + 1},{column + 1}" for row, column in pairs]
 
     def named_by(self, columns, coordinates):
-        """See `Manifold.named_by`."""
         if len(columns) == self.size**2:
             return np.reshape(columns, self.point_shape)[self._rows, self._columns].tolist()
         if coordinates in FACTORS:
@@ -94,7 +90,6 @@ class PositiveDefinite(SymmetricSpace):
         return columns
 
     def shown(self, points):
-        """See `Manifold.shown`."""
         return self.entries(points)
 
     def entries(self, matrices):

@@ -18,12 +18,10 @@ class ProductLogs(LogsAlong):
     parts: tuple
 
     def factors(self):
-        """See `LogsAlong.factors`."""
         found = [each.factors() for each in self.parts]
         return {key: [x for each in found for x in each[key]] for key in found[0]}
 
     def combine(self, weights):
-        """See `LogsAlong.combine`."""
         sums, left = [], iter(weights)
         for each in self.parts:
             own = [next(left) for _ in each.manifold.curvature_signs]
@@ -119,7 +117,6 @@ class Product(SymmetricSpace):
 
     @property
     def made_from(self):
-        """See `Manifold.made_from`."""
         from geodp.manifolds.registry import manifold_settings
 
         parts = zip(self.factors, self.weights, self.coordinates_of, strict=True)
@@ -287,7 +284,6 @@ class Product(SymmetricSpace):
         return np.concatenate(each, axis=-1), self._spread(components), self._weighed_sum(squares)
 
     def layout_fault(self, numbers):
-        """See `Manifold.layout_fault`."""
         for view, piece in self._pieces(np.asarray(numbers)):
             fault = view.manifold.layout_fault(piece)
             if fault is None and not are_read(piece[None], view.coordinates)[0]:
@@ -343,12 +339,10 @@ class Product(SymmetricSpace):
 
     @property
     def centres(self):
-        """See `Manifold.centres`."""
         return {"anywhere": self.joined([each.centres["anywhere"] for each in self.factors])}
 
     @property
     def coordinate_names(self):
-        """See `Manifold.coordinate_names`."""
         return self._named([view.names for view in self._views])
 
     def _named(self, names):
@@ -360,7 +354,6 @@ class Product(SymmetricSpace):
         return [f"{name} of factor {k + 1}" for k, own in enumerate(each) for name in own]
 
     def shown(self, points):
-        """See `Manifold.shown`."""
         parts = zip(self._views, self.parts(points), strict=True)
         return np.concatenate([view.values(part) for view, part in parts], axis=-1)
 
@@ -379,18 +372,15 @@ class Product(SymmetricSpace):
 
     @property
     def periods(self):
-        """See `Manifold.periods`."""
         return self._of_views("periods", np.inf)
 
     @property
     def turn(self):
-        """See `Manifold.turn`."""
         turns = {view.turn for view in self._views}
         return turns.pop() if len(turns) == 1 and {*self.weights} == {1.0} else None
 
     @property
     def units(self):
-        """See `Manifold.units`."""
         return self._of_views("units", "")
 
     def _of_views(self, name, default):

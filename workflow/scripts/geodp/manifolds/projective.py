@@ -48,7 +48,6 @@ class RealProjective(RealUnitVectors, ProjectiveSpace):
 
     @classmethod
     def asked(cls, columns, number, ask):
-        """See `Manifold.asked`."""
         if number == 2:
             return {"size": 2}, "latitude_longitude"
         if number == 1:
@@ -57,12 +56,10 @@ class RealProjective(RealUnitVectors, ProjectiveSpace):
 
     @property
     def made_from(self):
-        """See `Manifold.made_from`."""
         return {"size": self.size}
 
     @property
     def coordinate_kinds(self):
-        """See `Manifold`."""
         kinds = {1: tuple(name for name in ANGLES if ANGLES[name].unit in ("degrees", "radians"))}
         return kinds.get(self.dim, ("latitude_longitude",) if self.dim == 2 else ())
 
@@ -84,5 +81,4 @@ class RealProjective(RealUnitVectors, ProjectiveSpace):
         return points * np.cumprod([np.copysign(1.0, given), *signs])[:, None]
 
     def shown(self, points):
-        """See `Manifold.shown`."""
         return self.in_one_piece(points)

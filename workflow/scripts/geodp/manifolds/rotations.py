@@ -46,17 +46,14 @@ class Rotations(Product):
 
     @classmethod
     def of(cls, **settings):
-        """See `Manifold.of`."""
         return cls(**settings)
 
     @classmethod
     def asked(cls, columns, number, ask):
-        """See `Manifold.asked`."""
         return {"coordinates": QUATERNION if number == 4 else MATRIX}, "ambient"
 
     @property
     def made_from(self):
-        """See `Manifold.made_from`."""
         return {"coordinates": MATRIX if self.is_matrix else QUATERNION}
 
     def from_matrices(self, matrices):
@@ -105,7 +102,6 @@ class Rotations(Product):
         return self.from_matrices(numbers.reshape((-1, 3, 3))) if self.is_matrix else numbers
 
     def layout_fault(self, numbers):
-        """See `Manifold.layout_fault`."""
         if not self.is_matrix:
             return None
         words = None, "the matrix is not orthogonal", "the matrix is a mirror image of a rotation"
@@ -117,18 +113,15 @@ class Rotations(Product):
 
     @property
     def centres(self):
-        """See `Manifold.centres`."""
         return dict.fromkeys(("identity", "anywhere"), np.eye(4)[0])
 
     @property
     def coordinate_names(self):
-        """See `Manifold.coordinate_names`."""
         if self.is_matrix:
             return [f"entry {i},{j}" for i in (1, 2, 3) for j in (1, 2, 3)]
         return ["w", "x", "y", "z"]
 
     def shown(self, points):
-        """See `Manifold.shown`."""
         if self.is_matrix:
             return self.to_matrices(points).reshape((-1, 9))
         return self.factors[0].in_one_piece(points, place=0)
@@ -143,10 +136,8 @@ class Rotations(Product):
 
     @property
     def periods(self):
-        """See `Manifold.periods`."""
         return super(Product, self).periods
 
     @property
     def units(self):
-        """See `Manifold.units`."""
         return super(Product, self).units

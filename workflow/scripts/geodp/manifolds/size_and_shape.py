@@ -35,17 +35,14 @@ class SizeAndShape(Product):
 
     @classmethod
     def of(cls, **settings):
-        """See `Manifold.of`."""
         return cls(settings["size"], settings.get("size_weight", 1.0))
 
     @property
     def made_from(self):
-        """See `Manifold.made_from`."""
         return {"size": self.size, "size_weight": self.weights[0]}
 
     @classmethod
     def size_of(cls, number):
-        """See `Manifold.size_of`."""
         return number // 2
 
     def layouts(self):
@@ -60,14 +57,12 @@ class SizeAndShape(Product):
             return self.joined([sizes, self.factors[1].from_landmarks(landmarks)])
 
     def layout_fault(self, numbers):
-        """See `Manifold.layout_fault`."""
         if not np.all(np.isfinite(self.from_layout(np.asarray(numbers, dtype=float)[None]))):
             return "landmarks are no finite numbers, all coincide, or are too large or too small"
         return None
 
     @property
     def coordinate_names(self):
-        """See `Manifold.coordinate_names`."""
         return [f"{axis}{k + 1}" for k in range(self.size) for axis in "xy"]
 
     def shown(self, points):

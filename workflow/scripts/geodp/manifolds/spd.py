@@ -38,7 +38,6 @@ class SPD(PositiveDefinite):
 
     @classmethod
     def of(cls, **settings):
-        """See `Manifold.of`."""
         is_log = settings.get("metric") == METRICS[1]
         return (LogEuclideanSPD if is_log else cls)(settings["size"])
 
@@ -72,7 +71,6 @@ class SPD(PositiveDefinite):
         return np.stack([-greatest(-correlations), greatest(correlations)])
 
     def drawn(self, centre, points, radii):
-        """See `Manifold.drawn`."""
         low, high = self.shown_limits(points, radii)
         what = "Entries, between their exact limits in the balls,"
         return Drawn(self.shown(points), low, high, self.entries(centre), what)
@@ -281,7 +279,6 @@ class SPD(PositiveDefinite):
         return np.sum(np.log(symmetric_eigenvalues(moved)) ** 2, axis=-1)
 
     def distances_along(self, start, velocity, times, points):
-        """See `SymmetricSpace.distances_along`."""
         return np.sqrt(self._squares(start, velocity, times, points))
 
     def adjoints_along(self, start, velocity, times, points):

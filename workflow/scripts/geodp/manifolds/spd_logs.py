@@ -23,7 +23,6 @@ class SPDLogs(BendingLogs):
     eigen: tuple | None
 
     def combine(self, weights):
-        """See `LogsAlong.combine`."""
         parts = zip(weights, np.moveaxis(self.components, -2, 0), strict=True)
         sums = [np.sum(weight * component, axis=-1) for weight, component in parts]
         return self.vector(np.stack(sums, axis=-1))
@@ -33,13 +32,11 @@ class SPDLogs(BendingLogs):
         return self.eigen is not None
 
     def coordinates(self, vector):
-        """See `BendingLogs.coordinates`."""
         half = np.linalg.solve(self.basis, vector)
         entries = self.manifold.entries(np.linalg.solve(self.basis, transposed(half)))
         return self.manifold.roots * entries
 
     def vector(self, coordinates):
-        """See `BendingLogs.vector`."""
         matrix = self.manifold.symmetric(coordinates / self.manifold.roots)
         return self.basis @ matrix @ transposed(self.basis)
 

@@ -21,7 +21,6 @@ class RealUnitVectors(UnitNormSpace):
 
     @classmethod
     def size_of(cls, number):
-        """See `Manifold.size_of`."""
         return number - 1
 
     def random_point(self, rng, shape=()):
@@ -40,7 +39,6 @@ class Sphere(RealUnitVectors):
 
     @classmethod
     def asked(cls, columns, number, ask):
-        """See `Manifold.asked`."""
         if number == 2:
             return {"size": 2}, "latitude_longitude"
         if number == 1:
@@ -52,10 +50,8 @@ class Sphere(RealUnitVectors):
 
     @property
     def coordinate_kinds(self):
-        """See `Manifold`."""
         return (*{1: tuple(ANGLES), 2: ("latitude_longitude",)}.get(self.dim, ()), "shares")
 
     @property
     def centres(self):
-        """See `Manifold.centres`."""
         return {"anywhere": np.eye(self.dim + 1)[-1]}

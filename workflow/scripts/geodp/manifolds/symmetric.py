@@ -145,7 +145,6 @@ class LogsByEigenspace(LogsAlong):
     components: np.ndarray
 
     def combine(self, weights):
-        """See `LogsAlong.combine`."""
         total = 0.0
         record_axis = -self.manifold.point_ndim - 1
         for index, weight in enumerate(weights):

@@ -264,7 +264,6 @@ class UnitNormSpace(RankOneSpace):
         return distance, distance / np.sqrt((1.0 - overlap) * (1.0 + overlap))
 
     def distances_along(self, start, velocity, times, points):
-        """See `SymmetricSpace.distances_along`."""
         speed = self.norm(start, velocity)
         unit = velocity / np.where(speed > 0, speed, 1.0)[:, None]
         angle = speed[:, None] * times
@@ -275,7 +274,6 @@ class UnitNormSpace(RankOneSpace):
     has_adjoints_along = True
 
     def adjoints_along(self, start, velocity, times, points):
-        """See `SymmetricSpace`."""
         frame, speed = self.frame(start), np.sqrt(squared_length(velocity))
         # Of points: along the start, along the velocity, and across both.
         both = velocity / np.where(speed > 0, speed, 1.0), points
@@ -353,7 +351,6 @@ class RankOneLogs(LogsAlong):
         return sums + np.sum(across, axis=-1)[..., None, None] * np.eye(manifold.dim)
 
     def combine(self, weights):
-        """See `LogsAlong.combine`."""
         across = weights[-1] * self.factor
         if self.phase is not None:
             across = across * self.phase

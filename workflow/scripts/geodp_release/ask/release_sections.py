@@ -51,7 +51,6 @@ class ReleaseSection(Section):
 
     @classmethod
     def check_keys(cls, given):
-        """See `Section.check_keys`."""
         if "seed" in given:
             raise refused(
                 " is refused: a release draws its random bits from the operating system, since "
