@@ -1,16 +1,36 @@
-"""Euclidean space R^d."""
+"""Flat spaces, of which Euclidean space R^d is one."""
 
 import numpy as np
 
 from geodp.manifolds.symmetric import SymmetricSpace
 
 
-class Euclidean(SymmetricSpace):
-    """R^d with its usual inner product; points have shape (d,)."""
+class Flat(SymmetricSpace):
+    """A flat space whose tangent vectors are the same arrays everywhere."""
 
     curvature_bounds = (0.0, 0.0)
     curvature_signs = (0,)
     two_point_homogeneous = True
+
+    @property
+    def multiplicities(self):  # type: ignore[override]
+        return (self.dim,)
+
+    def transport(self, point, direction, vector):
+        shape = np.broadcast_shapes(point.shape, direction.shape, vector.shape)
+        return np.broadcast_to(vector, shape)
+
+    def frequencies(self, point, vector):
+        shape = np.broadcast_shapes(*map(self.batch_shape, (point, vector)))
+        return np.zeros((*shape, 1))
+
+    def split(self, point, vector, other):
+        return np.expand_dims(other, -self.point_ndim - 1)
+
+
+class Euclidean(Flat):
+    """R^d with its usual inner product; points have shape (d,)."""
+
     ambient_inner = True
     in_units = True
     responses = "numbers, such as a blood pressure, one or several"
@@ -19,7 +39,6 @@ class Euclidean(SymmetricSpace):
         self.name = f"Euclidean R^{dimension}"
         self.size = self.dim = dimension
         self.point_shape = (dimension,)
-        self.multiplicities = (dimension,)
 
     @property
     def centres(self):
@@ -32,10 +51,6 @@ class Euclidean(SymmetricSpace):
     def log(self, point, other):
         self.refuse_other_shapes(point, other)
         return other - point
-
-    def transport(self, point, direction, vector):
-        shape = np.broadcast_shapes(point.shape, direction.shape, vector.shape)
-        return np.broadcast_to(vector, shape)
 
     def inner(self, point, first, second):
         return np.sum(first * second, axis=-1)
@@ -60,9 +75,3 @@ class Euclidean(SymmetricSpace):
 
     def are_points(self, arrays):
         return np.all(np.isfinite(arrays), axis=-1)
-
-    def frequencies(self, point, vector):
-        return np.zeros((*np.broadcast_shapes(point.shape, vector.shape)[:-1], 1))
-
-    def split(self, point, vector, other):
-        return other[..., None, :]

@@ -109,6 +109,10 @@ class PositiveDefinite(SymmetricSpace):
     def project_tangent(self, point, array):
         return symmetrised(array)
 
+    def random_point(self, rng, shape=(), radius=1.0):
+        identity = np.broadcast_to(np.eye(self.size), (*shape, *self.point_shape))
+        return self.exp(identity, self.random_tangent_in_ball(rng, identity, radius))
+
     def layouts(self):
         return super().layouts() | {self.dim: "the upper triangle row by row"}
 

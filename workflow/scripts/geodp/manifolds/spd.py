@@ -17,6 +17,7 @@ from geodp.manifolds.symmetric_matrices import (
     finite_eigh,
     forward,
     half_gaps_2x2,
+    log_2x2,
     log_3x3,
     log_eigen,
     rotated,
@@ -157,10 +158,6 @@ class SPD(PositiveDefinite):
         arithmetic = np.mean(points, axis=-3)
         harmonic = np.linalg.inv(np.mean(np.linalg.inv(points), axis=-3))
         return self.exp(arithmetic, 0.5 * self.log(arithmetic, symmetrised(harmonic)))
-
-    def random_point(self, rng, shape=(), radius=1.0):
-        identity = np.broadcast_to(np.eye(self.size), (*shape, self.size, self.size))
-        return self.exp(identity, self.random_tangent_in_ball(rng, identity, radius))
 
     def are_told(self, point, others):
         return are_regular(symmetric_eigenvalues(self._whiten(point, others)[0]))
@@ -315,7 +312,7 @@ class SPD(PositiveDefinite):
         moved = eigen = None
         if self.size == 2:
             moved, *halves = self._moved_2x2(x, y, values, inverse)
-            entries = self._log_entries_2x2(moved, *halves)
+            entries = np.stack(log_2x2(*np.moveaxis(moved, -2, 0), *halves), axis=-2)
         else:
             if self.size > 3:
                 shrink = np.exp(-0.5 * x[..., None] * values[..., None, :])
@@ -336,17 +333,8 @@ class SPD(PositiveDefinite):
             eigen=eigen,
         )
 
-    def _log_entries_2x2(self, moved, half, middle):
-        """Entries (*batch, 3, n) of logarithms in closed form, from what `_moved_2x2` returns."""
-        upper, off, lower = np.moveaxis(moved, -2, 0)
-        of_log, gap = half_gaps_2x2(upper, off, lower, half)
-        apart = gap > 0.0
-        stretch = np.where(apart, of_log / np.where(apart, gap, 1.0), 2.0 / (upper + lower))
-        aside = 0.5 * stretch * (upper - lower)
-        return np.stack([middle + aside, stretch * off, middle - aside], axis=-2)
-
     def _log_entries(self, moved):
-        """The same of matrices of one row or three, from those of the matrices."""
+        """Entries of logarithms of matrices of one row or three, from those of the matrices."""
         if self.size == 1:
             return np.log(moved)
         entries, far = log_3x3(*np.moveaxis(moved, -2, 0))

@@ -2,22 +2,26 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from geodp.manifolds.symmetric import SMALLEST, BendingLogs
+from geodp.manifolds.symmetric import SMALLEST, LogsAlong
 from geodp.manifolds.symmetric_matrices import log_eigen, transposed
 
 
 @dataclass(frozen=True)
-class SPDLogs(BendingLogs):
-    """`LogsAlong` on SPD(m), in the eigenframe (*batch, m, m) of the velocity.
+class SPDLogs(LogsAlong):
+    """`LogsAlong` on SPD(m), in the eigenframe (*batch, m, m) of the velocity, its ``basis``.
 
-    ``eigen`` are the eigenvalues (*batch, n, m) of the logarithms and their eigenvectors.  Of
-    small matrices they are not known, but the entries ``moved`` of which logarithms were taken.
+    Coordinates are orthonormal, one in each of the K eigenspaces; those of the logarithms are
+    ``components`` (*batch, K, n).  ``eigen`` are the eigenvalues (*batch, n, m) of the logarithms
+    and their eigenvectors.  Of small matrices they are not known, but the entries ``moved`` of
+    which logarithms were taken.
     """
 
+    bends: ClassVar[bool] = True
+    components: np.ndarray
     basis: np.ndarray
     moved: Any
     eigen: tuple | None
@@ -29,21 +33,25 @@ class SPDLogs(BendingLogs):
 
     @property
     def bends_readily(self):
+        """Whether `bend` costs little beside the logarithms."""
         return self.eigen is not None
 
     def coordinates(self, vector):
+        """Coordinates (*batch, K) of tangent vectors at the start."""
         half = np.linalg.solve(self.basis, vector)
         entries = self.manifold.entries(np.linalg.solve(self.basis, transposed(half)))
         return self.manifold.roots * entries
 
     def vector(self, coordinates):
+        """Tangent vectors at the start, from coordinates."""
         matrix = self.manifold.symmetric(coordinates / self.manifold.roots)
         return self.basis @ matrix @ transposed(self.basis)
 
     def bend(self, moves):
-        """See `BendingLogs.bend`.
+        """Hessians of half the squared distances, applied to moves of the places.
 
-        Along a geodesic of frequency w the factor is ``w / tanh(w)``.
+        Moves and results are coordinates (*batch, K, n).  Along a geodesic of frequency w the
+        factor is ``w / tanh(w)``.
         """
         vectors, factors = self._bends
         matrices = self.manifold.symmetric(np.moveaxis(moves, -2, -1) / self.manifold.roots)

@@ -7,7 +7,7 @@ with the sign of ``kappa_j`` give the two Jacobi solutions (Kulkarni and Soto, e
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -80,8 +80,11 @@ class LogsAlong(ABC):
     frequencies : ndarray, shape (*data_sets, *chains, K)
         Of the velocity.
     squared_distances : ndarray, shape (*data_sets, *chains, n)
+    bends : bool
+        Whether they know Hessians of distances, as `SPDLogs` do.
     """
 
+    bends: ClassVar[bool] = False
     manifold: Any
     times: np.ndarray
     frequencies: np.ndarray
@@ -105,37 +108,6 @@ class LogsAlong(ABC):
         """
         dim, (*batch, number) = self.manifold.dim, self.squared_distances.shape
         return np.broadcast_to(number * np.eye(dim), (*batch, dim, dim))
-
-
-@dataclass(frozen=True)
-class BendingLogs(LogsAlong):
-    """`LogsAlong` that know Hessians of distances, of a space with eigenspaces of one dimension.
-
-    Coordinates are orthonormal, one in each of the K eigenspaces; those of the logarithms are
-    ``components`` (*batch, K, n).
-    """
-
-    components: np.ndarray
-
-    @property
-    @abstractmethod
-    def bends_readily(self):
-        """Whether `bend` costs little beside the logarithms."""
-
-    @abstractmethod
-    def coordinates(self, vector):
-        """Coordinates (*batch, K) of tangent vectors at the start."""
-
-    @abstractmethod
-    def vector(self, coordinates):
-        """Tangent vectors at the start, from coordinates."""
-
-    @abstractmethod
-    def bend(self, moves):
-        """Hessians of half the squared distances, applied to moves of the places.
-
-        Moves and results are coordinates (*batch, K, n).
-        """
 
 
 @dataclass(frozen=True)

@@ -102,6 +102,18 @@ def half_gaps_2x2(upper, off, lower, half):
     return np.log(0.5 * (upper + lower) + gap) - half, gap
 
 
+def log_2x2(upper, off, lower, half, middle):
+    """Entries, row by row, of logarithms of multiples of 2 x 2 matrices, from the matrices' own.
+
+    ``half`` is half the logarithm of their determinants, and ``middle`` that of the multiples.
+    """
+    of_log, gap = half_gaps_2x2(upper, off, lower, half)
+    apart = gap > 0.0
+    stretch = np.where(apart, of_log / np.where(apart, gap, 1.0), 2.0 / (upper + lower))
+    aside = 0.5 * stretch * (upper - lower)
+    return middle + aside, stretch * off, middle - aside
+
+
 # Ratio of the smallest to the greatest eigenvalue below which the closed form for 3 x 3 matrices
 # would lose more than four of sixteen digits.
 CLOSED_FORM = 0.01

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from geodp.manifolds.symmetric import BendingLogs, SymmetricSpace
+from geodp.manifolds.symmetric import SymmetricSpace
 from geodp.models.blocks import FOOTPOINT
 from geodp.models.residuals_base import Residuals, argument, damped
 
@@ -51,7 +51,7 @@ class OneGeodesicResiduals(Residuals):
 
     @property
     def bends(self):
-        return isinstance(self.logs, BendingLogs)
+        return self.logs.bends
 
     @cached_property
     def _factors(self):
