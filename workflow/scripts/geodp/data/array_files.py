@@ -23,9 +23,8 @@ class ArrayTable(ColumnTable):
     format = "a .npz file of numbers and texts: save it anew"
     layouts = "n x k x 2, or complex n x k"
 
-    def __init__(self, path, reading, landmarks=None, is_checked=False):
+    def __init__(self, path, reading):
         super().__init__(path, reading)
-        self._has_landmarks, self._is_checked = landmarks is not None, is_checked
         self._shapes: dict = {}
         self._types: dict = {}
         with self._opened():
@@ -84,7 +83,7 @@ class ArrayTable(ColumnTable):
     def _is_unclear(self, name):
         """Whether the shape of an array is none of landmarks."""
         shape = self._shapes[name]
-        return self._has_landmarks and len(shape) > 2 and shape[2:] != (2,)
+        return self.reading.landmarks is not None and len(shape) > 2 and shape[2:] != (2,)
 
     def _loaded(self, names):
         with self._opened(), np.load(self.path, allow_pickle=False) as file:
@@ -144,14 +143,14 @@ class MatTable(ArrayTable):
         from scipy.io import loadmat, whosmat
 
         self.source = RecordFile(self.path, "record", "variable")
-        unread = self._unread if self._is_checked else (*self._unread, "char", "cell")
+        unread = self._unread if self.reading.is_checked else (*self._unread, "char", "cell")
         self._kinds = {name: kind for name, _, kind in whosmat(self.path)}
         known = [name for name, kind in self._kinds.items() if kind not in unread]
         found = loadmat(self.path, variable_names=known)
         arrays = {name: self._as_stated(name, np.array(found.get(name))) for name in self._kinds}
         lengths = Counter(len(each) for each in arrays.values() if each.ndim == 1 < len(each))
         # How many records there are may be private: those of releases are along the first axis.
-        usual = lengths.most_common(1) if self._is_checked else []
+        usual = lengths.most_common(1) if self.reading.is_checked else []
         [(self._usual, _)] = usual or [(0, 0)]
         self._arrays = {name: self._by_record(array) for name, array in arrays.items()}
         self._shapes = {name: array.shape for name, array in self._arrays.items()}

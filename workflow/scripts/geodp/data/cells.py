@@ -71,6 +71,11 @@ class TableReading:
         Other columns whose values are the words that the file has for them.
     length : int, optional
         Of lists whose type says none, the number of their numbers.
+    landmarks : int, optional
+        Of a record, where points have them.
+    is_checked : bool
+        Whether text is refused where a row is incomplete, and arrays of MATLAB may have their
+        records along the last axis, as studies want it.
     """
 
     decimal: str = "."
@@ -79,6 +84,8 @@ class TableReading:
     sheet: str | None = None
     words: frozenset = frozenset()
     length: int | None = None
+    landmarks: int | None = None
+    is_checked: bool = False
 
     def number(self, text, name=""):
         """The finite number that a text in a column states, or ``None``."""

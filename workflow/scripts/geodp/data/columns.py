@@ -13,8 +13,6 @@ from geodp.data.triangles import DIAGONAL_FIRST, TRIANGLES
 from geodp.errors import DataError
 from geodp.manifolds.registry import layout_advice
 
-LATITUDE = re.compile("lat|breite", re.IGNORECASE)
-LONGITUDE = re.compile("lon|lng|l[äa]e?nge", re.IGNORECASE)
 LANDMARK = re.compile("([xy])_?([1-9][0-9]*)", re.IGNORECASE)
 
 
@@ -29,7 +27,7 @@ class PointColumns(NamedTuple):
 
 # Two angles of a direction by the beginnings of their names, each pair in the order of the word.
 PAIRS = {
-    "latitude_longitude": (LATITUDE.pattern, LONGITUDE.pattern),
+    "latitude_longitude": ("lat|breite", "lon|lng|l[äa]e?nge"),
     "right_ascension_declination": ("ra$|right", "dec"),
     "declination_inclination": ("dec", "inc"),
     "trend_plunge": ("trend|azimuth", "plunge"),
@@ -56,7 +54,9 @@ def told_shares(names):
 
 def told_columns(names):
     """`PointColumns` that names tell of, or ``None``; no value is looked at."""
-    return _landmarks(names) or _directions(names) or _entries(names)
+    word, columns = told_pair(names) or ("", [])
+    places = word == "latitude_longitude" and PointColumns("sphere", 2, columns, word)
+    return _landmarks(names) or places or _entries(names)
 
 
 def _landmarks(names):
@@ -69,15 +69,6 @@ def _landmarks(names):
     if number < 3 or sorted(found) != places:
         return None
     return PointColumns("kendall", number, [found[place] for place in places])
-
-
-def _directions(names):
-    pair = [
-        next((name for name in names if kind.match(name)), None) for kind in (LATITUDE, LONGITUDE)
-    ]
-    if None in pair:
-        return None
-    return PointColumns("sphere", 2, [str(name) for name in pair], "latitude_longitude")
 
 
 def _entries(names):
@@ -152,6 +143,19 @@ def point_columns(
     return columns, names
 
 
+# By what columns hold: which space it is of, and what is wrong with another number of columns.
+_WHOSE = {
+    "latitude_longitude": "latitude and longitude are of the sphere S^2",
+    "shares": "shares of a whole are of a sphere",
+    **dict.fromkeys(ANGLES, "one angle is of the circle, sphere S^1"),
+}
+_FAULTS = {
+    "latitude_longitude": "are no latitude and longitude: name two, the latitude first",
+    "shares": "are no shares on {space}: name {wanted}",
+    **dict.fromkeys(ANGLES, "are no angle: name one"),
+}
+
+
 def check_columns(columns, source, manifold, covariates, subject, coordinates):
     """Refuse columns that make no point of the manifold."""
     known = dict.fromkeys(covariates, "the covariate") | {subject: "the subject"}
@@ -163,34 +167,23 @@ def check_columns(columns, source, manifold, covariates, subject, coordinates):
                 f"{source}: column {name} of a point {also}: name each coordinate's own column",
                 argument="columns",
             )
-    number, fault, refused = len(columns), None, None
-    if coordinates != "ambient" and coordinates not in manifold.coordinate_kinds:
-        if coordinates == "latitude_longitude":
-            what = "latitude and longitude are of the sphere S^2"
-        elif coordinates in ANGLES:
-            what = "one angle is of the circle, sphere S^1"
-        elif coordinates == "shares":
-            what = "shares of a whole are of a sphere"
-        elif coordinates in DIAGONAL_FIRST and "lower_triangle" in manifold.coordinate_kinds:
-            what = f"{coordinates} is of 3 x 3 matrices"
-        else:
-            what = f"{coordinates} is of a symmetric matrix"
-        refused = f"{what}, not of {manifold.name}"
-    elif coordinates == "latitude_longitude" and number != 2:
-        fault = "are no latitude and longitude: name two, the latitude first"
-    elif coordinates in ANGLES and number != 1:
-        fault = "are no angle: name one"
-    elif coordinates == "shares" and number != manifold.dim + 1:
-        fault = f"are no shares on {manifold.name}: name {manifold.dim + 1}"
-    elif has_landmarks(manifold):
-        if number % 2:
-            fault = "are no landmarks: name x and y of each in turn"
-    elif coordinates in TRIANGLES and number != manifold.dim:
-        fault = f"are no triangle of {manifold.name}: name {manifold.dim}"
-    elif coordinates == "ambient" and number not in manifold.layouts():
-        fault = f"make no point of {manifold.name}: {layout_advice(manifold)}"
-    if refused:
-        raise DataError(f"{source}: {refused}: set coordinates to ambient", argument="coordinates")
+    number, space, kinds = len(columns), manifold.name, manifold.coordinate_kinds
+    if coordinates != "ambient" and coordinates not in kinds:
+        is_small = coordinates in DIAGONAL_FIRST and "lower_triangle" in kinds
+        matrix = "3 x 3 matrices" if is_small else "a symmetric matrix"
+        what = _WHOSE.get(coordinates, f"{coordinates} is of {matrix}")
+        raise DataError(
+            f"{source}: {what}, not of {space}: set coordinates to ambient", argument="coordinates"
+        )
+    wanted, fault = number_of_coordinates(manifold, coordinates), None
+    if has_landmarks(manifold):
+        fault = "are no landmarks: name x and y of each in turn" if number % 2 else None
+    elif coordinates == "ambient":
+        if number not in manifold.layouts():
+            fault = f"make no point of {space}: {layout_advice(manifold)}"
+    elif number != wanted:
+        fault = _FAULTS.get(coordinates, f"are no triangle of {space}: name {wanted}")
+        fault = fault.format(space=space, wanted=wanted)
     if fault:
         raise DataError(f"{source}: {number} columns {fault}", argument="columns")
 

@@ -1,5 +1,6 @@
 """The format of a file of records, by its name and first bytes, and its table."""
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import yaml
 
 from geodp.data.array_files import ArrayTable, MatTable
 from geodp.data.cells import TableReading
-from geodp.data.landmark_files import LandmarkFile, MorphologikaFile, NtsFile, TpsFile
+from geodp.data.landmark_files import MorphologikaFile, NtsFile, TpsFile
 from geodp.data.messages import parts_of
 from geodp.data.r_files import RTable
 from geodp.data.sheets import ExcelTable, FeatherTable, OpenDocumentTable, ParquetTable
@@ -62,20 +63,13 @@ def table_kind(path, key=""):
     return MorphologikaFile if words.startswith(b"[individuals]") else TextTable
 
 
-def open_table(path, reading=None, landmarks=None, key="", is_checked=False):
+def open_table(path, reading=None, key="", **others):
     """The table in a file, of which only the header is read; a `DataError` says why there is none.
 
-    ``landmarks`` is their number in a record, where points have them; ``key`` stands in messages
-    before a path that cannot be opened.  Text that ``is_checked`` is refused where a row is
-    incomplete, and arrays of MATLAB may have their records along the last axis then.
+    ``key`` stands in messages before a path that cannot be opened; ``others`` are attributes of a
+    `TableReading`.
     """
-    kind, reading = table_kind(path, key), reading or TableReading()
+    kind, reading = table_kind(path, key), replace(reading or TableReading(), **others)
     if reading.sheet is not None and not issubclass(kind, ExcelTable | RTable):
         raise DataError(f"{path} has no sheets: remove the key sheet")
-    if issubclass(kind, TextTable):
-        return kind(path, reading, is_checked)
-    if issubclass(kind, LandmarkFile | RTable):
-        return kind(path, reading, landmarks)
-    if issubclass(kind, ArrayTable):
-        return kind(path, reading, landmarks, is_checked)
     return kind(path, reading)

@@ -47,9 +47,9 @@ class LandmarkFile(Table):
 
     fields: tuple[str, ...] = ()
 
-    def __init__(self, path, reading, landmarks):
+    def __init__(self, path, reading):
         super().__init__(path, _LandmarkReading(**vars(reading)))
-        if landmarks is None:
+        if reading.landmarks is None:
             raise DataError(
                 f"{path} holds landmarks: set the space to kendall, for planar shapes of them"
             )
@@ -57,7 +57,7 @@ class LandmarkFile(Table):
         with self._opened("") as text:
             # Lines end as the first does, whatever is in a specimen.
             self._end = end_of(next(filter(self._is_header, text), ""), path)
-        self._columns = landmark_columns(landmarks)
+        self._columns = landmark_columns(reading.landmarks)
         self.names = [*self._columns, CENTROID_SIZE, *self.fields]
 
     def records(self, names):
@@ -163,8 +163,8 @@ class NtsFile(LandmarkFile):
 
     fields = ("ID",)
 
-    def __init__(self, path, reading, landmarks):
-        super().__init__(path, reading, landmarks)
+    def __init__(self, path, reading):
+        super().__init__(path, reading)
         header = next(self._content(), "")
         found = re.match(r"1\s+(\d+)(L?)\s+(\d+)(L?)\s+([01])(?:\s+(?!DIM)(\S+))?", header, re.I)
         dim = re.search(r"DIM\s*=\s*(\d)", header, re.I)
@@ -174,10 +174,10 @@ class NtsFile(LandmarkFile):
                 "like 1 20L 16 0 DIM=2"
             )
         self._size = int(found[1]), int(found[3])
-        if self._size[1] != 2 * landmarks:
+        if self._size[1] != len(self._columns):
             raise DataError(
-                f"{path}: its specimens have {self._size[1]} numbers, and {landmarks} landmarks "
-                f"{2 * landmarks}: make the numbers of landmarks equal"
+                f"{path}: its specimens have {self._size[1]} numbers, and {reading.landmarks} "
+                f"landmarks {len(self._columns)}: make the numbers of landmarks equal"
             )
         self._labelled, self._missing = (bool(found[2]), bool(found[4])), found[6]
 
@@ -230,8 +230,8 @@ class MorphologikaFile(LandmarkFile):
 
     fields = ("ID",)
 
-    def __init__(self, path, reading, landmarks):
-        super().__init__(path, reading, landmarks)
+    def __init__(self, path, reading):
+        super().__init__(path, reading)
         # What stands before the names and values of specimens.
         found = self._sections()
         if self._tokens(found.get("dimensions", [])) not in ([], ["2"]):

@@ -135,7 +135,7 @@ class RTable(LabelledTable):
     Of a file with several of them the sheet names one.
     """
 
-    def __init__(self, path, reading, landmarks=None):
+    def __init__(self, path, reading):
         super().__init__(path, reading)
         with opened(path, "a file of R", "rdata", "formats"):
             import rdata
@@ -162,7 +162,7 @@ class RTable(LabelledTable):
                 f"{path}: it has no table {wanted} (there are: {few(self.sheets)}): correct the "
                 "key sheet"
             )
-        columns, self._are_landmarks, self._has_shapes = {}, False, landmarks is not None
+        columns, self._are_landmarks = {}, False
         if wanted is None and len(self.sheets) > 1:
             self.hint = f"; it has several tables, and the key sheet names one: {few(self.sheets)}"
         else:
@@ -177,7 +177,8 @@ class RTable(LabelledTable):
 
     def refuse_unfit(self, numbers, labels):
         """Refuse landmarks, too, where points are no shapes; see `Table.refuse_unfit`."""
-        if self._are_landmarks and not self._has_shapes and any(map(LANDMARK.fullmatch, numbers)):
+        is_shape = self.reading.landmarks is not None
+        if self._are_landmarks and not is_shape and any(map(LANDMARK.fullmatch, numbers)):
             raise DataError(
                 f"{self.path} holds landmarks: set the space to kendall, for planar shapes of them"
             )

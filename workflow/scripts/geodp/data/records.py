@@ -5,11 +5,11 @@ variable.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from geodp.data.cells import TableReading, finite_number
+from geodp.data.cells import finite_number
 from geodp.data.checks import check_counts, check_points, far_records, mended_landmarks
 from geodp.data.columns import ambient, has_landmarks, number_of_coordinates, point_columns
 from geodp.data.formats import open_table
@@ -82,7 +82,7 @@ def read_table(
         `mended_landmarks`.
     reading : TableReading, optional
     """
-    is_shape, keep, reading = has_landmarks(manifold), keep or {}, reading or TableReading()
+    is_shape, keep = has_landmarks(manifold), keep or {}
     if outline and not is_shape:
         raise DataError(
             f"{path}: a point of {manifold.name} has no landmarks and so no outline: set outline "
@@ -93,8 +93,8 @@ def read_table(
     # Of values with a word for each a filter may have either.
     worded = frozenset(name for name in keep if _are_words(keep[name]))
     length = number_of_coordinates(manifold, coordinates)
-    reading = replace(reading, words=worded, length=length)
-    table = open_table(path, reading, count, is_checked=True)
+    given = {"words": worded, "length": length, "landmarks": count, "is_checked": True}
+    table = open_table(path, reading, **given)
     source, reading, is_list = table.source, table.reading, isinstance(covariate, list)
     covariates = covariate if is_list else [covariate] if covariate else []
     others = [name for name in keep if name not in covariates]

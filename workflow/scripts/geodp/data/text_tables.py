@@ -36,10 +36,10 @@ class TextTable(Table):
     misquoted; lines that begin with ``#`` and rows of empty cells are passed over everywhere.
     """
 
-    def __init__(self, path, reading, is_checked=False):
+    def __init__(self, path, reading):
         super().__init__(path, reading)
-        self.is_checked = is_checked
-        if is_checked:
+        self.is_checked = reading.is_checked
+        if self.is_checked:
             _refuse_other_text(path)
         self._encoding = _encoding(path)
         with self._opened("") as text, _long_cells():
