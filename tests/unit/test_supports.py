@@ -5,6 +5,7 @@ import pytest
 
 from geodp import SPD, Euclidean, GeodesicModel, Sphere
 from geodp.manifolds.supports import Ball, ProductSupport, even_balls
+from geodp.randomness import random_directions
 
 LENGTHS = (1.3, 0.7)
 
@@ -26,7 +27,7 @@ def test_draws_in_a_ball_have_their_density(space):
     """Draws are even in coordinates, where the volume density is that of Exp."""
     rng = np.random.default_rng(1)
     ball = Ball(space, space.random_point(rng, (2,)), np.array([0.4, 1.1]))
-    states = ball.draw(rng, (2, 4000))
+    states = ball.draw_along(rng, random_directions(rng, (2, 4000, space.dim)))
     assert np.all(ball.contains(states))
     coordinates, density = ball.coordinates(states)
     lengths = np.linalg.norm(coordinates, axis=-1) / ball.radius[:, None]

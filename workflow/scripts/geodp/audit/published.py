@@ -143,14 +143,8 @@ def densities(variant, setting, budget, covariates, points):
 def losses(compared, nodes=(16, 12), places=8):
     """Privacy losses of pairs, NaN where a fit failed, at nodes of quadrature, rings and rays.
 
-    Returns
-    -------
-    loss : ndarray
-        (pairs,): the largest ``|log f_D - log f_D'|``.
-    log_constants : ndarray
-        (pairs, 2): logarithms of the integrals of the densities.
-    places : ndarray
-        (pairs, places, ...): where the loss is largest, the largest first.
+    The largest ``|log f_D - log f_D'|`` (pairs,), logarithms (pairs, 2) of the integrals of the
+    densities, and places (pairs, places, ...) where the loss is largest, the largest first.
     """
     fine = np.nan_to_num(compared.scale, nan=1.0)
     states, log_weights = compared.disc.nodes(compared.pole, fine, *nodes)
@@ -167,20 +161,13 @@ def losses(compared, nodes=(16, 12), places=8):
 
 
 class Realised(NamedTuple):
-    """The realised privacy loss of one pair.
-
-    Attributes
-    ----------
-    error : float
-        Change of the difference of the log constants, by which they enter the loss, when the
-        nodes of quadrature are increased by half.
-    place : ndarray
-        Where the loss is attained: a footpoint, or coordinates of a shooting vector.
-    """
+    """The realised privacy loss of one pair."""
 
     loss: float
+    # Change of the difference of the log constants, by which they enter the loss, when the nodes of
+    # quadrature are increased by half.
     error: float
-    place: np.ndarray
+    place: np.ndarray  # Where it is attained: a footpoint, or coordinates of a shooting vector.
 
 
 def realised_loss(rng, compared, nodes=(40, 32)):
@@ -213,21 +200,8 @@ def pair_loss(rng, variant, setting, budget, pair):
 def records_in_ball(seed, n, ball_radius, geodesic_length, noise_variance, tau):
     """Simulated records about a geodesic through the middle of a public ball of the sphere S^2.
 
-    Parameters
-    ----------
-    seed, n : int
-        Of the random stream; number of records.
-    ball_radius, geodesic_length : float
-        In radians.
-    noise_variance, tau : float
-        Of each coordinate; where repaired densities clip residuals, in radians.
-
-    Returns
-    -------
-    records : tuple of ndarray
-        Covariates (n,) and points (n, 3) within the ball.
-    setting : SphereSetting
-        Also where a neighbour's record may lie.
+    Covariates (n,) and points (n, 3) within the ball, and a `SphereSetting`, where a neighbour's
+    record may lie.  Lengths and tau, where repaired densities clip residuals, are in radians.
     """
     centre = np.array([0.0, 0.0, 1.0])
     setting = SphereSetting(SPHERE, centre, ball_radius, tau)

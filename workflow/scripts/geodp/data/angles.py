@@ -7,20 +7,11 @@ import numpy as np
 
 
 class Angle(NamedTuple):
-    """How a column counts round a circle.
+    """How a column counts round a circle."""
 
-    Attributes
-    ----------
-    period, zero : float
-        How far once round is, and what the first direction is called.
-    limits : tuple of float
-        Between which numbers are.
-    unit : str
-    """
-
-    period: float
-    zero: float
-    limits: tuple[float, float]
+    period: float  # How far once round is.
+    zero: float  # What the first direction is called.
+    limits: tuple[float, float]  # Between which numbers are.
     unit: str
 
     @property

@@ -3,12 +3,11 @@
 import math
 import zipfile
 from collections import Counter
-from contextlib import contextmanager
 
 import numpy as np
 
 from geodp.data.cells import as_text
-from geodp.data.messages import RecordFile
+from geodp.data.messages import RecordFile, opened
 from geodp.data.table import ColumnTable
 from geodp.errors import DataError
 
@@ -20,7 +19,7 @@ class ArrayTable(ColumnTable):
     imaginary parts in turn.
     """
 
-    format = "a .npz file of numbers and texts: save it anew"
+    what = "a .npz file of numbers and texts"
     layouts = "n x k x 2, or complex n x k"
 
     def __init__(self, path, reading):
@@ -112,15 +111,8 @@ class ArrayTable(ColumnTable):
             array = np.where(np.isnat(array), "", array.astype(str))
         return super()._texts(self._labels(array))
 
-    @contextmanager
     def _opened(self):
-        # Whatever is wrong with the place of the file has its own words.
-        with open(self.path, "rb"):
-            pass
-        try:
-            yield
-        except Exception:  # of many kinds, and their words may quote data
-            raise DataError(f"{self.path}: it cannot be read as {self.format}") from None
+        return opened(self.path, self.what, "SciPy", "formats")
 
 
 class MatTable(ArrayTable):
@@ -131,10 +123,7 @@ class MatTable(ArrayTable):
     Releases read neither cells nor texts, since one that SciPy cannot decode is an error of all.
     """
 
-    format = (
-        "a .mat file, and those of version 7.3 never can: save it in MATLAB or Octave with the -v7 "
-        "option"
-    )
+    what = "a .mat file (of version 7.3: save it in MATLAB or Octave with the -v7 option)"
     layouts = "n x k x 2 or k x 2 x n, or, for n other than k, complex n x k or k x n"
     _unread = ("struct", "object", "function", "opaque", "sparse", "unknown")
 

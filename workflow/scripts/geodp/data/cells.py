@@ -55,36 +55,18 @@ def _read_plain(texts, found):
 
 @dataclass(frozen=True)
 class TableReading:
-    """How the cells of a table become numbers.
+    """How the cells of a table become numbers."""
 
-    Attributes
-    ----------
-    decimal : {".", ","}
-        The sign before decimals in text.
-    categories : dict
-        By column, the number of each word in it.
-    dates : dict
-        By column, the `Dates` that its cells state.
-    sheet : str, optional
-        Of a spreadsheet, by default the first; a table in a file of R.
-    words : frozenset
-        Other columns whose values are the words that the file has for them.
-    length : int, optional
-        Of lists whose type says none, the number of their numbers.
-    landmarks : int, optional
-        Of a record, where points have them.
-    is_checked : bool
-        Whether text is refused where a row is incomplete, and arrays of MATLAB may have their
-        records along the last axis, as studies want it.
-    """
-
-    decimal: str = "."
-    categories: dict = field(default_factory=dict)
-    dates: dict = field(default_factory=dict)
-    sheet: str | None = None
+    decimal: str = "."  # The sign before decimals in text, a point or a comma.
+    categories: dict = field(default_factory=dict)  # By column, the number of each word in it.
+    dates: dict = field(default_factory=dict)  # By column, the `Dates` that its cells state.
+    sheet: str | None = None  # Of a spreadsheet, by default the first; a table in a file of R.
+    # Other columns whose values are the words that the file has for them.
     words: frozenset = frozenset()
-    length: int | None = None
-    landmarks: int | None = None
+    length: int | None = None  # Of lists whose type says none, the number of their numbers.
+    landmarks: int | None = None  # Of a record, where points have them.
+    # Whether text is refused where a row is incomplete, and arrays of MATLAB may have their records
+    # along the last axis, as studies want it.
     is_checked: bool = False
 
     def number(self, text, name=""):

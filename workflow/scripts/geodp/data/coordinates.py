@@ -58,20 +58,12 @@ def degrees_of(points):
 
 @dataclass(frozen=True)
 class View:
-    """Numbers that points of a space are shown as: those that its columns hold.
-
-    Attributes
-    ----------
-    manifold : Manifold
-    coordinates : str
-        As `data.coordinates` of settings.
-    branch : tuple of pairs
-        Column and number of what comes round, near to which it is shown: settings have the public
-        centre there, such as at -40 degrees.
-    """
+    """Numbers that points of a space are shown as: those that its columns hold."""
 
     manifold: Any
-    coordinates: str = "ambient"
+    coordinates: str = "ambient"  # As `data.coordinates` of settings.
+    # Pairs of column and number of what comes round, near to which it is shown: settings have the
+    # public centre there, such as at -40 degrees.
     branch: tuple = ()
 
     def about(self, point, numbers):

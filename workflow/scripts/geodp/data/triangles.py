@@ -26,21 +26,10 @@ def size_of(number):
 
 @lru_cache(maxsize=64)
 def upper_triangle(coordinates, number):
-    """Where the entries of the upper triangle, row by row, are among the numbers of a record.
+    """Places (number,) of the upper triangle's entries, row by row, among the numbers of a record.
 
-    Parameters
-    ----------
-    coordinates : str
-        One of `TRIANGLES`, or "ambient", which is that triangle itself.
-    number : int
-        Of entries.
-
-    Returns
-    -------
-    ndarray, shape (number,)
-        Places among the numbers.
-    ndarray, shape (number,)
-        Factors of what is there.
+    And factors (number,) of what is there.  The coordinates are one of `TRIANGLES`, or "ambient",
+    which is that triangle itself.
     """
     upper = [(i, j) for i in range(size_of(number)) for j in range(i, size_of(number))]
     pairs = DIAGONAL_FIRST.get(coordinates, upper)

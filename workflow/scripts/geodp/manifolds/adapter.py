@@ -41,15 +41,11 @@ class GeomstatsManifold(DifferencedManifold):
         on the lower one.
     injectivity_radius : float
         Smallest distance to a cut locus.
-    volume_growth : float, optional
-        See `Manifold`.
     transport : callable, optional
         Called as ``transport(vectors, points, direction=directions)`` in place of
         ``space.metric.parallel_transport``, where that is missing or inaccurate.
     origin : ndarray, shape point_shape, optional
         Centre of random points on spaces without a cut locus; some point unless given.
-    difference_step : float
-        See `DifferencedManifold`.
 
     Notes
     -----
@@ -84,23 +80,14 @@ class GeomstatsManifold(DifferencedManifold):
     """
 
     def __init__(
-        self,
-        space,
-        curvature_bounds,
-        injectivity_radius=np.inf,
-        volume_growth=None,
-        transport=None,
-        origin=None,
-        difference_step=1e-3,
+        self, space, curvature_bounds, injectivity_radius=np.inf, transport=None, origin=None
     ):
         metric = space.metric
         self.name = f"{type(space).__name__}{tuple(space.shape)} with {type(metric).__name__}"
-        self.space, self.difference_step = space, difference_step
+        self.space = space
         self.dim, self.point_shape = int(space.dim), tuple(space.shape)
         self.curvature_bounds = tuple(curvature_bounds)
         self.injectivity_radius = injectivity_radius
-        if volume_growth is not None:
-            self.volume_growth = volume_growth
         carry = metric.parallel_transport if transport is None else transport
         verbs = {
             "exp": lambda point, vector: metric.exp(vector, point),

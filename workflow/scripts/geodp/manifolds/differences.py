@@ -14,31 +14,17 @@ STENCIL = ((1, 2.0 / 3.0), (-1, -2.0 / 3.0), (2, -1.0 / 12.0), (-2, 1.0 / 12.0))
 
 
 class DifferencedManifold(Manifold):
-    """A manifold whose derivatives of Exp follow from its other verbs.
+    """A manifold whose derivatives of Exp follow from its other verbs."""
 
-    Attributes
-    ----------
-    difference_step : float
-        Length of the steps.  At 1e-3 in units of the length over which the space curves, both
-        the rounding and the truncation of a derivative are about 1e-13.
-    """
-
+    # Length of the steps.  At 1e-3 in units of the length over which the space curves, both the
+    # rounding and the truncation of a derivative are about 1e-13.
     difference_step: float = 1e-3
 
     def exp_derivatives(self, point, vectors, coefficients, moved):
-        """Derivatives of `ends` along the frame at ``p``.
+        """Derivatives of `ends` along the frame at ``p``, tangents there.
 
-        Parameters
-        ----------
-        point, vectors, coefficients
-            As in `ends`.
-        moved : int
-            0 for the point, which carries all vectors along in parallel; j for the j-th vector.
-
-        Returns
-        -------
-        ndarray, shape (*batch, dim, n, *point_shape)
-            Tangent at the points.
+        Of shape (*batch, dim, n, *point_shape); ``moved`` is 0 for the point, which carries all
+        vectors along in parallel, and j for the j-th vector.
         """
         axis = -self.point_ndim - 1
         frame = self.frame(point)

@@ -6,25 +6,14 @@ import numpy as np
 
 
 class Drawn(NamedTuple):
-    """What a figure shows of points along a curve, between limits, and of a centre.
+    """What a figure shows of points along a curve, between limits, and of a centre."""
 
-    Attributes
-    ----------
-    values, low, high : ndarray, shape (n, c)
-    before : ndarray, shape (c,)
-        Of the centre.
-    what : str
-        What they are, as the beginning of a caption.
-    names : list of str, optional
-        Where they are not `Manifold.coordinate_names`.
-    """
-
-    values: np.ndarray
+    values: np.ndarray  # (n, c), as are the limits.
     low: np.ndarray
     high: np.ndarray
-    before: np.ndarray
-    what: str
-    names: list | None = None
+    before: np.ndarray  # (c,), of the centre.
+    what: str  # What they are, as the beginning of a caption.
+    names: list | None = None  # Where they are not `Manifold.coordinate_names`.
 
 
 def in_one_piece(values, before, periods):

@@ -41,28 +41,10 @@ def name_of(manifold):
 
 
 def make_manifold(name, size=None, landmark_map=None, **settings):
-    """Make a manifold from its name and its other settings, None for those that are left out.
+    """Make one of `MANIFOLDS` from its name and its ``keys``, None for those that are left out.
 
-    Parameters
-    ----------
-    name : str
-        Of `MANIFOLDS`.
-    size : int, optional
-        Dimension (Euclidean, sphere, hyperbolic, projective), matrix size (SPD) or number of
-        landmarks (Kendall).
-    landmark_map : geodp.manifolds.landmark_maps.LandmarkMap, optional
-        Linear map of the landmarks (Kendall only); none unless given.
-    **settings
-        Others of the ``keys`` of the space.
-
-    Returns
-    -------
-    Manifold
-
-    Raises
-    ------
-    DataError
-        The map does not go with the manifold.
+    The size is the dimension, the number of rows of a matrix, or the number of landmarks.  A
+    `LandmarkMap` that does not go with the manifold is a `DataError`.
     """
     if landmark_map is not None:
         if name != "kendall":

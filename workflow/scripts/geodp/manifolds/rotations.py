@@ -4,6 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from geodp.manifolds.manifold import Manifold
 from geodp.manifolds.product import Product
 from geodp.manifolds.projective import RealProjective
 
@@ -126,18 +127,7 @@ class Rotations(Product):
             return self.to_matrices(points).reshape((-1, 9))
         return self.factors[0].in_one_piece(points, place=0)
 
-    def drawn(self, centre, points, radii):
-        """See `Manifold.drawn`.
-
-        An entry of a matrix moves by no more than the operator norm of the difference, which is
-        2 sin(angle / 2), and one of a quaternion by half the angle.
-        """
-        return super(Product, self).drawn(centre, points, radii)
-
-    @property
-    def periods(self):
-        return super(Product, self).periods
-
-    @property
-    def units(self):
-        return super(Product, self).units
+    # Figures show them as other spaces' points: an entry of a matrix moves by no more than the
+    # operator norm of the difference, which is 2 sin(angle / 2), and one of a quaternion by half
+    # the angle.
+    drawn, periods, units = Manifold.drawn, Manifold.periods, Manifold.units

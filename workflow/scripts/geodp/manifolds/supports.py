@@ -15,19 +15,11 @@ from geodp.randomness import random_directions
 
 @dataclass(frozen=True)
 class Ball:
-    """A ball about a centre, or the whole space.
-
-    Attributes
-    ----------
-    space : Manifold
-    centre : ndarray, shape (*batch, *point_shape)
-    radius : ndarray, shape (*batch)
-        Infinite for the whole of an unbounded space.
-    """
+    """A ball about a centre, or the whole space."""
 
     space: Manifold
-    centre: np.ndarray
-    radius: np.ndarray
+    centre: np.ndarray  # (*batch, *point_shape)
+    radius: np.ndarray  # (*batch); infinite for the whole of an unbounded space.
 
     @property
     def bounded(self):
@@ -42,10 +34,6 @@ class Ball:
         reach = self.radius[..., None] * (1.0 + 1e-12)
         return self.space.dist(centre, states) <= reach
 
-    def draw(self, rng, shape=()):
-        """Draws (*shape, *point_shape) of `draw_along`; the last axis of the shape is chains."""
-        return self.draw_along(rng, random_directions(rng, (*shape, self.space.dim)))
-
     def draw_along(self, rng, directions):
         """Draws (*batch, chains, *point_shape), uniform in normal coordinates about the centre.
 
@@ -56,7 +44,7 @@ class Ball:
         return self.place(lengths[..., None] * directions)[0]
 
     def log_draw_density(self, states):
-        """Log density of `draw` with respect to volume, at states it contains; (*batch, chains)."""
+        """Log density of `draw_along`, of volume, at states it contains; (*batch, chains)."""
         # Slow to load, here and below.
         from scipy.special import gammaln
 
@@ -96,20 +84,12 @@ class ProductSupport:
     ``p`` lead to ``Exp(p, u)`` and to ``v_j + w_j``, carried there in parallel.  Transport is an
     isometry of tangent spaces, so the density of the product of the volume of footpoints and the
     Lebesgue measure of shooting vectors in these coordinates is that of ``Exp(p, u)`` alone.
-
-    Attributes
-    ----------
-    manifold : Manifold
-    centre : ndarray, shape point_shape
-    footpoint_radius : float
-    shooting_vector_length : float or tuple of float
-        Of each shooting vector, if there are several or none.
     """
 
     manifold: Manifold
-    centre: np.ndarray
+    centre: np.ndarray  # Of shape point_shape.
     footpoint_radius: float
-    shooting_vector_length: Any
+    shooting_vector_length: Any  # A number, or a tuple if there are several vectors or none.
 
     @property
     def origin(self):

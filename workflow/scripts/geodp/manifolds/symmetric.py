@@ -71,24 +71,13 @@ def jacobi_factors(manifold, frequencies, times):
 
 @dataclass(frozen=True)
 class LogsAlong(ABC):
-    """Logarithms of data at points of a geodesic, carried back to its start.
+    """Logarithms of data at points of a geodesic, carried back to its start."""
 
-    Attributes
-    ----------
-    manifold : SymmetricSpace
-    times : ndarray that broadcasts to (*data_sets, *chains, n)
-    frequencies : ndarray, shape (*data_sets, *chains, K)
-        Of the velocity.
-    squared_distances : ndarray, shape (*data_sets, *chains, n)
-    bends : bool
-        Whether they know Hessians of distances, as `SPDLogs` do.
-    """
-
-    bends: ClassVar[bool] = False
+    bends: ClassVar[bool] = False  # Whether they know Hessians of distances, as `SPDLogs` do.
     manifold: Any
-    times: np.ndarray
-    frequencies: np.ndarray
-    squared_distances: np.ndarray
+    times: np.ndarray  # Broadcasts to (*data_sets, *chains, n).
+    frequencies: np.ndarray  # (*data_sets, *chains, K), of the velocity.
+    squared_distances: np.ndarray  # (*data_sets, *chains, n)
 
     def factors(self):
         """`jacobi_factors` of the times."""
@@ -235,13 +224,8 @@ class SymmetricSpace(Manifold):
     def exp_volume_range(self, point, unit, low, high, angle):
         """Lower and upper bound (...) of `exp_volume` over ranges of lengths and directions.
 
-        Parameters
-        ----------
-        point, unit : ndarray, shape (..., *point_shape)
-        low, high : ndarray, shape (...)
-            Range of lengths, within the injectivity radius.
-        angle : ndarray, shape (...)
-            Largest angle of a direction with ``unit``.
+        Lengths are from ``low`` to ``high`` (...), within the injectivity radius, and directions at
+        an ``angle`` (...) of at most that with ``unit`` (..., *point_shape).
         """
         frequencies = self.frequencies(point, unit)
         if not self.two_point_homogeneous:

@@ -219,7 +219,6 @@ class FootpointDensity(GradientDensity):
 
     @property
     def block(self):
-        """The footpoint."""
         return FOOTPOINT
 
     def parameters(self, states):
@@ -277,7 +276,6 @@ class ShootingVectorDensity(GradientDensity):
 
     @property
     def block(self):
-        """The shooting vector."""
         return self.model.blocks[1]
 
     def parameters(self, states):

@@ -77,30 +77,18 @@ class PublicSettings:
 
 @dataclass(frozen=True)
 class SamplingReport:
-    """Report on the draws of one budget, for tables; see `geodp.samplers.kernel.SamplerPlan`.
+    """Report on the draws of one budget, for tables; see `geodp.samplers.kernel.SamplerPlan`."""
 
-    Attributes
-    ----------
-    drawn_by : str
-        Name of the sampler, or of what takes its place.
-    certificate : str
-        Why draws are exact, or ``none``.
-    accepted : float
-        Acceptance rate.
-    sampler : Kernel, optional
-        The kernel that drew, for traces; not kept in files.
-    """
-
-    drawn_by: str
-    certificate: str
+    drawn_by: str  # Name of the sampler, or of what takes its place.
+    certificate: str  # Why draws are exact, or ``none``.
     proposals: int = 1
     steps: int = 0
     exact_share: float = 1.0
-    accepted: float = 1.0
+    accepted: float = 1.0  # Acceptance rate.
     largest_weight: float = float("nan")
     total_variation: float = 0.0
     cut_short: bool = False
-    sampler: Any = None
+    sampler: Any = None  # The kernel that drew, for traces; not kept in files.
 
 
 # Fields of a `SamplingReport` that tables repeat for each budget.
@@ -117,18 +105,12 @@ def sampled_by(arrays, names):
 
 @dataclass(frozen=True)
 class Draws:
-    """Draws of a mechanism at one budget.
+    """Draws of a mechanism at one budget."""
 
-    Attributes
-    ----------
-    parameters : dict of ndarray
-        By block.  The footpoint has shape (data_sets, F, *point_shape); shooting vectors have shape
-        (data_sets, F, V, *point_shape), V of them at each footpoint, perhaps one alone.
-    reports : dict of SamplingReport
-        By name of a budget, for each of those of the draws: a block, or ``all``.
-    """
-
+    # Arrays by block.  The footpoint has shape (data_sets, F, *point_shape); shooting vectors have
+    # shape (data_sets, F, V, *point_shape), V of them at each footpoint, perhaps one alone.
     parameters: dict
+    # `SamplingReport` by name of a budget, for each of those of the draws: a block, or ``all``.
     reports: dict
 
     def arrays(self):

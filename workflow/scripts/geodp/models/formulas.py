@@ -29,23 +29,12 @@ LEARNT = {
 
 @dataclass(frozen=True)
 class Formula:
-    """Terms of a formula.
+    """Terms of a formula."""
 
-    Attributes
-    ----------
-    response : str, optional
-        Name of the points.
-    names : tuple of str
-        Columns of the covariates, in their order.
-    bases : tuple
-        Of each column; see `geodp.models.terms.basis_of`.
-    products : tuple of pairs of int
-    """
-
-    response: str | None
-    names: tuple
-    bases: tuple
-    products: tuple
+    response: str | None  # Name of the points.
+    names: tuple  # Columns of the covariates, in their order.
+    bases: tuple  # Of each column; see `geodp.models.terms.basis_of`.
+    products: tuple  # Pairs of indices of columns.
 
 
 def read_formula(text: str) -> Formula:

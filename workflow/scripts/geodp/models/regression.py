@@ -246,7 +246,12 @@ def points_of(manifold: Manifold, array: ArrayLike) -> np.ndarray:
             )
         points = manifold.from_layout(numbers.astype(float))
     if is_complex:
-        _refuse_coincident(points)
+        wrong = coincide(points)
+        if np.any(wrong):
+            raise DataError(
+                f"record {np.argmax(wrong) + 1}: all its landmarks coincide, so there is no shape: "
+                "correct or remove it"
+            )
         # Landmarks have a place and a size, which shapes do not.
         points = manifold.project(points)
     if not manifold.are_all_points(points):
@@ -263,16 +268,6 @@ def points_of(manifold: Manifold, array: ArrayLike) -> np.ndarray:
             reason = manifold.invalid_reason(points[record])
             raise DataError(f"record {record + 1}: {reason}: correct or remove it")
     return points
-
-
-def _refuse_coincident(landmarks):
-    """Refuse the first of configurations (n, k) whose landmarks are one."""
-    wrong = coincide(landmarks)
-    if np.any(wrong):
-        raise DataError(
-            f"record {np.argmax(wrong) + 1}: all its landmarks coincide, so there is no shape: "
-            "correct or remove it"
-        )
 
 
 def variance_explained(

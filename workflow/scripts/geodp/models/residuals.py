@@ -48,36 +48,25 @@ def record_size(manifold, number_of_covariates, normal=False):
 
 @dataclass(frozen=True)
 class PerRecordGeodesicResiduals(Residuals):
-    """Residuals on a symmetric space with a geodesic for each record: k of 2 or more.
-
-    Attributes
-    ----------
-    manifold : SymmetricSpace
-    covariates : ndarray that broadcasts to (*data_sets, *chains, n, k)
-    start : ndarray, shape (*data_sets, *chains, 1, *point_shape)
-        Footpoint.
-    vectors : ndarray, shape (*data_sets, *chains, n, *point_shape)
-        ``x_1 v_1 + ... + x_k v_k`` of each record.
-    frequencies : ndarray, shape (*data_sets, *chains, n, K)
-        Of these vectors.
-    components : ndarray, shape (*data_sets, *chains, n, K, *point_shape)
-        Of the residuals carried back, by curvature eigenspace.
-    squared_distances : ndarray, shape (*data_sets, *chains, n)
-    blocks : tuple of str
-    """
+    """Residuals on a symmetric space with a geodesic for each record: k of 2 or more."""
 
     manifold: SymmetricSpace
-    covariates: np.ndarray
-    start: np.ndarray
+    covariates: np.ndarray  # Broadcasts to (*data_sets, *chains, n, k).
+    start: np.ndarray  # Footpoint (*data_sets, *chains, 1, *point_shape).
+    # ``x_1 v_1 + ... + x_k v_k`` of each record, (*data_sets, *chains, n, *point_shape).
     vectors: np.ndarray
-    frequencies: np.ndarray
+    frequencies: np.ndarray  # (*data_sets, *chains, n, K), of these vectors.
+    # Of the residuals carried back, by eigenspace: (*data_sets, *chains, n, K, *point_shape).
     components: np.ndarray
-    squared_distances: np.ndarray
+    squared_distances: np.ndarray  # (*data_sets, *chains, n)
     blocks: tuple
 
     @classmethod
     def of(cls, manifold, parameters, covariates, points):
-        x, start, vectors = _record_vectors(manifold, parameters, covariates)
+        footpoint, *each = parameters.values()
+        x = align_data_axes(covariates, covariates.ndim - 2, footpoint.ndim - manifold.point_ndim)
+        vectors = manifold.combinations(each, x)
+        start = np.expand_dims(footpoint, -manifold.point_ndim - 1)
         y = align_data_axes(points, covariates.ndim - 2, vectors.ndim - manifold.point_ndim - 1)
         frequencies, components, squares = manifold.carried_residuals(start, vectors, y)
         blocks = tuple(parameters)
@@ -132,15 +121,6 @@ class PerRecordGeodesicResiduals(Residuals):
             row = [np.einsum("...nk,...nikj->...ij", pair, projections) for pair in pairs]
             rows.append(np.concatenate(row, axis=-1))
         return np.concatenate(rows, axis=-2)
-
-
-def _record_vectors(manifold, parameters, covariates):
-    """Covariates aligned with chains, footpoints with records, and each record's vector."""
-    footpoint, *vectors = parameters.values()
-    x = align_data_axes(covariates, covariates.ndim - 2, footpoint.ndim - manifold.point_ndim)
-    total = manifold.combinations(vectors, x)
-    start = np.expand_dims(footpoint, -manifold.point_ndim - 1)
-    return x, start, total
 
 
 def _factors_of_records(manifold, frequencies):

@@ -14,14 +14,9 @@ class Residuals(ABC):
     The *contribution* of a record to a block is its residual, carried to the footpoint by the
     adjoint of the derivative of its prediction in that block: minus the gradient of
     ``|r_i|^2 / 2``.
-
-    Attributes
-    ----------
-    squared_distances : ndarray, shape (*data_sets, *chains, n)
-        ``|r_i|^2``.
     """
 
-    squared_distances: Any
+    squared_distances: Any  # ``|r_i|^2``, (*data_sets, *chains, n)
 
     @property
     def bends(self):

@@ -17,20 +17,12 @@ class NoTheoryError(DataError):
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """Published sensitivities of the gradient, by block.
+    """Published sensitivities of the gradient; arrays have shape (*data_sets)."""
 
-    Attributes
-    ----------
-    blocks : dict of ndarray, shape (*data_sets)
-    tau : ndarray, shape (*data_sets)
-        Largest residual the bounds assume.
-    reach : ndarray, shape (*data_sets)
-        Longest geodesic ``|x v|`` that data in a ball of the public radius admit (Kulkarni and
-        Soto, appendix C); infinite without a radius.
-    """
-
-    blocks: dict
-    tau: np.ndarray
+    blocks: dict  # By block.
+    tau: np.ndarray  # Largest residual the bounds assume.
+    # Longest geodesic ``|x v|`` that data in a ball of the public radius admit (Kulkarni and Soto,
+    # appendix C); infinite without a radius.
     reach: np.ndarray
 
     def take(self, data_sets):

@@ -78,20 +78,11 @@ def basis_of(given, place="basis"):
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """An expansion of c columns into k covariates.
+    """An expansion of c columns into k covariates."""
 
-    Attributes
-    ----------
-    bases : sequence
-        Of each column; see `basis_of`.
-    widths : sequence of float
-        Lengths of the columns' ranges, which periods are compared with.
-    products : sequence of pairs of int
-        Columns whose covariates are multiplied with each other, beside the columns' own.
-    """
-
-    bases: Any
-    widths: Any
+    bases: Any  # Of each column; see `basis_of`.
+    widths: Any  # Lengths of the columns' ranges, which periods are compared with.
+    # Pairs of columns whose covariates are multiplied with each other, beside the columns' own.
     products: Any = ()
 
     # Told from others by their public description.
@@ -202,19 +193,11 @@ class Terms:
 
 @dataclass(frozen=True)
 class Columns:
-    """Columns of a table and the `Terms` of them, for fits without privacy.
-
-    Attributes
-    ----------
-    terms : Terms
-    ranges : ndarray, shape (c, 2)
-    names : tuple of str
-        Of the columns, where a table has names.
-    """
+    """Columns of a table and the `Terms` of them, for fits without privacy."""
 
     terms: Terms
-    ranges: np.ndarray
-    names: tuple = ()
+    ranges: np.ndarray  # (c, 2)
+    names: tuple = ()  # Of the columns, where a table has names.
 
     @classmethod
     def of(cls, names, bases, ranges, products=()):

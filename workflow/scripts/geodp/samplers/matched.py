@@ -21,15 +21,10 @@ SHARES = ((0.90, 0.00, 0.10), (0.70, 0.00, 0.30), (0.45, 0.00, 0.55), (0.10, 0.0
 
 @dataclass(frozen=True)
 class Matched(Kernel):
-    """Independence Metropolis with a proposal matched to the curvature of the energy.
+    """Independence Metropolis with a proposal matched to the curvature of the energy."""
 
-    Parameters
-    ----------
-    shares : sequence of float or ndarray, shape (3,) or (*batch, 3)
-        Shares of proposals from the ellipses, from the axial distribution, and uniform in the
-        support; where that is unbounded all come from the ellipses.
-    """
-
+    # Shares (3,) or (*batch, 3) of proposals from the ellipses, from the axial distribution, and
+    # uniform in the support; where that is unbounded all come from the ellipses.
     shares: tuple | np.ndarray = SHARES[0]
 
     name = "matched"

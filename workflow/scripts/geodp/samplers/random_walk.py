@@ -10,15 +10,9 @@ from geodp.samplers.kernel import Kernel, State, choose
 
 @dataclass(frozen=True)
 class RandomWalk(Kernel):
-    """Proposals uniform in a tangent ball (Kulkarni and Soto, appendix A).
+    """Proposals uniform in a tangent ball (Kulkarni and Soto, appendix A)."""
 
-    Parameters
-    ----------
-    step_scale : float
-        Radius of the ball in units of the target's scale.
-    """
-
-    step_scale: float = 2.0
+    step_scale: float = 2.0  # Radius of the ball in units of the target's scale.
 
     name = "random_walk"
 
