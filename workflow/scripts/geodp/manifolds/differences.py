@@ -14,10 +14,15 @@ STENCIL = ((1, 2.0 / 3.0), (-1, -2.0 / 3.0), (2, -1.0 / 12.0), (-2, 1.0 / 12.0))
 
 
 class DifferencedManifold(Manifold):
-    """A manifold whose derivatives of Exp follow from its other verbs."""
+    """A manifold whose derivatives of Exp follow from its other verbs.
 
-    # Length of the steps.  At 1e-3 in units of the length over which the space curves, both the
-    # rounding and the truncation of a derivative are about 1e-13.
+    Attributes
+    ----------
+    difference_step : float
+        Length of the steps.  At 1e-3 in units of the length over which the space curves, both
+        the rounding and the truncation of a derivative are about 1e-13.
+    """
+
     difference_step: float = 1e-3
 
     def exp_derivatives(self, point, vectors, coefficients, moved):

@@ -89,25 +89,15 @@ def _mirror(unit):
 
 
 class RankOneSpace(SymmetricSpace):
-    """Vectors of constant square whose unit tangent vectors are all alike.
+    """Vectors of constant square whose unit tangent vectors are all alike."""
 
-    Attributes
-    ----------
-    rates : tuple of float, length K
-        Frequencies of unit tangent vectors.
-    point_square : {1.0, -1.0}
-        Product of a point with itself.
-    cosine, sine : callable
-        Coordinates of a geodesic, circular or hyperbolic.
-    is_quotient : bool
-        Whether a point is all vectors that differ by a phase, which `align_overlap` finds.
-    """
-
-    # Along the velocity, and across it.
+    # Frequencies of unit tangent vectors: along the velocity, and across it.
     rates: tuple[float, ...] = (0.0, 1.0)
-    point_square = 1.0
+    point_square = 1.0  # Product of a point with itself, or minus one.
     two_point_homogeneous = True
+    # Whether a point is all vectors that differ by a phase, which `align_overlap` finds.
     is_quotient = False
+    # Coordinates of a geodesic, circular or hyperbolic.
     cosine, sine = staticmethod(np.cos), staticmethod(np.sin)
 
     @abstractmethod

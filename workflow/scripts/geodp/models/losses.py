@@ -8,18 +8,11 @@ import numpy as np
 
 
 class Loss(ABC):
-    """Loss of a record as a function of its distance d to the prediction.
+    """Loss of a record as a function of its distance d to the prediction."""
 
-    Attributes
-    ----------
-    name : str
-        Name in configurations.
-    linear_from : float
-        Distance from which the loss is linear, so that no record pulls at a fit more strongly than
-        one at this distance; infinite for least squares.
-    """
-
-    name: str
+    name: str  # In configurations.
+    # Distance from which the loss is linear, so that no record pulls at a fit more strongly than
+    # one at this distance; infinite for least squares.
     linear_from: Any = np.inf
 
     @abstractmethod
