@@ -11,8 +11,8 @@ from geodp.samplers import choice, exact, matched
 from geodp.samplers.kernel import Kernel, State
 
 
-def choose(found, kind="automatic", **limits):
-    return choice.plan(np.random.default_rng(11), found, 1000, kind, **limits)
+def choose(found, **limits):
+    return choice.plan(np.random.default_rng(11), found, 1000, **limits)
 
 
 @pytest.fixture(scope="module")
@@ -29,17 +29,13 @@ def test_draws_are_exact_where_all_is_certified():
     assert plan.certificate.startswith("energy is convex along geodesics from the mode; acceptance")
 
 
-def test_matched_chains_on_request_and_where_nothing_is_certified():
-    plan = choose(target("H2"), "matched")
-    assert plan.certificate == "none: not looked for"
-    without = laplace_target(SPHERE, origin(SPHERE, 1), np.array([0.1]))
-    automatic = choose(without)
-    assert automatic.certificate == "none: its density gives no bounds"
-    for each in (plan, automatic):
-        assert isinstance(each.sampler, matched.Matched)
-        expected = ("matched", 0.0, each.steps + 1)
-        assert (each.drawn_by, each.exact_share, each.proposals) == expected
-        assert each.steps >= 3
+def test_matched_chains_where_nothing_is_certified():
+    plan = choose(laplace_target(SPHERE, origin(SPHERE, 1), np.array([0.1])))
+    assert plan.certificate == "none: its density gives no bounds"
+    assert isinstance(plan.sampler, matched.Matched)
+    expected = ("matched", 0.0, plan.steps + 1)
+    assert (plan.drawn_by, plan.exact_share, plan.proposals) == expected
+    assert plan.steps >= 3
 
 
 class AtTheMode(Kernel):

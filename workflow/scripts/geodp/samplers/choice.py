@@ -44,29 +44,16 @@ class ExactWhereCertified(Kernel):
             yield self._with_exact(rng, target, reached), np.where(self.certified, 1.0, accepted)
 
 
-def plan(
-    rng,
-    target,
-    draws,
-    kind="automatic",
-    pilot_proposals=96,
-    total_variation=1e-5,
-    fewest_steps=3,
-    most_steps=400,
-    work=exact.MOST_WORK,
-):
+def plan(rng, target, draws, total_variation=1e-5, work=exact.MOST_WORK):
     """`SamplerPlan` for a batch of densities; few draws do not repay a tight envelope.
 
-    The kind ``automatic`` is the rule of the module, and ``matched`` looks for no envelope.  The
-    others are as for `matched.plan` and `exact.plan`.
+    Others are as for `matched.plan` and `exact.plan`.
     """
-    reason, planned, certified = "not looked for", None, np.zeros(target.batch, dtype=bool)
-    if kind != "matched":
-        planned, certified, reason = exact.plan(target, draws, work)
-        if reason is None:
-            return planned
-    limits = pilot_proposals, total_variation, fewest_steps, most_steps
-    chains = matched.plan(rng, target, *limits, counted=~certified)
+    planned, certified, reason = exact.plan(target, draws, work)
+    if reason is None:
+        return planned
+    limits = {"proposals": 96, "fewest": 3, "most": 400, "counted": ~certified}
+    chains = matched.plan(rng, target, total_variation=total_variation, **limits)
     chains = replace(chains, certificate=f"none: {reason}")
     if planned is None:
         return chains

@@ -86,37 +86,16 @@ class SupportSettings(Section):
 
 
 class SamplerSettings(Section):
-    """Sampler of densities."""
+    """Independent draws by rejection where an envelope is certified, else chains."""
 
-    kind: Literal["automatic", "matched"] = Field(
-        default="automatic",
-        description="`automatic`: independent draws by rejection where an envelope is certified, "
-        "else `matched`; `matched`: a chain of matched proposals.",
-    )
     work: Positive = 5.0e7
     """Most cells of envelopes, times records, over the densities of a batch."""
-    pilot_proposals: integer(ge=10) = 96
-    """Pilot proposals of `matched`."""
     total_variation: Share = 1.0e-5
-    """Largest estimated total variation distance of `matched` to the target at the end."""
-    fewest_steps: Count = 3
-    """Fewest steps of a chain of `matched`."""
-    most_steps: Count = 400
-    """Most steps of a chain of `matched`."""
+    """Largest estimated total variation distance of a chain's end to the target."""
     chains: integer(ge=4) = 4
     """Traced chains, for diagnostics."""
     states: integer(ge=250) = 500
     """States of a trace, each as many steps from the last as a draw takes."""
-
-    @model_validator(mode="after")
-    def _steps_ascend(self):
-        few, most = self.fewest_steps, self.most_steps
-        if few > most:
-            raise refused(
-                f": {few} is more than most_steps, {most}: lower it or raise most_steps",
-                "fewest_steps",
-            )
-        return self
 
 
 class ComparedCell(Section):
