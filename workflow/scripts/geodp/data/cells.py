@@ -204,15 +204,6 @@ def real(cell):
 # --- Labels ---
 
 
-def as_labels(cells):
-    """Labels as they are, but ``None`` where one is missing or blank."""
-
-    def is_named(cell):
-        return bool(cell.strip()) if isinstance(cell, str | bytes) else cell == cell
-
-    return [cell if is_named(cell) else None for cell in cells]
-
-
 def simple_label(label):
     """A label without what people change by chance: blanks, case, hyphens and leading zeros."""
     return re.sub(r"[\s_-]|(?<!\d)0+(?=\d)", "", label.casefold())

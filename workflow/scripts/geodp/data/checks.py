@@ -91,7 +91,8 @@ def shifted_outlines(landmarks, source, numbers, better=2.0):
     number = shapes.shape[-1]
     # The mean of the outlines, each started where it fits the first one best, is clear of shifts.
     starts, turns = _best_starts(shapes, shapes[0])[:2]
-    middle = np.mean(turns[:, None] * _started(shapes, starts), axis=0)
+    started = np.take_along_axis(shapes, (starts[:, None] + np.arange(number)) % number, axis=-1)
+    middle = np.mean(turns[:, None] * started, axis=0)
     starts, _, overlaps = _best_starts(shapes, middle / np.linalg.norm(middle))
     usual = Counter(starts.tolist()).most_common(1)[0][0]
     best, own = np.max(overlaps, axis=-1), overlaps[:, usual]
@@ -103,12 +104,6 @@ def shifted_outlines(landmarks, source, numbers, better=2.0):
         f"{np.sum(shifted)} of {len(shifted)} outlines would fit the others far better from "
         f"landmark {first} on ({_named(source, numbers, shifted)}): let all start at the same place"
     ]
-
-
-def _started(shapes, starts):
-    """Outlines (n, k) that begin at the landmarks with indices ``starts`` (n)."""
-    number = shapes.shape[-1]
-    return np.take_along_axis(shapes, (starts[:, None] + np.arange(number)) % number, axis=-1)
 
 
 def _best_starts(shapes, reference):
@@ -146,18 +141,6 @@ def _named(source, numbers, chosen):
     return f"{source.record_word}{'s' if len(named) > 1 else ''} {few(named)}"
 
 
-def check_counts(counts, source, numbers):
-    """Refuse records whose number of landmarks differs from the most common one."""
-    usual = Counter(counts).most_common(1)[0][0]
-    for count, number in zip(counts, numbers, strict=True):
-        if count != usual:
-            raise DataError(
-                f"{source.record(number)}: it has {count} landmarks and {source.record_word} "
-                f"{numbers[counts.index(usual)]} has {usual}: give all records the same number, or "
-                f"remove the {source.record_word}"
-            )
-
-
 def check_landmarks(landmarks, source, numbers):
     """Refuse configurations without a shape, and those with a misread landmark."""
     middle = np.median(landmarks.real, axis=-1) + 1j * np.median(landmarks.imag, axis=-1)
@@ -184,13 +167,3 @@ def check_landmarks(landmarks, source, numbers):
         (np.any(is_far, axis=1), lambda index: named(index, np.argmax(away[index]), wild)),
     ):
         source.refuse_first(are_wrong, numbers, fault)
-
-
-def check_points(manifold, points, source, numbers):
-    """Refuse records that are not points of the manifold."""
-    reasons = [manifold.invalid_reason(point) for point in points]
-    source.refuse_first(
-        [reason is not None for reason in reasons],
-        numbers,
-        lambda index: f"not a point of {manifold.name}, since {reasons[index]}",
-    )

@@ -1,7 +1,6 @@
 """The format of a file of records, by its name and first bytes, and its table."""
 
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 import yaml
@@ -31,9 +30,7 @@ KINDS = {
 }
 
 
-@cache
-def _other_formats():
-    return yaml.safe_load(Path(__file__).with_name("other_formats.yaml").read_text())
+OTHERS = yaml.safe_load(Path(__file__).with_name("other_formats.yaml").read_text())
 
 
 def table_kind(path, key=""):
@@ -41,9 +38,9 @@ def table_kind(path, key=""):
 
     Files of other formats are a `DataError`, as are those that cannot be opened.
     """
-    suffix, others = Path(path).suffix.lower(), _other_formats()
-    if suffix in others["suffixes"]:
-        raise DataError(f"{path} is {others['suffixes'][suffix]}")
+    suffix = Path(path).suffix.lower()
+    if suffix in OTHERS["suffixes"]:
+        raise DataError(f"{path} is {OTHERS['suffixes'][suffix]}")
     try:
         for part in parts_of(path):
             with open(part, "rb") as file:
@@ -56,7 +53,7 @@ def table_kind(path, key=""):
         return ParquetTable
     if suffix in KINDS:
         return KINDS[suffix]
-    for mark, what in others["marks"].items():
+    for mark, what in OTHERS["marks"].items():
         if start.startswith(mark.encode("latin-1")):
             raise DataError(f"{path} is no text, but {what}")
     words = start.lstrip(b"\xef\xbb\xbf \r\n\t").lower()

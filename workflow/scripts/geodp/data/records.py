@@ -5,12 +5,13 @@ variable.
 """
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
 
 from geodp.data.cells import finite_number
-from geodp.data.checks import check_counts, check_points, far_records, mended_landmarks
+from geodp.data.checks import far_records, mended_landmarks
 from geodp.data.columns import ambient, has_landmarks, number_of_coordinates, point_columns
 from geodp.data.formats import open_table
 from geodp.data.messages import few
@@ -258,7 +259,14 @@ def _coordinates(source, reading, rows, names, cells, outline):
             max((at // 2 + 1 for at, there in enumerate(each) if there), default=0)
             for each in filled
         ]
-        check_counts(counts, source, rows)
+        usual = Counter(counts).most_common(1)[0][0]
+        for count, row in zip(counts, rows, strict=True):
+            if count != usual:
+                raise DataError(
+                    f"{source.record(row)}: it has {count} landmarks and {source.record_word} "
+                    f"{rows[counts.index(usual)]} has {usual}: give all records the same number, "
+                    f"or remove the {source.record_word}"
+                )
         # Cells beyond the landmarks that every record has are empty.
         width = min(width, 2 * counts[0])
     return np.array(
@@ -284,7 +292,12 @@ def _points(numbers, manifold, source, rows, outline):
             raise DataError(f"{source.record(rows[problem.record])}: {problem.reason}") from problem
     else:
         points = manifold.from_layout(numbers)
-        check_points(manifold, points, source, rows)
+        reasons = [manifold.invalid_reason(point) for point in points]
+        source.refuse_first(
+            [reason is not None for reason in reasons],
+            rows,
+            lambda index: f"not a point of {manifold.name}, since {reasons[index]}",
+        )
         # Removes the rounding of decimal text.
         points = manifold.project(points)
     # Up to rounding.

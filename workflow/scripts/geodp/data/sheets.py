@@ -207,7 +207,10 @@ class ParquetTable(ColumnTable):
         if kind is None:
             return [list(map(self.reading.shown, each)) for each in self._numbers(column)]
         if kind == "time":
-            column = _without_zone(column).cast("string")
+            if getattr(column.type, "tz", None) is not None:
+                # In UTC: words of others need a database of zones, which a machine may not have.
+                column = column.cast("int64").cast(f"timestamp[{column.type.unit}]")
+            column = column.cast("string")
         return super()._texts(self._labels(column))
 
     def _opened(self, part):
@@ -245,15 +248,6 @@ class ParquetTable(ColumnTable):
         file = pyarrow.parquet.ParquetFile(handle, pre_buffer=False)
         for batch in file.iter_batches(IN_TURN, columns=names):
             yield pyarrow.Table.from_batches([batch])
-
-
-def _without_zone(column):
-    """Times of UTC: the words of others need a database of zones, which a machine may not have."""
-    import pyarrow
-
-    if getattr(column.type, "tz", None) is None:
-        return column
-    return column.cast("int64").cast(pyarrow.timestamp(column.type.unit))
 
 
 def _wide(kinds):

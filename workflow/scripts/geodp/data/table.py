@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from geodp.data.cells import are_lost, as_labels, as_text, cells_of, simple_label
+from geodp.data.cells import are_lost, as_text, cells_of, simple_label
 from geodp.data.dates import DATE_TYPES
 from geodp.data.labels import Labels
 from geodp.data.large import Rows
@@ -200,7 +200,9 @@ class ColumnTable(Table):
 
     def _named(self, column, before):
         """Labels in a column behind those ``before``, ``None`` for a missing or blank one."""
-        before += as_labels(self._labels(column))
+        for cell in self._labels(column):
+            is_named = bool(cell.strip()) if isinstance(cell, str | bytes) else cell == cell
+            before.append(cell if is_named else None)
         return before
 
 

@@ -40,7 +40,12 @@ class TextTable(Table):
         super().__init__(path, reading)
         self.is_checked = reading.is_checked
         if self.is_checked:
-            _refuse_other_text(path)
+            try:
+                Path(path).read_text(encoding="utf-8")
+            except UnicodeDecodeError as problem:
+                raise DataError(
+                    f"{path}: it is not UTF-8 text ({problem}): save it as UTF-8"
+                ) from problem
         self._encoding = _encoding(path)
         with self._opened("") as text, _long_cells():
             before, first = [], text.readline()
@@ -245,13 +250,6 @@ def restored(cell, end):
     if cell.isascii() and "\n" not in cell:
         return cell
     return cell.replace("\n", end).replace(RETURN, "\r").replace(FEED, "\n")
-
-
-def _refuse_other_text(path):
-    try:
-        Path(path).read_text(encoding="utf-8")
-    except UnicodeDecodeError as problem:
-        raise DataError(f"{path}: it is not UTF-8 text ({problem}): save it as UTF-8") from problem
 
 
 def _encoding(path):

@@ -166,12 +166,6 @@ class SPD(PositiveDefinite):
         values = symmetric_eigenvalues(self._whiten(point, vector)[0])
         return 0.5 * np.abs(values[..., self._rows] - values[..., self._columns])
 
-    def _eigenframe(self, point, vector):
-        """Matrix ``G`` with ``G G^T = p`` that diagonalises ``vector``, and the eigenvalues."""
-        white, factor = self._whiten(point, vector)
-        values, vectors = np.linalg.eigh(white)
-        return values, factor @ vectors
-
     def split(self, point, vector, other):
         white, factor = self._whiten(point, vector)
         _, vectors = np.linalg.eigh(white)
@@ -296,9 +290,14 @@ class SPD(PositiveDefinite):
         )
 
     def _aligned(self, start, velocity, times, points):
+        """Times and points with axes of chains, and the eigenvalues and frame of the velocity.
+
+        The frame is a matrix ``G`` with ``G G^T = p`` that diagonalises it.
+        """
         axes = times.ndim - 1, start.ndim - 2
-        x, y = (align_data_axes(each, *axes) for each in (times, points))
-        return x, y, *self._eigenframe(start, velocity)
+        white, factor = self._whiten(start, velocity)
+        values, vectors = np.linalg.eigh(white)
+        return *(align_data_axes(each, *axes) for each in (times, points)), values, factor @ vectors
 
     def logs_along(self, start, velocity, times, points):
         """See `SymmetricSpace.logs_along`; in the eigenframe of ``v`` the geodesic is diagonal.

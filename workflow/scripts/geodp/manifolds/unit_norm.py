@@ -344,7 +344,8 @@ class RankOneLogs(LogsAlong):
         across = weights[-1] * self.factor
         if self.phase is not None:
             across = across * self.phase
-        total = _weighted_sums(across, self.points)
+        flat = across.reshape((*self.points.shape[:-2], -1, across.shape[-1]))
+        total = np.matmul(flat, self.points).reshape((*across.shape[:-1], self.points.shape[-1]))
         for along, axis in zip(self.seen, self.axes, strict=True):
             total = total - np.einsum("...n,...n->...", across, along)[..., None] * axis
         if self.along is None:
@@ -361,10 +362,3 @@ def _products(forms, points, data_ndim):
     flat = forms.reshape((*data_shape, -1, forms.shape[-1]))
     result = np.matmul(flat, np.swapaxes(points, -1, -2))
     return result.reshape((*forms.shape[:-1], points.shape[-2]))
-
-
-def _weighted_sums(weights, points):
-    """Sums over n of weights (*data_sets, *chains, n) times points (*data_sets, n, D)."""
-    data_shape = points.shape[:-2]
-    flat = weights.reshape((*data_shape, -1, weights.shape[-1]))
-    return np.matmul(flat, points).reshape((*weights.shape[:-1], points.shape[-1]))

@@ -32,10 +32,13 @@ def divided_budgets(grid, names, key):
     whose rest goes to the other name.  Messages call it ``key``.
     """
     if "totals" in grid:
-        return [
-            _equally_divided(total, names, f"{key}.totals[{index}]")
-            for index, total in enumerate(grid["totals"])
-        ]
+        found = []
+        for index, total in enumerate(grid["totals"]):
+            whole = parse_budget(total, f"{key}.totals[{index}]")
+            # To twelve digits, so that the sum of the parts does not exceed it.
+            with localcontext(prec=12, rounding=ROUND_DOWN):
+                found.append(dict.fromkeys(names, str(whole / len(names))))
+        return found
     [block] = set(grid) - {"total"}
     if len(names) != 2 or block not in names:
         raise DataError(
@@ -56,13 +59,6 @@ def divided_budgets(grid, names, key):
         parts = {block: str(part), other: str(total - part)}
         found.append({name: parts[name] for name in names})
     return found
-
-
-def _equally_divided(total, names, place):
-    """Equal parts of a total, rounded down to twelve digits: their sum does not exceed it."""
-    whole = parse_budget(total, place)
-    with localcontext(prec=12, rounding=ROUND_DOWN):
-        return dict.fromkeys(names, str(whole / len(names)))
 
 
 def cell_name(budgets):

@@ -70,14 +70,6 @@ def gradient_sensitivity(model, tau, number, data_radius=None):
     return Sensitivity(blocks, tau, reach)
 
 
-def largest_radius(manifold):
-    """Radius of a ball below which `convexity` has a value; infinite without positive curvature."""
-    upper = manifold.curvature_bounds[1]
-    # A circle is flat and closes up all the same.
-    bend = 0.5 * np.pi / np.sqrt(upper) if upper > 0.0 else np.inf
-    return 0.5 * min(manifold.injectivity_radius, bend)
-
-
 def convexity(manifold, radius):
     """Lower bound h(r, kappa) of the Hessian of half the squared distance within a ball.
 
@@ -90,7 +82,10 @@ def convexity(manifold, radius):
             "the sensitivity of a mean needs the public radius of a ball that holds the data: give "
             "data_radius"
         )
-    upper, limit = manifold.curvature_bounds[1], largest_radius(manifold)
+    upper = manifold.curvature_bounds[1]
+    # A circle is flat and closes up all the same.
+    bend = 0.5 * np.pi / np.sqrt(upper) if upper > 0.0 else np.inf
+    limit = 0.5 * min(manifold.injectivity_radius, bend)
     if not radius < limit:
         raise DataError(
             f"data_radius is {radius:g}: on {manifold.name} the sensitivity of a mean is known for "
