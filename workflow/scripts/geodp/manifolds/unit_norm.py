@@ -23,7 +23,6 @@ LENGTH_TOLERANCE = 1e-6
 # The largest cosine below one: keeps angle / sin(angle) from 0 / 0, exact to rounding.
 LARGEST_COSINE = 1.0 - 2.0**-53
 
-
 # Most coordinates of vectors whose products are summed one coordinate after another: sums along so
 # short an axis take several times as long.
 SHORT = 4
