@@ -29,7 +29,7 @@ KINDS = {
     ".nts": NtsFile,
 }
 
-
+# Of formats that are not read, by suffix and by first bytes.
 OTHERS = yaml.safe_load(Path(__file__).with_name("other_formats.yaml").read_text())
 
 
