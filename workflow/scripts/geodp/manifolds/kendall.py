@@ -184,14 +184,10 @@ class KendallPlanarShapes(PlanarShapes):
 
 
 class ReducedPlanarShapes(PlanarShapes):
-    """Shapes of k planar landmarks after a public complex-linear map: CP^(m-1).
+    """Shapes of k planar landmarks after a public `LandmarkMap`: CP^(m-1).
 
     A configuration is centred, multiplied by the map's m x k matrix and scaled to unit norm; a
     point is the resulting complex vector of shape (m,), up to a phase.
-
-    Parameters
-    ----------
-    landmark_map : geodp.manifolds.landmark_maps.LandmarkMap
     """
 
     def __init__(self, landmark_map):

@@ -16,11 +16,6 @@ class SizeAndShape(Product):
     Squared distances are those of shapes, in radians, and ``size_weight`` times the squared
     difference of log centroid sizes.  A point is the row of the log size and of a preshape's x1,
     y1, x2, y2, ....
-
-    Parameters
-    ----------
-    landmarks : int
-    size_weight : float
     """
 
     keys = ("size", "size_weight")
