@@ -63,31 +63,19 @@ class CutLocusError(FitError):
 
 @dataclass(frozen=True)
 class Minimum:
-    """End of a minimisation of the energy.
+    """End of a minimisation of the energy; arrays have shape (*data_sets, *chains)."""
 
-    Attributes
-    ----------
-    parameters : dict of ndarray, shape (*data_sets, *chains, *point_shape)
-        By block.
-    energy : ndarray, shape (*data_sets, *chains)
-        The mean loss, by least squares ``1/(2n) sum d^2``: half the papers' mean squared error.
-    gradient_norm : ndarray, shape (*data_sets, *chains)
-        Relative to the data's scale: the root of twice the mean loss of distances to a point amid
-        the data, by least squares the root mean squared distance to it.
-    converged : ndarray of bool, shape (*data_sets, *chains)
-        Whether the tolerance was reached, or as much of it as rounding lets be: the gradient norm
-        says how much.
-    iterations : int
-    largest_residual : ndarray, shape (*data_sets, *chains)
-        In the manifold's unit of length; of a fit the papers' tau.
-    """
-
-    parameters: dict
+    parameters: dict  # Arrays (*data_sets, *chains, *point_shape) by block.
+    # The mean loss, by least squares ``1/(2n) sum d^2``: half the papers' mean squared error.
     energy: np.ndarray
+    # Relative to the data's scale: the root of twice the mean loss of distances to a point amid the
+    # data, by least squares the root mean squared distance to it.
     gradient_norm: np.ndarray
+    # Whether the tolerance was reached, or as much of it as rounding lets be: the gradient norm
+    # says how much.
     converged: np.ndarray
     iterations: int
-    largest_residual: np.ndarray
+    largest_residual: np.ndarray  # In the manifold's unit of length; of a fit the papers' tau.
 
     @property
     def is_reached(self) -> np.ndarray:
