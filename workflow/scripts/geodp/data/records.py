@@ -56,32 +56,19 @@ def read_table(
 
     A `DataError` names the table, the row and the column.
 
-    Parameters
-    ----------
-    path : str
-    manifold : Manifold
-    covariate : str, list of str or None
-        Column of the covariate, with one number a record, or of each.
-    columns : list of str or None
-        Those of the point: landmarks ``x1, y1, ...`` for planar shapes, else numbers in one of the
-        manifold's `layouts`; an array of more axes stands for all its numbers.  ``None``, for
-        planar shapes: all landmarks of the header.
-    coordinates : {"ambient", "latitude_longitude"} or one of `geodp.data.triangles.TRIANGLES`
-        The second of the sphere S^2, in degrees; the others of a symmetric matrix.
-    transformation : {"none", "log"}, or list of these
-        Applied to the covariate before it is scaled; of several one for all, or a list.
-    subject : str, optional
-        Column that names the subject of a record.
-    keep : dict, optional
-        By column, the value or list of values of the records to keep; the others need not be
-        readable.  Numbers are compared as numbers.
-    covariate_range : tuple of float, or list of these; optional
-        Values of the covariate, before its transformation, that become 0 and 1; none may lie
-        outside.  By default the least and the greatest of the data.
-    outline : bool
-        Whether landmarks run along a closed outline: any number of them is then accepted, see
-        `mended_landmarks`.
-    reading : TableReading, optional
+    A covariate is a column with one number a record, or a list of these; its ``transformation``,
+    "none" or "log", is applied before it is scaled.  ``covariate_range`` has the values, before
+    that, that become 0 and 1, by default the least and the greatest of the data; none may lie
+    outside.  Of several covariates both may be lists.
+
+    ``columns`` are those of the point: landmarks ``x1, y1, ...`` for planar shapes, else numbers in
+    one of the manifold's `layouts`, of which an array of more axes has several; ``None``, for
+    planar shapes, is all landmarks of the header.  ``coordinates`` are as `data.coordinates` of
+    settings, and ``subject`` is the column with the subject of a record.
+
+    ``keep`` has by column the value or list of values of the records to keep; the others need not
+    be readable.  Numbers are compared as numbers.  With ``outline`` landmarks run along a closed
+    outline, and any number of them is accepted: see `mended_landmarks`.
     """
     is_shape, keep = has_landmarks(manifold), keep or {}
     if outline and not is_shape:
