@@ -6,6 +6,7 @@ import inspect
 import re
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import yaml
@@ -303,6 +304,20 @@ def test_missing_file_names_both_folders(small, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(DataError, match=re.escape(f"key studies.rats.data.path: {said}")):
         studies_of(small)
+
+
+def test_matrix_of_a_map_is_known_by_what_it_holds(small, monkeypatch, tmp_path):
+    (tmp_path / "resources").mkdir()
+    for name in ("vilmann_rats.csv", "published"):
+        (tmp_path / "resources" / name).symlink_to(Path.cwd() / "resources" / name)
+    monkeypatch.chdir(tmp_path)
+    small["studies"]["reduced"]["manifold"]["landmark_map"] = {"matrix": "map.csv"}
+    seen = []
+    for text in ("1,0", "0,1", "1,0"):
+        Path("map.csv").write_text(text)
+        studies = studies_of(copy.deepcopy(small))
+        seen.append(studies["reduced"].settings["manifold"])
+    assert seen[0] == seen[2] != seen[1]
 
 
 def test_keys_are_the_text_that_they_are(tmp_path):
