@@ -21,10 +21,7 @@ from geodp.randomness import random_stream
 from geodp_release import stages as st
 from geodp_release.ask.timing import release_times, sampler_times
 from geodp_release.promise.budget import PURE
-from geodp_release.promise.public_inputs import (
-    ADD_OR_REMOVE,
-    REPLACE,
-)
+from geodp_release.promise.public_inputs import ADD_OR_REMOVE, REPLACE
 from planted import planted
 from replay_runs import few_at_once
 from testers import TESTERS, features, property_test

@@ -29,33 +29,12 @@ from geodp.samplers.random_walk import RandomWalk
 # step with geomstats takes a time in proportion to n.
 FEW, MANY = 150, 20000
 
+COMMAND = "-m", "geodp_release.ask.cli"
+
 TOLERANCE = 1e-10  # of the gradient at a mean, over the root mean squared distance
 
 # Aims: the least ratio of speeds, ours to another's, or the most of ours; and of which rows.
-AIMS = """
-draws, dimension 96, budgets from 1 | ratio > 1000 | walk and dimension == 96 and budget >= 1
-draws, two dimensions | ratio > 100 | walk and dimension == 2
-draws, beside the walk with geomstats | ratio > 500 | what == 'draws' and not walk
-draws, never fewer than of either walk | ratio > 1 | what == 'draws'
-fits beside geomstats' fastest, median | ratio > 50 | what == 'fit'
-fits beside geomstats' fastest, worst | ratio > 10 | what == 'fit'
-time of a mean of matrices, over pyRiemann's | share < 0.7 | beside == 'pyRiemann'
-mean of a million points beside geomstats | ratio > 20 | what == 'mean' and n == 1e6
-seconds of a mean of a million points | ours < 0.25 | what == 'mean' and n == 1e6
-seconds of a mean of a thousand | ours < 0.002 | what == 'mean' and n == 1e3 and space == 'S^2'
-gradient left at a mean, 1e-10 of the scatter | ours < 1 | what == 'gradient left'
-seconds of a fit, scattered SPD(8) | ours < 0.4 | what == 'scattered' and space == 'SPD(8)'
-seconds of a fit, scattered SPD(20) | ours < 1 | what == 'scattered' and space == 'SPD(20)'
-ns of a gradient a record, S^2 | ours < 40 | what == 'gradient' and space == 'S^2'
-ns of a gradient a record, SPD(3) | ours < 400 | what == 'gradient' and space == 'SPD(3)'
-seconds of an import of mean, fit and SPD | ours < 0.15 | what == 'import'
-seconds of geodp plan of the example | ours < 3 | what == 'plan'
-us of a release a record, CSV | ours < 2.9 | what == 'release' and n == 1e6 and beside == 'csv'
-us of a release a record, Parquet | ours < 1.9 | what == 'release' and n == 1e6 and beside != 'csv'
-us of a check a record, CSV | ours < 4.8 | what == 'check' and n == 1e6 and beside == 'csv'
-us of a check a record, Parquet | ours < 2.9 | what == 'check' and n == 1e6 and beside != 'csv'
-MB of a release or a check of a million | memory < 600 | what in ('release', 'check')
-"""
+AIMS = pd.read_csv(Path(script.__file__).with_name("benchmark_aims.csv"))
 
 
 def make_data(space, n, seed):
@@ -239,7 +218,7 @@ def alone(seed, timed, release, limit=3.0, chains=16):
         spent = np.median(times_of(limit, function)) / unit
         yield {"what": what, "space": space["name"], "n": n, "ours": spent}
     code = "import geodp; geodp.mean, geodp.fit, geodp.SPD"
-    commands = ["-c", ""], ["-c", code], ["-m", "geodp_release.ask.cli", "plan", release]
+    commands = ["-c", ""], ["-c", code], [*COMMAND, "plan", release]
     how = {"check": True, "stdout": subprocess.DEVNULL}
     calls = (partial(subprocess.run, [sys.executable, *each], **how) for each in commands)
     start, loaded, planned = np.median(times_of(limit, *calls), axis=0)
@@ -287,10 +266,7 @@ def _settings(number, path, folder):
 
 def _commands(folder, settings):
     """Name, seconds of the processor and MB at the peak of a check, and then of a release."""
-    command, silent = (
-        [sys.executable, "-m", "geodp_release.ask.cli"],
-        {"stdout": subprocess.DEVNULL},
-    )
+    command, silent = [sys.executable, *COMMAND], {"stdout": subprocess.DEVNULL}
     Path(folder, "s.yaml").write_text(json.dumps(settings))
     create = "ledger", "create", settings["ledger"], "--allowed", "1"
     subprocess.run([*command, *create], check=True, **silent)
@@ -307,8 +283,7 @@ def measure(part, given, seed):
     """The table of one part, which begins with the name of a function."""
     script.need("geomstats", "benchmark", "geomstats")
     os.environ["GEOMSTATS_BACKEND"] = "autograd" if part.endswith("autograd") else "numpy"
-    parts = {"samplers": samplers, "fits": fits, "means": means, "alone": alone}
-    parts["releases"] = releases
+    parts = {each.__name__: each for each in (samplers, fits, means, alone, releases)}
     return pd.DataFrame(parts[part.partition("_")[0]](seed, **given))
 
 
@@ -319,10 +294,9 @@ def aims(table):
     table = table[~table.duplicated(["what", "space", "n"]) | (table["what"] != "fit")]
     table = table.assign(share=1.0 / table["ratio"], walk=table["beside"] == "random walk")
     table, rows, where = table.astype({"n": "Int64"}), [], "where: space, n, budget"
-    for aim, wanted, query in (line.split(" | ") for line in AIMS.strip().split("\n")):
-        column, sign, goal = wanted.split()
+    for aim, column, sign, goal, query in AIMS.itertuples(index=False):
         least, part = sign == ">", table.query(query).dropna(subset=column)
-        row = {"aim": aim, "wanted": f"at {'least' if least else 'most'} {float(goal):,g}"}
+        row = {"aim": aim, "wanted": f"at {'least' if least else 'most'} {goal:,g}"}
         row |= {"worst case": "not run here", where: "", "median": "", "verdict": ""}
         if len(part):
             worst, median = part.sort_values(column, ascending=least).iloc[0], part[column].median()
@@ -331,7 +305,7 @@ def aims(table):
             row["median"] = script.number(median)
             row[where] = ", ".join(worst[["space", "n", "budget"]].dropna().astype(str))
             reached = median if "median" in aim else worst[column]
-            row["verdict"] = "met" if (reached >= float(goal)) == least else "missed"
+            row["verdict"] = "met" if (reached >= goal) == least else "missed"
         rows.append(row)
     return pd.DataFrame(rows)
 

@@ -133,12 +133,8 @@ def diffprivlib(problem, budget, rng):
 def functional_mechanism(x, y, limits, bound, epsilon, rng, has_intercept):
     """Coefficients (k, m) of diffprivlib's `LinearRegression`, after the intercepts (m,), if any.
 
-    Parameters
-    ----------
-    x, y : ndarray
-        Covariates (n, k), and responses (n, m), which share the budget ``epsilon``.
-    limits, bound
-        Least and largest of each covariate; largest absolute value of a response.
+    Responses (n, m), of absolute values up to ``bound``, share the budget; ``limits`` are the least
+    and largest of each covariate.
     """
     from diffprivlib.models import LinearRegression
 

@@ -15,11 +15,7 @@ import pandas as pd
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 import script
-from geodp_release.promise.public_inputs import (
-    ADD_OR_REMOVE,
-    HUBER,
-    REPLACE,
-)
+from geodp_release.promise.public_inputs import ADD_OR_REMOVE, HUBER, REPLACE
 from geodp_release.run.replay import Tape, call_findings, output_findings
 from replay_files import may_be_refused
 from replay_runs import BY_COMMAND, BY_ESTIMATOR, BY_FUNCTION, Runner, few_at_once

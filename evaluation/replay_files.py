@@ -57,13 +57,11 @@ def write(space, table, columns, how, path):
         text = how["end"].join([*LINES[name](space, table, how["end"]), ""])
         path.write_bytes(text.encode("utf-8", "surrogateescape"))
     elif name in WRITERS:
-        WRITERS[name](storable(table, columns, dated), path)
-    elif name in TYPED:
-        TYPED[name](typed(storable(table, columns, dated), name), path)
-    elif name in SHEETS:
-        # A row without a value would be none.
-        rows = [{**row, COMMENT: row[COMMENT] or "-"} for row in table]
-        SHEETS[name](storable(rows, columns, dated), path)
+        if name in ("xlsx", "ods"):
+            # A row without a value would be none.
+            table = [{**row, COMMENT: row[COMMENT] or "-"} for row in table]
+        found = storable(table, columns, dated)
+        WRITERS[name](typed(found, name) if name in ("sav", "dta", "rds") else found, path)
     elif name == "mat":
         # Labels are numbers: those of nobody are none.
         known = sorted({row[LABEL] for row in table} - {*NOBODY}, key=ascii)
@@ -115,13 +113,6 @@ def storable(table, columns, dated=()):
     return found
 
 
-WRITERS = {"parquet": pd.DataFrame.to_parquet, "feather": pd.DataFrame.to_feather}
-TYPED = {
-    "sav": pyreadstat.write_sav,
-    "dta": pyreadstat.write_dta,
-    "rds": lambda found, path: rdata.write_rds(path, found),
-}
-
 # What a program of OpenDocument needs, by the names that its sheets have.
 OPEN = "urn:oasis:names:tc:opendocument:xmlns:"
 
@@ -152,7 +143,13 @@ def ods_cell(value):
     return f'<table:table-cell office:value-type="{kind}" office:{word}={text}/>'
 
 
-SHEETS = {"xlsx": lambda found, path: found.to_excel(path, index=False), "ods": write_ods}
+WRITERS = {
+    **{"parquet": pd.DataFrame.to_parquet, "feather": pd.DataFrame.to_feather},
+    **{"sav": pyreadstat.write_sav, "dta": pyreadstat.write_dta},
+    "rds": lambda found, path: rdata.write_rds(path, found),
+    "xlsx": lambda found, path: found.to_excel(path, index=False),
+    "ods": write_ods,
+}
 
 # Stata has no larger number, and uses what is above for codes of missing ones.
 MOST_OF_STATA = 8.9e307

@@ -28,10 +28,7 @@ from geodp_release.ask.linear_estimator import PrivateLinearRegression
 from geodp_release.plan.release_plan import ReleasePlan
 from geodp_release.promise import ledger, ledger_file
 from geodp_release.promise.budget import choice_epsilon
-from geodp_release.promise.public_inputs import (
-    HUBER,
-    REPLACE,
-)
+from geodp_release.promise.public_inputs import HUBER, REPLACE
 from geodp_release.run import contributions
 from geodp_release.run.subjects import ONE_EACH
 from geodp_release.show import folder

@@ -13,10 +13,7 @@ import yaml
 from hypothesis import strategies as st
 
 from geodp.manifolds.registry import make_manifold
-from geodp_release.promise.public_inputs import (
-    LEAST_SQUARES,
-    REPLACE,
-)
+from geodp_release.promise.public_inputs import LEAST_SQUARES, REPLACE
 
 LABEL, COMMENT, POINTS = "who", "comment", "points"
 

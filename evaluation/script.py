@@ -33,19 +33,12 @@ CURVES = (
 
 
 def run(snakemake, measure, summarise=None):
-    """Carry out a job of a question, or join what its jobs measured.
+    """Carry out a job of a question, or join what its jobs measured, its inputs ``parts``.
 
-    Parameters
-    ----------
-    snakemake : object
-        The job, as Snakemake gives it to a script.
-    measure : callable
-        From the rule's params and named inputs to a table; for a rule with an input ``parts``
-        these are joined.
-    summarise : callable, optional
-        From that table, and the params of a rule that joins parts, to tables of docs/evaluation.md
-        by their mark, and to a figure, or ``None``, for a rule with an output ``page``.  The figure
-        is saved as outputs but ``table`` and ``page``.
+    ``measure`` goes from params and named inputs of the rule to a table.  For a rule with an output
+    ``page``, ``summarise`` goes from that table, and the params of a rule that joins parts, to
+    tables of docs/evaluation.md by their mark, and to a figure, which is saved as outputs but
+    ``table`` and ``page``, or ``None``.
     """
     inputs, output = dict(snakemake.input.items()), dict(snakemake.output.items())
     given, limits = dict(snakemake.params.items()), {}

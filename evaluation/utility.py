@@ -19,10 +19,7 @@ from geodp.manifolds.registry import make_manifold
 from geodp.mechanisms.kng_as_published import KNGAsPublished
 from geodp.randomness import random_stream
 from geodp.samplers import matched
-from geodp_release.promise.public_inputs import (
-    EVENLY,
-    SQUARES,
-)
+from geodp_release.promise.public_inputs import EVENLY, SQUARES
 
 AGES = (50.0, 90.0)  # Of the simulated outlines.
 
@@ -142,11 +139,10 @@ def measure(space, given, number, budgets, records, draws, seed, rats):
 def summarise(table):
     """The table of the page, releases beside others; and the figure."""
     cases, cell = table[table["mechanism"] == RELEASED], ["space", "n"]
-    errors = table[table["mechanism"] == PUBLISHED].set_index([*cell, "budget"])["error"]
-    cases = cases.join(errors.rename(PUBLISHED), [*cell, "budget"])
-    for mechanism in (NOT_PRIVATE, WITHOUT_DATA):
-        errors = table[table["mechanism"] == mechanism].set_index(cell)["error"]
-        cases = cases.join(errors.rename(mechanism), cell)
+    for mechanism in BESIDE:
+        keys = [*cell, "budget"] if mechanism == PUBLISHED else cell
+        errors = table[table["mechanism"] == mechanism].set_index(keys)["error"]
+        cases = cases.join(errors.rename(mechanism), keys)
     words = cases["error"].map(script.number) + np.where(cases["is_noise"], " (noise)", "")
     cases = cases.assign(release=words, n=cases["n"].map("{:,}".format))
     cases["epsilon"] = cases["budget"].map("{:g}".format)
