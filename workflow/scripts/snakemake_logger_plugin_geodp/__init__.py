@@ -45,21 +45,29 @@ class LogHandler(LogHandlerBase):
 
     def emit(self, record):
         """Write the line of a record, if it has one."""
-        event = getattr(record, "event", None)
-        # The lines of jobs replace these.
-        unseen = (LogEvent.RESOURCES_INFO, LogEvent.JOB_STARTED, LogEvent.PROGRESS)
-        line = {
-            LogEvent.RUN_INFO: self._run,
-            LogEvent.JOB_INFO: self._begun,
-            LogEvent.JOB_FINISHED: self._finished,
-            LogEvent.JOB_ERROR: self._failed,
-        }.get(event)
-        if self.is_plain:
-            self._write(self.format(record))
-        elif line is not None:
-            self._write(line(record))
-        elif event not in unseen and not str(record.msg).startswith(ROUTINE):
-            self._write(self.format(record))
+        line = ""
+        match getattr(record, "event", None):
+            case _ if self.is_plain:
+                line = self.format(record)
+            case LogEvent.RUN_INFO:
+                self.began, self.total = record.created, record.stats["total"]
+            case LogEvent.JOB_INFO:
+                self.jobs[record.jobid] = record
+            case LogEvent.JOB_FINISHED:
+                self.done, self.last = self.done + 1, record.created
+                if job := self.jobs.get(record.job_id):
+                    took = duration(record.created - job.created)
+                    line = f"{self.done}/{self.total} {title(job)} ({took})"
+            case LogEvent.JOB_ERROR:
+                what = title(self.jobs.get(record.jobid, record))
+                self.failed += [(what, Path(log)) for log in record.log]
+                line = f"{what}: failed"
+            # The lines of jobs replace these.
+            case LogEvent.RESOURCES_INFO | LogEvent.JOB_STARTED | LogEvent.PROGRESS:
+                pass
+            case _ if not str(record.msg).startswith(ROUTINE):
+                line = self.format(record)
+        self._write(line)
 
     def close(self, most=5):
         """Write how the run ended, if it had jobs, and name at most so many files."""
@@ -74,26 +82,6 @@ class LogHandler(LogHandlerBase):
         self._write("\n".join(lines))
         self.failed, self.done = [], 0
         super().close()
-
-    def _run(self, record):
-        self.began, self.total = record.created, record.stats["total"]
-        return ""
-
-    def _begun(self, record):
-        self.jobs[record.jobid] = record
-        return ""
-
-    def _finished(self, record):
-        self.done, self.last = self.done + 1, record.created
-        job = self.jobs.get(record.job_id)
-        if job is None:
-            return ""
-        return f"{self.done}/{self.total} {title(job)} ({duration(record.created - job.created)})"
-
-    def _failed(self, record):
-        what = title(self.jobs.get(record.jobid, record))
-        self.failed += [(what, Path(log)) for log in record.log]
-        return f"{what}: failed"
 
     def _write(self, text):
         """Write text and its line end at once, so that jobs do not write between them."""
