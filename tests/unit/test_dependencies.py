@@ -13,7 +13,7 @@ FILES = {
     "tools/__init__.py": "",
     "tools/shapes.py": (
         'def area(x):\n    """The area."""\n    if not x:\n        return 0\n'
-        "    else:\n        from linear_tools import units\n    return units.m(x)\n"
+        "    else:\n        from tools import units\n    return units.m(x)\n"
     ),
     "tools/units.py": "from . import metre\n\nm = metre.m\n",
     "tools/metre.py": METRE,

@@ -31,27 +31,17 @@ def code(script, *chosen, folder=SCRIPTS):
 
 def needed(script, *chosen, folder=SCRIPTS):
     """Files of a script and of the project's modules that it imports, directly or indirectly."""
-    found = {folder / script}
+    found, waiting = set(), [folder / script]
     for name in chosen:
         modules = _files(name, folder)
-        if not any(file.with_suffix("").parts[-1] == name.split(".")[-1] for file in modules):
+        if not any(file.stem == name.split(".")[-1] for file in modules):
             raise FileNotFoundError(f"there is no module {name} in {folder}: correct its name")
-        found.update(modules)
-    waiting = list(found)
+        waiting += modules
     while waiting:
-        for file in _imported(waiting.pop(), folder):
-            if file not in found:
-                found.add(file)
-                waiting.append(file)
+        if (file := waiting.pop()) not in found:
+            found.add(file)
+            waiting += _imported(file, folder)
     return sorted(found)
-
-
-def _statements(node):
-    """Statements below a node, nested ones included."""
-    for name in ("body", "orelse", "finalbody", "handlers", "cases"):
-        for child in getattr(node, name, []):
-            yield child
-            yield from _statements(child)
 
 
 @cache
@@ -61,7 +51,7 @@ def _read(path):
     Not the syntax itself: trees of all files would slow the collection of garbage.
     """
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    nodes = [tree, *_statements(tree)]
+    nodes = [*ast.walk(tree)]
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     for node in nodes:
         if isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None:
