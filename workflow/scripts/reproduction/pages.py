@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from geodp_release.show.templates import render
 
 
 def render_page(template, **values):
@@ -11,17 +11,8 @@ def render_page(template, **values):
     Its filter is ``short`` below.
     """
     path = Path(template)
-    is_html = ".html" in path.suffixes
-    environment = Environment(
-        loader=FileSystemLoader(path.parent),
-        autoescape=is_html,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["short"] = short
-    text = environment.get_template(path.name).render(**values)
-    return text if is_html else text.rstrip() + "\n"
+    text = render(path.name, None, {"short": short}, path.parent, **values)
+    return text if ".html" in path.suffixes else text.rstrip() + "\n"
 
 
 def short(number):

@@ -10,8 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from reproduction.claims.page import by_paper, described, read_verdicts
-from reproduction.claims.rows import sentence_of
-from reproduction.claims.verdicts import FAILS, IN_PART, RESULT_COLUMNS, VERDICTS
+from reproduction.claims.verdicts import RESULT_COLUMNS, VERDICTS
 from reproduction.figures.shapes import MARKED
 from reproduction.pages import render_page
 from reproduction.papers import PAPERS
@@ -47,15 +46,16 @@ def report(files, params, made_by):
     ]
     named = [paper["name"] for paper in papers]
     packages = ("snakemake", "numpy", "scipy", "pandas", "matplotlib")
-    own = found["paper"].isin(params.own_questions)
+    answered = [paper for paper in papers if paper["name"] not in params.own_questions]
+    listed = [each for paper in answered for some in paper["sections"].values() for each in some]
     return render_page(
         files.template,
         name=params.name,
         folder=params.folder,
         note=params.note,
-        papers=[paper for paper in papers if paper["name"] not in params.own_questions],
+        papers=answered,
         questions=[paper for paper in papers if paper["name"] in params.own_questions],
-        sentences=_sentences(found[~own]),
+        sentences={k: [s for s in listed if s["verdict"] == k] for k in (*VERDICTS, "")},
         warned="kng_as_published" in set(found["mechanism"]),
         unjudged=[each for each in figures if each["paper"] not in named],
         about=_about(found, figures),
@@ -103,17 +103,6 @@ def figure_shows(path):
         "flagged": "flagged" in table and bool(table["flagged"].any()),
         "refused": "refused" in table and bool(table["refused"].eq(True).any()),
     }
-
-
-def _sentences(found):
-    """Sentences of all papers by verdict, each with its parts that do not hold."""
-    rows = found.assign(sentence=found["claim"].map(sentence_of))
-    sentences = {verdict: [] for verdict in (*VERDICTS, "")}
-    for _, parts in rows.groupby(["paper", "sentence"], sort=False):
-        failing = parts[parts["verdict"].isin((FAILS, IN_PART)) & (parts["reading"] == "")]
-        first = parts.iloc[0].to_dict() | {"failing": failing.to_dict("records")}
-        sentences[first["sentence_verdict"]].append(first)
-    return sentences
 
 
 def _unjudged(path):

@@ -27,14 +27,6 @@ def sentences(key):
     return {sentence_of(row.claim): row.statement for row in rows.itertuples() if row.statement}
 
 
-def verdicts_of(key, path):
-    """Verdicts on a paper by sentence, from a table of verdicts."""
-    rows = read_verdicts(path)
-    rows = rows[rows["paper"] == PAPERS[key].name]
-    sentence = rows["claim"].map(sentence_of)
-    return rows.groupby(sentence, sort=False)["sentence_verdict"].first().to_dict()
-
-
 def page(verdicts):
     """Part of the page, from verdicts by sentence of the papers that were judged."""
     counts, listed = {}, {}
@@ -76,8 +68,11 @@ def with_block(text, name, block):
 
 def write_pages(files):
     """Write verdicts into docs/papers.md, from tables by paper, and the ``picture`` of Figure 1."""
-    docs = CHECKOUT / "docs"
-    results = page({key: verdicts_of(key, files[key]) for key in PAPERS})
-    text = (docs / "papers.md").read_text("utf-8")
+    docs, verdicts = CHECKOUT / "docs", {}
+    for key in PAPERS:
+        rows = read_verdicts(files[key])
+        by_sentence = rows.groupby(rows["claim"].map(sentence_of), sort=False)
+        verdicts[key] = by_sentence["sentence_verdict"].first().to_dict()
+    results, text = page(verdicts), (docs / "papers.md").read_text("utf-8")
     (docs / "papers.md").write_text(with_block(text, "results", results), encoding="utf-8")
     shutil.copyfile(files["picture"], docs / "images" / "figure_1.png")

@@ -1,15 +1,15 @@
-"""Texts from templates of Jinja beside this file, such as the page of a release and settings."""
+"""Texts from templates of Jinja, such as the page of a release and settings."""
 
 from pathlib import Path
 
 
-def render(name, finalize, filters=(), /, **values):
-    """The text of a template; what it shows of values goes through ``finalize``."""
+def render(name, finalize, filters=(), folder=Path(__file__).parent, /, **values):
+    """The text of a template of a folder; what it shows of values goes through ``finalize``."""
     # As long to import as the rest of a release.
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
+        loader=FileSystemLoader(folder),
         autoescape=".html" in name,
         finalize=finalize,
         undefined=StrictUndefined,

@@ -29,7 +29,7 @@ def by_paper(found):
         for sentence, part in rows.groupby(rows["claim"].map(sentence_of), sort=False):
             first = part.iloc[0]
             counts[first["sentence_verdict"]] += 1
-            shown = {"claim": sentence, "statement": first["statement"]}
+            shown = first[["paper", "statement", "figure"]].to_dict() | {"claim": sentence}
             shown |= {"verdict": first["sentence_verdict"], "rows": part.to_dict("records")}
             sections.setdefault(first["section"], []).append(shown)
         papers.append({"name": name, "sections": sections, "counts": list(counts.items())})
