@@ -7,13 +7,12 @@ import os
 import re
 import shlex
 import sys
-from importlib import import_module
 from pathlib import Path
 
 from geodp.errors import DataError
 from geodp.settings.settings_files import load
-from reproduction.configuration import validate
-from reproduction.configuration.release import describes_release, without_studies
+from reproduction import figure_inputs
+from reproduction.configuration import describes_release, validate, without_studies
 from reproduction.configuration.study import FIGURES, TABLES
 from reproduction.dependencies import code
 from reproduction.expansion import expand

@@ -32,7 +32,7 @@ rule fit:
         # No seed where a file is read. The digest is a parameter since a replaced file may be older
         # than the results of the last one.
         seed=lambda wildcards: None if STUDIES[wildcards.study].table else study_seed(wildcards),
-        digest=lambda wildcards: STUDIES[wildcards.study].table_digest,
+        digest=lambda wildcards: digest_of(STUDIES[wildcards.study].table),
         code=lambda wildcards: code(
             "fit.py",
             f"reproduction.data.{STUDIES[wildcards.study].source}",

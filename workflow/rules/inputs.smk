@@ -36,8 +36,7 @@ def needs_of(wildcards):
     study = STUDIES[wildcards.study]
     own = [name for name in study.settings["figures"] if study.own_table(name) == wildcards.kind]
     known(wildcards.figure, own, f"figure with a table {wildcards.kind}", study)
-    kind = import_module(f"reproduction.tables.{wildcards.kind}")
-    return kind.needs(study, wildcards.figure, STUDIES)
+    return getattr(figure_inputs, wildcards.kind)(study, wildcards.figure, STUDIES)
 
 
 def tables_of_figure(wildcards):
@@ -54,11 +53,11 @@ def inputs_of_figure_table(wildcards):
         block_file(study.name, group, sampler, study.block_of[group, cell, sampler])
         for group, cell, sampler in needs.cells
     ]
-    files = {
-        name.split(".")[0]: [group_file(*group, name) for group in needs.groups]
-        for name in needs.files
+    return {
+        "data": [group_file(*group, "data.npz") for group in needs.groups],
+        "fit": [group_file(*group, "fit.json") for group in needs.groups],
+        "cells": cells,
     }
-    return files | {"cells": cells}
 
 
 def needed_params(wildcards):

@@ -8,8 +8,7 @@ from geodp.errors import DataError
 from geodp.mechanisms.budgets import cell_name, divided_budgets
 from geodp.models.blocks import ALL
 from reproduction.configuration import ConfigurationError
-from reproduction.configuration.figures import PredictedFigure
-from reproduction.configuration.study import FIGURES, TABLES
+from reproduction.configuration.study import TABLES
 from reproduction.figures.style import CURVES
 from reproduction.places import digest_of, find, folders
 from reproduction.studies import RANDOM_WALK, RELEASE, STAND_IN, Study
@@ -28,7 +27,7 @@ def expand(configuration):
     Refuses missing files, and keys of studies that contradict one another.
     """
     for index, paper in enumerate(configuration["papers"]):
-        _check_file(paper["claims"], f"papers[{index}].claims")
+        _check_file(f"papers[{index}].claims", paper["claims"])
     studies = {
         name: _expand_study(name, settings, configuration["cells_per_job"])
         for name, settings in configuration.get("studies", {}).items()
@@ -46,17 +45,12 @@ def _refused(words):
     return ConfigurationError(f"configuration key {words}")
 
 
-def _check_file(path, key):
-    """Path of a file as it was found; refuse one that is nowhere."""
-    found = find([path])
-    if not found:
-        raise _missing([path], key)
+def _check_file(key, *paths):
+    """Path of the first file as it was found; refuse some that are nowhere."""
+    if not (found := find(paths)):
+        words = f"there is no file {' or '.join(paths)}{folders(paths[0])}"
+        raise _refused(f"{key}: {words}: put it there or correct the path")
     return found[0]
-
-
-def _missing(paths, key):
-    words = f"there is no file {' or '.join(paths)}{folders(paths[0])}"
-    return _refused(f"{key}: {words}: put it there or correct the path")
 
 
 def _expand_study(name, settings, cells_per_job):
@@ -80,8 +74,9 @@ def _expand_study(name, settings, cells_per_job):
             if grid not in budgets:
                 words = f"there is no grid {grid} under {key}.budgets"
                 raise _refused(f"{place}.budgets: {words} (there are: {', '.join(budgets)})")
-            for group, properties in _groups(study.source, has_stand_in, entry, place):
-                study.groups[group] = properties
+            groups = _groups(study.source, has_stand_in, entry, place)
+            study.groups.update(groups)
+            for group in groups:
                 study.cells.setdefault(group, {}).update(budgets[grid])
                 study.grids.extend((grid, group, cell) for cell in budgets[grid])
     if not settings["cells"]:
@@ -110,7 +105,7 @@ def _expand_tables(name, settings, key):
         if chosen.get("data"):
             files[table] = find_table(chosen["data"], f"{place}.data.path")
         for index, path in enumerate(chosen.get("files", [])):
-            _check_file(path, f"{place}.files[{index}]")
+            _check_file(f"{place}.files[{index}]", path)
         tables[table] = chosen
     settings = settings | {"tables": tables}
     study = Study(name, settings, None, None, groups={}, cells={}, grids=[], files=files)
@@ -126,8 +121,7 @@ def _expand_tables(name, settings, key):
 
 def _check_sections(study, key):
     """Refuse draws, a support or walks that the study does not have."""
-    unknown = set(study.settings["draws"]) - set(study.budgets)
-    if unknown:
+    if unknown := set(study.settings["draws"]) - set(study.budgets):
         words = f"the mechanism {study.mechanism} draws {', '.join(study.budgets)}"
         raise _refused(f"{key}.draws.{min(unknown)}: {words}: name one of these")
     if study.settings["support"]["footpoint_centre"] == "truth" and study.source == "table":
@@ -168,9 +162,7 @@ def find_table(data, key):
     for name in given:
         if Path(name).is_dir():
             raise _refused(f"{key}: {name} is a folder: name the file in it")
-    if not there and data["stand_in"] is None:
-        raise _missing(given, key)
-    return there[0] if there else None
+    return None if not there and data["stand_in"] is not None else _check_file(key, *given)
 
 
 def _with_digest(manifold, key):
@@ -178,27 +170,25 @@ def _with_digest(manifold, key):
     chosen = manifold["landmark_map"]
     if chosen is None or chosen["matrix"] is None:
         return manifold
-    found = _check_file(chosen["matrix"], f"{key}.landmark_map.matrix")
+    found = _check_file(f"{key}.landmark_map.matrix", chosen["matrix"])
     return manifold | {"landmark_map": chosen | {"matrix": found, "digest": digest_of(found)}}
 
 
 def _groups(source, has_stand_in, entry, place):
-    if source != "simulated":
-        if "noise_variance" in entry or ("n" in entry and not has_stand_in):
-            words = "n and noise_variance belong to simulated data and this study reads a table"
-            raise _refused(f"{place}: {words}: remove them")
-        if "n" in entry:
-            numbers = entry["n"] if source == STAND_IN else []
-            return [(f"{STAND_IN}_n{n}", {"n": n, "noise_variance": None}) for n in numbers]
-        name = STAND_IN if source == STAND_IN else "observed"
-        return [(name, {"n": None, "noise_variance": None})]
-    if "n" not in entry or "noise_variance" not in entry:
-        raise _refused(f"{place}: simulated data need n and noise_variance: add them")
-    return [
-        (f"n{n}_noise{noise}", {"n": n, "noise_variance": noise})
-        for noise in map(str, entry["noise_variance"])
-        for n in entry["n"]
-    ]
+    """Groups of an entry of cells, by name."""
+    if source == "simulated":
+        if "n" not in entry or "noise_variance" not in entry:
+            raise _refused(f"{place}: simulated data need n and noise_variance: add them")
+        both = product(map(str, entry["noise_variance"]), entry["n"])
+        return {f"n{n}_noise{noise}": {"n": n, "noise_variance": noise} for noise, n in both}
+    if "noise_variance" in entry or ("n" in entry and not has_stand_in):
+        words = "n and noise_variance belong to simulated data and this study reads a table"
+        raise _refused(f"{place}: {words}: remove them")
+    if source != STAND_IN:
+        # Sizes are of stand-ins.
+        return {} if "n" in entry else {"observed": {"n": None, "noise_variance": None}}
+    names = {f"{STAND_IN}_n{n}": n for n in entry.get("n", ())} or {STAND_IN: None}
+    return {name: {"n": n, "noise_variance": None} for name, n in names.items()}
 
 
 def _faults_of_figure(study, name, figure):
@@ -218,15 +208,15 @@ def _faults_of_figure(study, name, figure):
         own = settings["manifold"]
         if own["name"] != space or size not in (None, own["size"]):
             yield f": {kind} are drawn {words} only: remove it"
-    yield from _faults_of_values(study, figure.get("values", []))
+    if "values" in figure:
+        yield from _faults_of_values(study, figure["values"])
+        yield from _faults_of_draws(study, name, figure)
     if kind == "samplers" and not study.grids:
         yield ": without budgets nothing is sampled: remove it"
     if kind == "regression" and not covariates:
         yield ": model.covariates is 0, a mean: remove it"
     if kind == "convergence":
         yield from _faults_of_walks(study)
-    if issubclass(FIGURES[kind], PredictedFigure):
-        yield from _faults_of_draws(study, name, figure)
 
 
 def _faults_of_grids(study, name, figure):
@@ -267,13 +257,15 @@ def _faults_of_cells(study, name, figure):
 
 
 def _faults_of_values(study, values):
-    """Covariates of predictions outside the range, where that is known before the run."""
+    """Covariates of predictions outside the range, where that is known, or without a logarithm."""
     known = study.settings["data"].get("covariate_range")
     limits = [0.0, 1.0] if study.source == "simulated" else known
     for index, value in enumerate(values if limits else []):
         if not limits[0] <= value <= limits[1]:
             words = f"lies outside the covariate's range, {limits[0]:g} to {limits[1]:g}"
             yield f".values[{index}]: {value:g} {words}: choose a value within it"
+    if study.transformation == "log" and min(values) <= 0:
+        yield f".values: {min(values)} has no logarithm: give positive values"
 
 
 def _faults_of_walks(study):
@@ -283,7 +275,7 @@ def _faults_of_walks(study):
 
 
 def _faults_of_draws(study, name, figure):
-    """Draws that the cells of a figure do not have, and values without a logarithm."""
+    """Draws that the cells of a figure do not have."""
     group = study.shown_group(name)
     for cell, sampler in study.shown_cells(name):
         if sampler == RANDOM_WALK and (group, cell) not in study.walked:
@@ -294,9 +286,6 @@ def _faults_of_draws(study, name, figure):
             where = "release.draws" if sampler == RELEASE else f"draws.{first}"
             words = f"{figure['draws']} is too large, since {where} is {number}"
             yield f".draws: {words}: lower it or raise that"
-    least = min(figure["values"])
-    if study.transformation == "log" and least <= 0:
-        yield f".values: {least} has no logarithm: give positive values"
 
 
 def _faults_across(studies, study, name):

@@ -12,11 +12,10 @@ from functools import cached_property
 
 from geodp.mechanisms.registry import MECHANISMS, budget_names
 from geodp.models.blocks import ALL
-from reproduction.configuration.figures import PaperFigure
+from reproduction.configuration.figures import TABLE_OF, FigureWithoutDraws
 from reproduction.configuration.study import FIGURES, TABLES
 from reproduction.configuration.study_sections import BallSettings
 from reproduction.models import study_manifold
-from reproduction.places import digest_of
 
 # Tables of a whole study of records and draws; others are made for one figure.
 STUDY_TABLES = ("data", "errors", "diagnostics", "neighbours", "losses")
@@ -44,11 +43,6 @@ class Study:
     grids: list  # (grid, group, cell) for every use of a cell.
     # Files of records of tables that are computed, by the table's name.
     files: dict = field(default_factory=dict)
-
-    @cached_property
-    def table_digest(self):
-        """Digest of the content of the table; ``None`` without one."""
-        return digest_of(self.table)
 
     @property
     def computed(self):
@@ -208,10 +202,7 @@ class Study:
 
     @property
     def length_unit(self):
-        """The unit of distances: radians on spheres and shapes, else none unless configured."""
-        given = self.settings["length_unit"]
-        if given is not None:
-            return given
+        """The unit of distances: radians on spheres and shapes, else none."""
         return study_manifold(self.settings["manifold"] | {"landmark_map": None}).length_unit
 
     def sampler_settings(self, sampler):
@@ -247,7 +238,7 @@ class Study:
     def warns(self, figure):
         """Whether a figure shows draws whose stated budgets do not hold."""
         chosen = self.settings["figures"][figure]
-        if self.computed or not FIGURES[chosen["kind"]].shows_draws:
+        if self.computed or issubclass(FIGURES[chosen["kind"]], FigureWithoutDraws):
             return False
         released = chosen.get("grids") == [RELEASE]
         if "cell" in chosen:
@@ -256,9 +247,8 @@ class Study:
 
     def own_table(self, figure):
         """Kind of the table that is made for a figure alone; empty if it reads others."""
-        kind = FIGURES[self.settings["figures"][figure]["kind"]]
-        is_shared = issubclass(kind, PaperFigure) or kind.tables[0] in STUDY_TABLES
-        return "" if is_shared else kind.tables[0]
+        table = TABLE_OF.get(self.settings["figures"][figure]["kind"], "")
+        return "" if table in STUDY_TABLES else table
 
     def tables_of(self, figure):
         """Tables that a figure reads, as pairs of a study and a name: of each name all studies."""
@@ -270,8 +260,8 @@ class Study:
     def columns_of(self, figure):
         """Columns that a figure of computed tables needs, by the names of tables; else None."""
         chosen = self.settings["figures"][figure]
-        kind = FIGURES[chosen["kind"]]
-        return kind.reads(chosen) if issubclass(kind, PaperFigure) else dict.fromkeys(kind.tables)
+        kind = chosen["kind"]
+        return {TABLE_OF[kind]: None} if kind in TABLE_OF else FIGURES[kind].reads(chosen)
 
     def missing_columns(self, table, wanted):
         """Why a table has not some columns, in words; empty if it has."""
@@ -285,19 +275,3 @@ class Study:
             f"the table {table} of the study {self.name}, {chosen['kind']}, has no column "
             f"{missing[0]} (there are: {', '.join(there)}): name another table or column"
         )
-
-    def curve_groups(self, figure):
-        """Groups of a figure of curves, each with its cells in the figure's grids."""
-        chosen = self.settings["figures"][figure]
-        return [
-            {
-                "group": group,
-                **self.groups[group],
-                "cells": {
-                    cell: self.cells[group][cell]
-                    for grid, owner, cell in self.grids
-                    if owner == group and grid in chosen["grids"]
-                },
-            }
-            for group in chosen["groups"]
-        ]

@@ -11,7 +11,7 @@ from geodp.errors import DataError
 
 # Module and Pydantic model of each file under config, by the name of its schema.
 MODELS = {
-    "config": "reproduction.configuration.reproduction:ReproductionSettings",
+    "config": "reproduction.configuration.study:ReproductionSettings",
     "release": "geodp_release.ask.settings:ReleaseSettings",
 }
 
@@ -26,8 +26,8 @@ def settings_model(name):
     return getattr(import_module(module), model)
 
 
-def validate(given, name="config", files=(), by_command=()):
-    """Check settings against their model of `MODELS` and fill in defaults.
+def validate(given, files=(), by_command=()):
+    """Check a configuration of studies and fill in defaults.
 
     A `ConfigurationError` is one sentence with the files, if given, and the path of the key.  Keys
     that the command line gave, by ``--config``, are in no file.
@@ -35,7 +35,7 @@ def validate(given, name="config", files=(), by_command=()):
     from geodp.settings.settings_files import check
 
     try:
-        checked = check(settings_model(name), given)
+        checked = check(settings_model("config"), given)
     except DataError as problem:
         key = re.match(r"key ([^.\[: ]+)", str(problem))
         given_so = ["--config"] if key and key[1] in by_command else map(str, files)
@@ -43,3 +43,25 @@ def validate(given, name="config", files=(), by_command=()):
         raise ConfigurationError(f"{place}configuration {problem}") from None
     # Pydantic would warn of an integer that was given for a number and stays one.
     return checked.model_dump(warnings=False)
+
+
+"""Settings of a release in place of a configuration of studies: `snakemake release`."""
+
+
+def describes_release(given):
+    """Whether given settings are those of a release."""
+    if "studies" in given:
+        return False
+    # As long to import as a study takes to plan its jobs.
+    from geodp_release.ask.settings import ReleaseSettings
+
+    # Keys of releases that no configuration of studies has.
+    return bool((set(ReleaseSettings.model_fields) - {"name", "data"}) & set(given))
+
+
+def without_studies(path):
+    """A configuration without studies, named as the release that a file describes."""
+    from geodp_release.ask.settings import read_settings
+
+    empty = {"note": None, "seed": 0, "cells_per_job": 1, "papers": [], "studies": {}}
+    return {"name": read_settings(path).name, **empty}

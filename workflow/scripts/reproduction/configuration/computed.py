@@ -22,8 +22,7 @@ from geodp.settings.section import (
     surplus,
 )
 from geodp.settings.shared_sections import ManifoldSettings
-from reproduction.configuration.data import TableData
-from reproduction.configuration.study_sections import PublicCentre, check_centre
+from reproduction.configuration.study_sections import PublicCentre, TableData, check_centre
 
 Budget = number(gt=0, description="Budget of a draw, epsilon.")
 Radius = number(gt=0, description="Radius of the public ball.")

@@ -17,14 +17,16 @@ from geodp.settings.section import (
     surplus,
 )
 
+# Table that a figure of data and draws reads, by its kind: of a study, or made for it alone.
+TABLE_OF = {
+    **{"error": "errors", "ratios": "neighbours", "samplers": "diagnostics"},
+    **{"shapes": "predictions", "ellipses": "predictions"},
+    **{name: name for name in ("convergence", "curves", "regression", "transport")},
+}
+
 
 class FigureSection(Section):
     """A figure; `reproduction.figures` has a module for each kind."""
-
-    # Names of the tables that it reads: of a study, or else a kind that is made for it alone.
-    tables: ClassVar[tuple[str, ...]] = ()
-    # Whether it shows draws, so that its caption warns where their budgets do not hold.
-    shows_draws: ClassVar[bool] = True
 
     number: Text | None = absent()
     """Its number in the study's paper."""
@@ -42,8 +44,6 @@ class CellFigure(FigureSection):
 class ErrorFigure(FigureSection):
     """Error against budget: a panel a grid, a curve a group."""
 
-    tables: ClassVar = ("errors",)
-
     kind: Literal["error"]
     grids: some(Text)
     """Grids of budgets, a panel each."""
@@ -56,8 +56,6 @@ class ErrorFigure(FigureSection):
 class CurvesFigure(FigureSection):
     """Geodesics on the sphere at every budget of a grid."""
 
-    tables: ClassVar = ("curves",)
-
     kind: Literal["curves"]
     grids: some(Text)
     """Grids of budgets, a geodesic each budget; `release` for those of releases."""
@@ -65,37 +63,17 @@ class CurvesFigure(FigureSection):
     """Groups of data sets, a row each."""
 
 
-class RatiosFigure(FigureSection):
-    """Published over realised sensitivity, by number of records."""
+class FigureWithoutDraws(FigureSection):
+    """A figure that shows no draws, so that its caption does not warn of their budgets."""
 
-    tables: ClassVar = ("neighbours",)
-    shows_draws: ClassVar = False
-
-    kind: Literal["ratios"]
-
-
-class SamplersFigure(FigureSection):
-    """Diagnostics of the samplers, over budgets."""
-
-    tables: ClassVar = ("diagnostics",)
-    shows_draws: ClassVar = False
-
-    kind: Literal["samplers"]
-
-
-class TransportFigure(FigureSection):
-    """Parallel transport around a loop on the sphere."""
-
-    tables: ClassVar = ("transport",)
-    shows_draws: ClassVar = False
-
-    kind: Literal["transport"]
+    kind: Literal["ratios", "samplers", "transport", "regression"]
+    """Published over realised sensitivity, by number of records; diagnostics of the samplers, over
+    budgets; parallel transport around a loop on the sphere; or the fit without privacy: records,
+    curve, residuals, and a table of its parameters."""
 
 
 class PredictedFigure(CellFigure):
     """Predictions at chosen values of the covariate."""
-
-    tables: ClassVar = ("predictions",)
 
     values: some(Number)
     """Values of the covariate, in its own unit."""
@@ -119,19 +97,8 @@ class EllipsesFigure(PredictedFigure):
     kind: Literal["ellipses"]
 
 
-class RegressionFigure(FigureSection):
-    """The fit without privacy: records, curve, residuals, and a table of its parameters."""
-
-    tables: ClassVar = ("regression",)
-    shows_draws: ClassVar = False
-
-    kind: Literal["regression"]
-
-
 class ConvergenceFigure(CellFigure):
     """Distance of the footpoint from the estimate against steps of the random walk."""
-
-    tables: ClassVar = ("convergence",)
 
     kind: Literal["convergence"]
     steps: integer(ge=10) = 10000
@@ -247,6 +214,6 @@ class TablesFigure(PaperFigure):
 
 
 KINDS = (
-    *(ErrorFigure, CurvesFigure, RatiosFigure, ShapesFigure, SamplersFigure, TransportFigure),
-    *(EllipsesFigure, RegressionFigure, ConvergenceFigure, LinesFigure, TablesFigure),
+    *(ErrorFigure, CurvesFigure, ShapesFigure, EllipsesFigure, FigureWithoutDraws),
+    *(ConvergenceFigure, LinesFigure, TablesFigure),
 )

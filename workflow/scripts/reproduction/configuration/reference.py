@@ -71,13 +71,10 @@ def _most_alike(section, seen):
 
 def _references(part):
     """Names of the sections that a part of a schema refers to."""
-    if isinstance(part, dict):
-        if "$ref" in part:
-            yield _name(part)
-        for inner in part.values():
-            yield from _references(inner)
-    elif isinstance(part, list):
-        for inner in part:
+    if isinstance(part, dict) and "$ref" in part:
+        yield _name(part)
+    if isinstance(part, dict | list):
+        for inner in part.values() if isinstance(part, dict) else part:
             yield from _references(inner)
 
 

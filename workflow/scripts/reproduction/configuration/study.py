@@ -1,4 +1,4 @@
-"""The section ``studies``: data, model, mechanism, budgets and figures of each study."""
+"""A whole configuration: papers, a plan, and studies of data, a model, a mechanism and budgets."""
 
 from typing import Annotated, Union, get_args
 
@@ -9,30 +9,35 @@ from geodp.models.sensitivity import convexity
 from geodp.models.terms import Terms
 from geodp.settings.section import (
     Count,
+    FileName,
     Name,
     Positive,
     Section,
     Seed,
     Text,
     absent,
+    distinct,
     named,
     refused,
 )
 from geodp.settings.shared_sections import ManifoldSettings
 from reproduction.configuration import computed
-from reproduction.configuration.data import DataSettings, SimulatedData
 from reproduction.configuration.figures import KINDS, PaperFigure
 from reproduction.configuration.mechanism import BudgetGrid, MechanismSettings, ModelSettings
 from reproduction.configuration.study_sections import (
+    BallSettings,
     CellsSettings,
+    DataSettings,
     LossesSettings,
     NeighboursSettings,
     RandomWalkSettings,
     SamplerSettings,
+    SimulatedData,
     StudyReleases,
     SupportSettings,
     check_centre,
 )
+from reproduction.papers import paper_key
 
 # Kinds of figures, and of tables that are computed, by name.
 FIGURES, TABLES = (
@@ -43,7 +48,7 @@ FigureSettings = Annotated[Union[KINDS], Field(discriminator="kind")]  # noqa: U
 TableSettings = Annotated[Union[computed.TABLES], Field(discriminator="kind")]  # noqa: UP007
 
 # Keys of a study of computed tables; all others belong to records, budgets and draws.
-OF_TABLES = {"paper", "seed", "tables", "figures", "note", "length_unit"}
+OF_TABLES = {"paper", "seed", "tables", "figures", "note"}
 
 
 class StudySettings(Section):
@@ -84,8 +89,6 @@ class StudySettings(Section):
     losses: LossesSettings | None = None
     figures: dict[Name, FigureSettings] = Field(default={})
     """Figures, by a name of yours that files and targets get."""
-    length_unit: str | None = None
-    """Unit of distances; null for rad on spheres and shapes, else for none."""
     covariate_label: str = "x"
     """Covariate in axes and captions."""
     note: str = ""
@@ -288,3 +291,86 @@ class StudySettings(Section):
         if self.neighbours.n:
             words = "pairs of neighbours are simulated and this study reads a table"
             yield "neighbours.n", f": {words}: remove it"
+
+
+class PaperSettings(Section):
+    """A paper and its claims."""
+
+    name: Annotated[Text, Field(min_length=1)]
+    """What tables and pages call the paper."""
+    claims: Text
+    """CSV file of its claims, a row each."""
+    own_questions: bool = False
+    """Whether its claims are questions of ours, which the report counts apart."""
+
+    @property
+    def key(self):
+        """What files of its verdicts, and the key `paper` of studies, call it."""
+        return paper_key(self.claims)
+
+
+class PlanSettings(Section):
+    """Predicted errors of a release, `./run snakemake plan`, from what is public alone."""
+
+    manifold: ManifoldSettings
+    support: BallSettings
+    residual_scale: Positive
+    """A guess: standard deviation of the records about their geodesic, in each direction."""
+    n: distinct(Count) = Field(default=[20, 50, 100, 200, 500, 1000, 3000, 10000])
+    """Numbers of subjects."""
+    budgets: distinct(Positive) = Field(default=[0.1, 0.3, 1, 3, 10])
+    """Budgets of the release."""
+    wanted: Positive | None = None
+    """Root mean squared error of the geodesic for which the n and the budget needed are found."""
+
+
+class ReproductionSettings(Section):
+    """The whole configuration."""
+
+    name: FileName
+    """Results go to `results/<name>/`."""
+    note: str = ""
+    """What the report and the page of verdicts say first."""
+    seed: Seed
+    cells_per_job: Count | None = None
+    """Cells that one job samples, which changes no result; null for 10, or more in large studies.
+    """
+    papers: list[PaperSettings] = Field(default=[])
+    """Papers whose claims get verdicts; none for no verdicts."""
+    plan: PlanSettings | None = absent()
+    studies: named(StudySettings, Name) | None = absent()
+    """Studies, by a name of yours."""
+
+    @classmethod
+    def check_keys(cls, given):
+        super().check_keys(given)
+        if not given.get("studies") and not given.get("plan"):
+            missing = ", ".join(key for key in ("name", "seed") if key not in given)
+            raise refused(
+                f" is missing or empty: add {missing}{' and ' if missing else ''}studies as in "
+                "README's example, or a plan",
+                "studies",
+            )
+
+    @model_validator(mode="after")
+    def _studies_have_their_papers(self):
+        keys = [paper.key for paper in self.papers]
+        for name, study in (self.studies or {}).items():
+            if keys and study.paper is not None and study.paper not in keys:
+                raise refused(
+                    f": there is no paper {study.paper} (there are: {', '.join(keys)}): name one",
+                    f"studies.{name}.paper",
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _papers_differ(self):
+        for key in ("name", "key"):
+            names = [getattr(paper, key) for paper in self.papers]
+            for index, name in enumerate(names):
+                if name in names[:index]:
+                    raise refused(
+                        f": {name!r} is the name of two papers: rename one",
+                        f"papers[{index}].{'name' if key == 'name' else 'claims'}",
+                    )
+        return self

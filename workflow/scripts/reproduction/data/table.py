@@ -9,7 +9,7 @@ from geodp.data.columns import has_landmarks
 from geodp.data.records import read_table
 from geodp.errors import DataError
 from geodp.models.terms import Terms
-from reproduction.configuration.data import TableData
+from reproduction.configuration.study_sections import TableData
 from reproduction.models import study_manifold
 
 

@@ -1,40 +1,23 @@
 """Distances of footpoints from the estimate: along random walks, and of independent draws."""
 
-from reproduction.tables import Needs
+from dataclasses import replace
+from types import SimpleNamespace
 
+import numpy as np
+import pandas as pd
+from scipy.stats import ks_2samp
 
-def needs(study, figure, studies):
-    """See `Needs`: the group of the figure, and the first one of the study with reduced shapes."""
-    chosen, group = study.settings["figures"][figure], study.shown_group(figure)
-    reduced = studies[chosen["reduced"]] if chosen.get("reduced") else None
-    walk = study.settings["random_walk"]
-    return Needs(
-        groups=((study.name, group), *([(reduced.name, reduced.first_group)] if reduced else [])),
-        files=("data.npz", "fit.json"),
-        modules=(study.sampling_module("default"),),
-        params={
-            "studies": [
-                each.mechanism_settings | {"study": each.name} for each in (study, reduced) if each
-            ],
-            "cell_budgets": study.cells[group][chosen["cell"]],
-            "sampler": study.sampler_settings("default"),
-            "steps_of_draws": walk["steps"],
-            "step_scale": walk["step_scale"],
-        },
-    )
+from geodp.randomness import random_stream
+from geodp.samplers.choice import plan
+from geodp.samplers.kernel import SamplerPlan, run
+from geodp.samplers.random_walk import RandomWalk
+from reproduction.jobs import load_arrays
+from reproduction.mechanism import load_mechanism
+from reproduction.models import study_model
 
 
 def tabulate(job):
     """Distances of random walks at some steps, and of independent draws, a row each."""
-    from dataclasses import replace
-    from types import SimpleNamespace
-
-    import numpy as np
-    import pandas as pd
-
-    from reproduction.jobs import load_arrays
-    from reproduction.mechanism import load_mechanism
-    from reproduction.models import study_model
 
     params, radius, rows = job.params, job.params.figure.get("footpoint_radius"), []
     for name, chosen, data, fit in zip(
@@ -60,13 +43,6 @@ def _compared(params, name, mechanism, data, checkpoints=60):
     Of walks, at so many steps, also how the distribution of their distances differs from that of
     the draws.
     """
-    import numpy as np
-    from scipy.stats import ks_2samp
-
-    from geodp.randomness import random_stream
-    from geodp.samplers.choice import plan
-    from geodp.samplers.kernel import SamplerPlan, run
-    from geodp.samplers.random_walk import RandomWalk
 
     settings, budget = params.figure, float(params.cell_budgets["footpoint"])
     steps, chains, draws = (settings[key] for key in ("steps", "chains", "draws"))

@@ -1,32 +1,16 @@
 """Observed points, the fitted geodesic and one private geodesic for each budget of a grid."""
 
-from reproduction.tables import Needs
+import numpy as np
+import pandas as pd
 
-
-def needs(study, figure, studies):
-    """See `Needs`: groups of the figure, and the cells of its grids."""
-    groups = study.curve_groups(figure)
-    return Needs(
-        groups=tuple((study.name, group["group"]) for group in groups),
-        files=("data.npz", "fit.json"),
-        cells=tuple(
-            (group["group"], cell, study.sampler_of(group["group"], cell))
-            for group in groups
-            for cell in group["cells"]
-        ),
-        params={"groups": groups},
-    )
+from geodp.mechanisms.mechanism import sampled_by
+from reproduction.jobs import load_arrays, load_cells
+from reproduction.models import load_fit, study_model
+from reproduction.tables.evaluation import budget_columns, is_refused, stated
 
 
 def tabulate(job):
     """Points along every curve, a row each."""
-    import numpy as np
-    import pandas as pd
-
-    from geodp.mechanisms.mechanism import sampled_by
-    from reproduction.jobs import load_arrays, load_cells
-    from reproduction.models import load_fit, study_model
-    from reproduction.tables.evaluation import budget_columns, is_refused, stated
 
     params, files = job.params, job.input
     model = study_model(params)

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
+from geodp.data.columns import landmark_columns
 from geodp.data.records import FEWEST_RECORDS
 from geodp.data.stand_in import simulate_outlines
 from geodp.errors import DataError
@@ -49,12 +50,8 @@ def _coordinates(manifold, mean, points):
     if not isinstance(manifold, KendallPlanarShapes):
         flat = points.reshape(len(points), -1)
         return {f"coordinate_{k}": column for k, column in enumerate(flat.T, 1)}
-    places = manifold.to_landmarks(manifold.align(mean, points))
-    return {
-        f"{axis}{k}": part
-        for k, column in enumerate(places.T, 1)
-        for axis, part in (("x", column.real), ("y", column.imag))
-    }
+    places = np.ascontiguousarray(manifold.to_landmarks(manifold.align(mean, points))).view(float)
+    return dict(zip(landmark_columns(manifold.landmarks), places.T, strict=True))
 
 
 def own_means(job):

@@ -1,42 +1,23 @@
 """Predictions at chosen values of the covariate, with and without privacy."""
 
+from types import SimpleNamespace
+
 import numpy as np
+import pandas as pd
 
-from reproduction.tables import Needs
-
-
-def needs(study, figure, studies):
-    """See `Needs`: the cells of one group, each by the samplers that the figure shows."""
-    group, shown = study.shown_group(figure), study.shown_cells(figure)
-    # Bands of releases follow from their public inputs.
-    released = any(sampler == "release" for _, sampler in shown)
-    return Needs(
-        groups=((study.name, group),),
-        files=("data.npz", "fit.json"),
-        cells=tuple((group, *each) for each in shown),
-        modules=(study.sampling_module("release"),) if released else (),
-        params={
-            "name": figure,
-            "shown": [(*each, study.cells[group][each[0]]) for each in shown],
-            "released": study.sampled_mechanism("release", group) if released else None,
-            "transformation": study.transformation,
-        },
-    )
+from geodp.data.records import TRANSFORMATIONS
+from geodp.errors import DataError
+from geodp.mechanisms.mechanism import sampled_by
+from geodp_release.show.pictures import ellipse_factors
+from geodp_release.show.shape_pictures import landmark_radii
+from reproduction.jobs import load_arrays, load_cells
+from reproduction.mechanism import load_mechanism
+from reproduction.models import load_fit, study_model
+from reproduction.tables.evaluation import budget_columns, is_refused, stated
 
 
 def tabulate(job, level=0.9):
     """Coordinates or landmarks of every prediction, a row each; bands of releases at a level."""
-    from types import SimpleNamespace
-
-    import pandas as pd
-
-    from geodp.mechanisms.mechanism import sampled_by
-    from geodp_release.show.pictures import ellipse_factors
-    from geodp_release.show.shape_pictures import landmark_radii
-    from reproduction.jobs import load_arrays, load_cells
-    from reproduction.mechanism import load_mechanism
-    from reproduction.models import load_fit, study_model
-    from reproduction.tables.evaluation import budget_columns, is_refused, stated
 
     params, settings, tables = job.params, job.params.figure, []
     model = study_model(params)
@@ -101,8 +82,6 @@ def tabulate(job, level=0.9):
 
 def _scaled(params, values, limits):
     """Values of the covariate, transformed and scaled to [0, 1] as in the regression."""
-    from geodp.data.records import TRANSFORMATIONS
-    from geodp.errors import DataError
 
     low, high = limits
     transformation = TRANSFORMATIONS[params.transformation]

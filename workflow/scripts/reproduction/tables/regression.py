@@ -1,17 +1,19 @@
 """The fit of a data set without privacy: parameters, records with residuals, and curves."""
 
 import numpy as np
+import pandas as pd
+from scipy.stats import t
 
-from reproduction.tables import Needs
-
-
-def needs(study, figure, studies):
-    """See `Needs`: the study's first group."""
-    return Needs(
-        groups=((study.name, study.first_group),),
-        files=("data.npz", "fit.json"),
-        params={key: study.settings[key] for key in ("data", "covariate_label")},
-    )
+from geodp.data.columns import has_landmarks, landmark_columns
+from geodp.data.coordinates import View
+from geodp.data.triangles import upper_triangle
+from geodp.manifolds.euclidean import Euclidean
+from geodp.models.losses import SquaredDistance
+from geodp.models.regression import FittedModel
+from geodp_release.show.shape_pictures import landmarks_of
+from reproduction.data.table import study_terms
+from reproduction.jobs import load_arrays
+from reproduction.models import load_fit, study_model
 
 
 def tabulate(job, length=61):
@@ -19,14 +21,6 @@ def tabulate(job, length=61):
 
     A curve over a covariate of numbers has ``length`` places.
     """
-    import pandas as pd
-
-    from geodp.manifolds.euclidean import Euclidean
-    from geodp.models.losses import SquaredDistance
-    from geodp.models.regression import FittedModel
-    from reproduction.data.table import study_terms
-    from reproduction.jobs import load_arrays
-    from reproduction.models import load_fit, study_model
 
     params, model = job.params, study_model(job.params)
     data, fit = load_arrays(job.input.data[0]), load_fit(job.input.fit[0], model).take(0)
@@ -85,7 +79,6 @@ def uncertainties(found, level=0.95):
     Of records that are independent, with residuals of one variance in each coordinate; limits are
     Student's.
     """
-    from scipy.stats import t
 
     design = np.insert(found.covariates, 0, 1.0, axis=1)
     freedom = len(design) - design.shape[1]
@@ -103,11 +96,6 @@ def uncertainties(found, level=0.95):
 
 def _coordinates(data, manifold, points, footpoint, are_points):
     """Columns of points (n, *point_shape), as the file has them, or of vectors at the footpoint."""
-    from geodp.data.columns import has_landmarks, landmark_columns
-    from geodp.data.coordinates import degrees_of
-    from geodp.data.shares import percent_of
-    from geodp.data.triangles import upper_triangle
-    from geodp_release.show.shape_pictures import landmarks_of
 
     names, form = data.get("columns") or [], data.get("coordinates")
     numbers = points.reshape((len(points), -1))
@@ -115,23 +103,19 @@ def _coordinates(data, manifold, points, footpoint, are_points):
         turned = landmarks_of if are_points else lambda space, _, each: space.to_landmarks(each)
         numbers = np.ascontiguousarray(turned(manifold, footpoint, points)).view(float)
         names = landmark_columns(numbers.shape[1] // 2)
-    elif form == "latitude_longitude" and are_points:
-        numbers, middle = degrees_of(points), degrees_of(footpoint)[1]
-        # Longitudes in one piece about the footpoint.
-        numbers[:, 1] = middle + (numbers[:, 1] - middle + 180.0) % 360.0 - 180.0
-    elif manifold.factors and are_points:
-        middle, *rest = manifold.shown(np.concatenate([footpoint[None], points]))
-        # Angles in one piece about the footpoint.
-        numbers, periods = np.array(rest), np.array(manifold.periods)
+    elif points.ndim == 3:
+        if len(names) < numbers.shape[1]:
+            upper = points[:, *np.triu_indices(points.shape[1])]
+            places, factors = upper_triangle(form, upper.shape[1])
+            numbers = np.empty_like(upper)
+            numbers[:, places] = upper / factors
+    elif are_points:
+        view = View(manifold, form)
+        middle, *rest = view.values(np.concatenate([footpoint[None], points]))
+        # Angles and longitudes in one piece about the footpoint.
+        numbers, periods = np.array(rest), np.array(view.periods)
         turns = np.round((numbers - middle) / periods)
         numbers -= turns * np.where(np.isfinite(periods), periods, 0.0)
-    elif form == "shares" and are_points:
-        numbers = percent_of(points)
-    elif points.ndim == 3 and len(names) < numbers.shape[1]:
-        upper = points[:, *np.triu_indices(points.shape[1])]
-        places, factors = upper_triangle(form, upper.shape[1])
-        numbers = np.empty_like(upper)
-        numbers[:, places] = upper / factors
     if len(names) != numbers.shape[1]:
         names = range(1, numbers.shape[1] + 1)
     return {f"coordinate_{name}": column for name, column in zip(names, numbers.T, strict=True)}

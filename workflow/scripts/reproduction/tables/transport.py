@@ -1,22 +1,15 @@
 """A tangent vector carried along two ways between the same points, around two triangles."""
 
+from itertools import pairwise
+
 import numpy as np
+import pandas as pd
 
-from reproduction.tables import Needs
-
-
-def needs(study, figure, studies):
-    """See `Needs`: none, since the triangle is always the same."""
-    return Needs()
+from geodp.manifolds.sphere import Sphere
 
 
 def tabulate(job, places=31):
     """Places along both ways of each triangle, so many a side, with the vector carried there."""
-    from itertools import pairwise
-
-    import pandas as pd
-
-    from geodp.manifolds.sphere import Sphere
 
     sphere = Sphere(2)
     # A right angle at each corner, an eighth of the sphere; and the same drawn to its middle.
