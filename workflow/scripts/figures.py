@@ -8,7 +8,7 @@ with job() as snakemake:
 
     import pandas as pd
 
-    from reproduction.figures.files import annotate, save_figure
+    from reproduction.figures.style import annotate, save_figure
 
     params, output = snakemake.params, snakemake.output
     kind = import_module(f"reproduction.figures.{params.told['figure']['kind']}")

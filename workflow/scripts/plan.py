@@ -3,7 +3,7 @@
 from reproduction.jobs import job, save_table
 
 with job() as snakemake:
-    from reproduction.figures.files import save_figure
+    from reproduction.figures.style import save_figure
     from reproduction.predicted_errors import predicted
 
     output = snakemake.output

@@ -16,35 +16,33 @@ with job() as snakemake:
     from reproduction.models import study_model
 
     params, files, of = snakemake.params, snakemake.input, snakemake.wildcards
-    chosen = SimpleNamespace(**params.mechanism)
+    chosen, settings = SimpleNamespace(**params.mechanism), params.settings
     mechanism = load_mechanism(study_model(chosen), chosen, of.study, files.data, files.fit)
-    settings = params.settings
     stated = {
         "mechanism": mechanism.name,
         "guarantee": mechanism.guarantee.line,
         "support": mechanism.support_description,
     }
     lengths = {key: settings.get(key, 0) for key in ("chains", "states")}
-    if "plan" in settings:
-        plan_sampler = partial(plan, **settings["plan"])
-    elif of.sampler == "release":
-        # Releases have no chains.
+    block, is_release = {}, of.sampler == "release"
+    if "data_sets" in settings:
+        # Releases, and the random walk for comparison, are of the first data sets only.
         mechanism = mechanism.take(slice(0, settings["data_sets"]))
+    if is_release:
+        stated["error_without_data"] = mechanism.errors_without_data()
         plan_sampler = None
+    elif "plan" in settings:
+        plan_sampler = partial(plan, **settings["plan"])
     else:
-        # The random walk is for comparison, on the first data sets only.
-        mechanism = mechanism.take(slice(0, settings["data_sets"]))
-        lengths |= {"warm_up": settings["steps"], "thin": 1}
+        steps = settings["steps"]
+        lengths |= {"warm_up": steps, "thin": 1}
+        walk = SamplerPlan(RandomWalk(settings["step_scale"]), steps, proposals=steps)
 
         def plan_sampler(rng, target, draws):
-            kernel = RandomWalk(settings["step_scale"])
-            return SamplerPlan(kernel, settings["steps"], proposals=settings["steps"])
+            return walk
 
-    block = {}
-    if of.sampler == "release":
-        stated["error_without_data"] = mechanism.errors_without_data()
     for cell, budgets in params.cells.items():
-        if of.sampler == "release":
+        if is_release:
             # Whether a holder's plan at this budget is refused, since it would be noise.
             stated["refused"] = mechanism.plan(budgets).is_noise
         names = (params.seed, of.study, of.group, cell, of.sampler)

@@ -1,9 +1,9 @@
 """The mechanism of a group, from the files and settings of a job."""
 
 from geodp.errors import DataError
-from geodp.manifolds.registry import parse_point
 from geodp.mechanisms.mechanism import PublicSettings
 from geodp.mechanisms.registry import mechanism_class
+from geodp.randomness import random_stream
 from reproduction.jobs import load_arrays
 from reproduction.models import load_fit
 
@@ -45,15 +45,12 @@ def _centre(manifold, support, study, data, found):
         return data["true_footpoint"]
     if setting == "fit":
         return found.footpoint
-    if isinstance(setting, str):
-        from geodp.randomness import random_stream
-        from geodp.settings.shared_sections import public_centre
+    from geodp.settings.shared_sections import public_centre
 
-        centre, moved = public_centre(manifold, setting), support["centre_moved"]
-        if moved is None:
-            return centre
-        # Public, and so the same for all data sets, whatever the seed.
-        direction = manifold.random_direction(random_stream(0, study, "public centre"), centre)
-        return manifold.exp(centre, moved * direction)
     key = "release.centre" if "centre_moved" in support else "support.footpoint_centre"
-    return parse_point(manifold, setting, f"configuration key studies.{study}.{key}")
+    centre = public_centre(manifold, setting, f"configuration key studies.{study}.{key}")
+    if (moved := support.get("centre_moved")) is None:
+        return centre
+    # Public, and so the same for all data sets, whatever the seed.
+    direction = manifold.random_direction(random_stream(0, study, "public centre"), centre)
+    return manifold.exp(centre, moved * direction)

@@ -12,8 +12,7 @@ from geodp_release.plan.stage_search import plan_release
 from geodp_release.promise.assumptions import Assumptions
 from geodp_release.promise.budget import PrivacyBudget
 from geodp_release.promise.public_inputs import EVENLY
-from reproduction.figures.files import annotate
-from reproduction.figures.style import new_figure, plot_markers
+from reproduction.figures.style import annotate, new_figure, plot_markers
 from reproduction.models import study_manifold
 
 
@@ -41,12 +40,9 @@ def predicted(plan, threads=1):
         for (number, budget), each in zip(cells, found, strict=True)
     )
     wanted = plan["wanted"]
-    needed = pd.DataFrame(
-        [] if wanted is None else list(_needs(table, wanted)),
-        columns=["budget", "n", "found", "needed"],
-    )
-    for place, (name, value) in enumerate({"wanted_curve_error": wanted, **assumed}.items()):
-        needed.insert(place, name, value)
+    about = {"wanted_curve_error": wanted, **assumed}
+    rows = [] if wanted is None else [about | row for row in _needs(table, wanted)]
+    needed = pd.DataFrame(rows, columns=[*about, "budget", "n", "found", "needed"])
     return table, needed, draw(table, wanted)
 
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pandas as pd
+from matplotlib import colormaps
 
 from reproduction.figures import style
 from reproduction.figures.sphere_view import SphereView
 
 
 def draw(numbers, params):
-    from matplotlib import colormaps
 
     groups = list(dict.fromkeys(numbers["group"]))
     coordinates = ["coordinate_1", "coordinate_2", "coordinate_3"]

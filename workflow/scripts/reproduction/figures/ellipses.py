@@ -1,15 +1,14 @@
 """Predicted 2 x 2 matrices as ellipses, private beside non-private, and how the ellipses differ."""
 
 import numpy as np
+from matplotlib.ticker import MultipleLocator
 
+from geodp_release.show.pictures import ellipse_radii
+from geodp_release.show.shape_pictures import ring_between
 from reproduction.figures import style
 
 
 def draw(numbers, params):
-    from matplotlib.ticker import MultipleLocator
-
-    from geodp_release.show.pictures import ellipse_radii
-    from geodp_release.show.shape_pictures import ring_between
 
     values = list(dict.fromkeys(numbers["covariate"]))
     entries = [f"coordinate_{k}" for k in range(1, 5)]

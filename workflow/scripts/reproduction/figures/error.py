@@ -5,6 +5,7 @@ Releases, whose budget is proved, have a row of panels below at the same budgets
 
 import numpy as np
 import pandas as pd
+from matplotlib.ticker import MultipleLocator
 
 from geodp.mechanisms.mechanism import SAMPLED_BY
 from geodp.models.blocks import ALL
@@ -13,9 +14,11 @@ from reproduction.figures import style
 # The error of the public centre in place of any release.
 WITHOUT_DATA = {"color": "0.5", "linestyle": (0, (6, 3)), "linewidth": 1.0}
 
+# What may tell curves apart, as legends have it.
+WORDS = {"n": "n = {}", "noise_variance": "noise variance {}", "none": ""}
+
 
 def draw(table, params):
-    from matplotlib.ticker import MultipleLocator
 
     settings, numbers = params.figure, _numbers(table, params)
     looks = dict(zip(dict.fromkeys(numbers["group"]), style.CURVES, strict=False))
@@ -186,18 +189,11 @@ def _sizes_in_words(numbers, column):
 
 def _own_words(row, curves):
     """What tells a curve apart from the others; empty if there is nothing."""
-    return {
-        "n": f"n = {row['n']}",
-        "noise_variance": f"noise variance {row['noise_variance']}",
-        "none": "",
-    }[curves]
+    return WORDS[curves].format(row.get(curves))
 
 
 def _shared_words(numbers, curves):
     """What all curves share and no label of one says: n, or the noise variance."""
-    words = []
-    if curves == "noise_variance" and numbers["n"].nunique() == 1:
-        words.append(f"n = {numbers['n'].iloc[0]}")
-    if curves == "n" and numbers["noise_variance"].nunique() == 1:
-        words.append(f"noise variance {numbers['noise_variance'].iloc[0]}")
-    return ", ".join(words)
+    other = {"noise_variance": "n", "n": "noise_variance"}.get(curves, "none")
+    is_shared = other != "none" and numbers[other].nunique() == 1
+    return _own_words(numbers.iloc[0], other) if is_shared else ""

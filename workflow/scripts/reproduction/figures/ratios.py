@@ -1,10 +1,11 @@
 """Ratios of published to realised sensitivity, as box plots."""
 
+from matplotlib.ticker import LogLocator, NullLocator
+
 from reproduction.figures.style import CURVES, letter_panels, new_figure
 
 
 def draw(numbers, params):
-    from matplotlib.ticker import LogLocator, NullLocator
 
     titles = {
         "ratio_footpoint": r"footpoint, $r_p = \Delta_p / |\nabla_p E - \nabla_p E'|$",

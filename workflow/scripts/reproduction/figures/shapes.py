@@ -1,7 +1,9 @@
 """Predicted shapes at chosen covariate values, private over non-private."""
 
 import numpy as np
+from matplotlib.collections import EllipseCollection
 
+from geodp_release.show.shape_pictures import closed_curve, outward_normals, ring_between
 from reproduction.figures import style
 
 # More landmarks than these make an outline by themselves.
@@ -49,9 +51,6 @@ def draw(numbers, params):
 
 def _draw_band(panel, shape, marked):
     """The band of a release: discs about landmarks, or a tube about an outline."""
-    from matplotlib.collections import EllipseCollection
-
-    from geodp_release.show.shape_pictures import closed_curve, outward_normals, ring_between
 
     places, radius = shape["x"].to_numpy() + 1j * shape["y"].to_numpy(), shape["radius"].to_numpy()
     look = style.HATCHED if shape["refused"].iloc[0] else style.BAND

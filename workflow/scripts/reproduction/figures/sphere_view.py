@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from matplotlib.patches import Rectangle
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,6 @@ class SphereView:
 
     def zoom(self, axes, points, whole):
         """Show the part of the globe that holds points, in a frame, which ``whole`` shows too."""
-        from matplotlib.patches import Rectangle
 
         seen = self.flat(points)
         low, high = seen.min(axis=0), seen.max(axis=0)

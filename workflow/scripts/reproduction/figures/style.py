@@ -3,27 +3,19 @@
 Curves differ in lightness, marker and line style at once.
 """
 
+import logging
+import textwrap
 from dataclasses import dataclass
 from string import ascii_lowercase
 
 import numpy as np
 
-STYLE = {
-    "figure.dpi": 100,
-    "savefig.dpi": 200,
-    "savefig.bbox": "tight",
-    "font.size": 9,
-    "axes.titlesize": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "legend.frameon": False,
-    "lines.linewidth": 1.4,
-    "lines.markersize": 5,
-    # Text stays text, and the same figure gives the same file.
-    "svg.fonttype": "none",
-    "svg.hashsalt": "geodp",
-    "pdf.fonttype": 42,
-}
+from geodp_release.show import picture_style
+from reproduction.jobs import replacing
+
+# As figures of releases, but for titles with formulas; text stays text in PDF as well.
+STYLE = picture_style.STYLE | {"text.parse_math": True, "savefig.dpi": 200, "savefig.bbox": "tight"}
+STYLE |= {"lines.markersize": 5, "pdf.fonttype": 42}
 
 
 @dataclass(frozen=True)
@@ -212,3 +204,21 @@ def plot_markers(axes, x, y, hollow, colour, marker):
     style = {"linestyle": "", "marker": marker, "color": colour, "zorder": 4}
     for some, face in ((hollow, "white"), (~hollow, colour)):
         axes.plot(x[some], y[some], markerfacecolor=face, **style)
+
+
+def annotate(figure, notes, inches_a_letter=0.051):
+    """Write lines below the axes, as wide as these, so that they go wherever the picture goes."""
+    length = int(figure.get_figwidth() / inches_a_letter)
+    text = "\n".join(textwrap.fill(note, length) for note in notes if note)
+    figure.text(0.0, -0.02, text, fontsize=7, color="0.35", verticalalignment="top")
+
+
+def save_figure(figure, outputs):
+    """Write a figure in every format, to files by the formats' names."""
+    # fontTools warns in every run of the dates in Matplotlib's fonts.
+    logging.getLogger("fontTools").setLevel(logging.ERROR)
+    # Without dates the same figure gives the same bytes.
+    dates = {"pdf": {"CreationDate": None, "ModDate": None}, "svg": {"Date": None}, "png": {}}
+    for file_format, metadata in dates.items():
+        with replacing(outputs[file_format]) as partial:
+            figure.savefig(partial, format=file_format, metadata=metadata)
