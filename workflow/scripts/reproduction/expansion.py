@@ -8,8 +8,8 @@ from geodp.errors import DataError
 from geodp.mechanisms.budgets import cell_name, divided_budgets
 from geodp.models.blocks import ALL
 from reproduction.configuration import ConfigurationError
+from reproduction.configuration.figures import MOST_CURVES
 from reproduction.configuration.study import TABLES
-from reproduction.figures.style import CURVES
 from reproduction.places import digest_of, find, folders
 from reproduction.studies import RANDOM_WALK, RELEASE, STAND_IN, Study
 
@@ -238,8 +238,8 @@ def _faults_of_grids(study, name, figure):
         if (grid, group) not in members:
             words = "name other groups or grids"
             yield f": the group {group} has no cells in the grid {grid}: {words}"
-    if kind == "error" and len(shown) > len(CURVES):
-        words = f"name {len(CURVES)} groups at most"
+    if kind == "error" and len(shown) > MOST_CURVES:
+        words = f"name {MOST_CURVES} groups at most"
         yield f".groups: {len(shown)} curves cannot be told apart: {words}"
     if RELEASE in grids and len(set(grids)) > 1:
         yield ".grids: release does not go with others: give it a figure of its own"

@@ -8,6 +8,7 @@ import sys
 import traceback
 from contextlib import contextmanager
 from functools import lru_cache
+from importlib.metadata import version
 from pathlib import Path
 
 # Jobs share the machine, and times are compared on equal terms. NumPy reads this at its import.
@@ -71,9 +72,7 @@ def _sentence(problem, snakemake):
 
 def made_by(snakemake, **names):
     """Provenance of a file: rule, seed, versions, and names such as those of study and cell."""
-    import scipy
-
-    versions = {"numpy": np.__version__, "scipy": scipy.__version__}
+    versions = {name: version(name) for name in ("numpy", "scipy")}
     return {
         **{"rule": snakemake.rule, **names},
         **{"seed": snakemake.params.get("seed"), "lock": snakemake.params.lock},

@@ -24,6 +24,9 @@ TABLE_OF = {
     **{name: name for name in ("convergence", "curves", "regression", "transport")},
 }
 
+# Curves that readers can tell apart, as many as `reproduction.figures.style` has styles.
+MOST_CURVES = 4
+
 
 class FigureSection(Section):
     """A figure; `reproduction.figures` has a module for each kind."""

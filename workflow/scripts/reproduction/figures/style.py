@@ -8,7 +8,17 @@ import textwrap
 from dataclasses import dataclass
 from string import ascii_lowercase
 
+import matplotlib as mpl
+
+# No windows, even with a display.
+mpl.use("Agg")
+
+import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.colors import to_rgb
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from geodp_release.show import picture_style
 from reproduction.jobs import replacing
@@ -73,12 +83,6 @@ def cell_in_words(row):
 
 def new_figure(rows, columns, width, height, **keywords):
     """Figure and array of axes in the house style; sizes in inches."""
-    import matplotlib as mpl
-
-    # No windows, even with a display.
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
     mpl.rcParams.update(STYLE)
     return plt.subplots(
         rows, columns, figsize=(width, height), squeeze=False, layout="constrained", **keywords
@@ -95,15 +99,11 @@ def letter_panels(axes):
 
 def line(**look):
     """Handle of a line or a marker in a legend; keywords are Matplotlib's."""
-    from matplotlib.lines import Line2D
-
     return Line2D([], [], **look)
 
 
 def patch(**look):
     """Handle of an area in a legend; keywords are Matplotlib's."""
-    from matplotlib.patches import Patch
-
     return Patch(linewidth=0, **look)
 
 
@@ -140,8 +140,6 @@ def legend_of_draws(figure, numbers, fit, first, others):
 
 def label_levels(panel, levels, colours, labels):
     """Write labels at the right of horizontal lines, moved apart where they would overlap."""
-    from matplotlib.colors import to_rgb
-
     height = panel.figure.get_figheight() * 72.0
     low, high = panel.get_ylim()
     # As tall as a line of the text, in units of the axis, if the panels of a column take 2/3 of the
@@ -192,8 +190,6 @@ def share_legend(figure, axes, columns):
 
 def label_few_steps(axis):
     """Label 1, 2 and 5 of each decade of a logarithmic axis, and nothing between."""
-    from matplotlib.ticker import LogLocator, NullFormatter
-
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axis.set_major_formatter("{x:g}")
     axis.set_minor_formatter(NullFormatter())
