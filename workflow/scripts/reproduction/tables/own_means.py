@@ -51,7 +51,7 @@ def _coordinates(manifold, mean, points):
         flat = points.reshape(len(points), -1)
         return {f"coordinate_{k}": column for k, column in enumerate(flat.T, 1)}
     places = np.ascontiguousarray(manifold.to_landmarks(manifold.align(mean, points))).view(float)
-    return dict(zip(landmark_columns(manifold.landmarks), places.T, strict=True))
+    return dict(zip(landmark_columns(places.shape[1] // 2), places.T, strict=True))
 
 
 def own_means(job):
