@@ -109,7 +109,7 @@ def _coordinates(data, manifold, points, footpoint, are_points):
             places, factors = upper_triangle(form, upper.shape[1])
             numbers = np.empty_like(upper)
             numbers[:, places] = upper / factors
-    elif are_points:
+    elif are_points and (manifold.factors or form not in (None, "ambient")):
         view = View(manifold, form)
         middle, *rest = view.values(np.concatenate([footpoint[None], points]))
         # Angles and longitudes in one piece about the footpoint.
