@@ -9,7 +9,6 @@ from reproduction.figures.sphere_view import SphereView
 
 
 def draw(numbers, params):
-
     groups = list(dict.fromkeys(numbers["group"]))
     coordinates = ["coordinate_1", "coordinate_2", "coordinate_3"]
     totals = sorted(numbers["budget"].dropna().unique())

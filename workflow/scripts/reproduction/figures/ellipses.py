@@ -9,7 +9,6 @@ from reproduction.figures import style
 
 
 def draw(numbers, params):
-
     values = list(dict.fromkeys(numbers["covariate"]))
     entries = [f"coordinate_{k}" for k in range(1, 5)]
     angles = np.linspace(0.0, 2.0 * np.pi, 121)

@@ -19,7 +19,6 @@ WORDS = {"n": "n = {}", "noise_variance": "noise variance {}", "none": ""}
 
 
 def draw(table, params):
-
     settings, numbers = params.figure, _numbers(table, params)
     looks = dict(zip(dict.fromkeys(numbers["group"]), style.CURVES, strict=False))
     samplers = list(dict.fromkeys(numbers["sampler"]))

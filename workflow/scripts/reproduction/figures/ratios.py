@@ -6,7 +6,6 @@ from reproduction.figures.style import CURVES, letter_panels, new_figure
 
 
 def draw(numbers, params):
-
     titles = {
         "ratio_footpoint": r"footpoint, $r_p = \Delta_p / |\nabla_p E - \nabla_p E'|$",
         "ratio_shooting_vector": r"shooting vector, $r_v = \Delta_v / |\nabla_v E - \nabla_v E'|$",

@@ -51,7 +51,6 @@ def draw(numbers, params):
 
 def _draw_band(panel, shape, marked):
     """The band of a release: discs about landmarks, or a tube about an outline."""
-
     places, radius = shape["x"].to_numpy() + 1j * shape["y"].to_numpy(), shape["radius"].to_numpy()
     look = style.HATCHED if shape["refused"].iloc[0] else style.BAND
     look = look | {"linewidth": 0, "zorder": 0}

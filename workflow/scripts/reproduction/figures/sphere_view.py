@@ -60,7 +60,6 @@ class SphereView:
 
     def zoom(self, axes, points, whole):
         """Show the part of the globe that holds points, in a frame, which ``whole`` shows too."""
-
         seen = self.flat(points)
         low, high = seen.min(axis=0), seen.max(axis=0)
         half = min(1.05, 0.54 * np.max(high - low))

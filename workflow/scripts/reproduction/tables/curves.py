@@ -11,7 +11,6 @@ from reproduction.tables.evaluation import budget_columns, is_refused, stated
 
 def tabulate(job):
     """Points along every curve, a row each."""
-
     params, files = job.params, job.input
     model = study_model(params)
     x = np.linspace(0.0, 1.0, 61)

@@ -18,7 +18,6 @@ from reproduction.tables.evaluation import budget_columns, is_refused, stated
 
 def tabulate(job, level=0.9):
     """Coordinates or landmarks of every prediction, a row each; bands of releases at a level."""
-
     params, settings, tables = job.params, job.params.figure, []
     model = study_model(params)
     manifold, values, count = model.manifold, settings["values"], settings["draws"]
@@ -82,7 +81,6 @@ def tabulate(job, level=0.9):
 
 def _scaled(params, values, limits):
     """Values of the covariate, transformed and scaled to [0, 1] as in the regression."""
-
     low, high = limits
     transformation = TRANSFORMATIONS[params.transformation]
     scaled = np.array([(transformation(value) - low) / (high - low) for value in values])

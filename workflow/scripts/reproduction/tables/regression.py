@@ -21,7 +21,6 @@ def tabulate(job, length=61):
 
     A curve over a covariate of numbers has ``length`` places.
     """
-
     params, model = job.params, study_model(job.params)
     data, fit = load_arrays(job.input.data[0]), load_fit(job.input.fit[0], model).take(0)
     found = FittedModel(**vars(fit), covariates=data["covariates"][0], points=data["points"][0])
@@ -79,7 +78,6 @@ def uncertainties(found, level=0.95):
     Of records that are independent, with residuals of one variance in each coordinate; limits are
     Student's.
     """
-
     design = np.insert(found.covariates, 0, 1.0, axis=1)
     freedom = len(design) - design.shape[1]
     variances = np.sum(found.residuals**2, axis=0) / freedom
@@ -96,7 +94,6 @@ def uncertainties(found, level=0.95):
 
 def _coordinates(data, manifold, points, footpoint, are_points):
     """Columns of points (n, *point_shape), as the file has them, or of vectors at the footpoint."""
-
     names, form = data.get("columns") or [], data.get("coordinates")
     numbers = points.reshape((len(points), -1))
     if has_landmarks(manifold):

@@ -10,7 +10,6 @@ from geodp.manifolds.sphere import Sphere
 
 def tabulate(job, places=31):
     """Places along both ways of each triangle, so many a side, with the vector carried there."""
-
     sphere = Sphere(2)
     # A right angle at each corner, an eighth of the sphere; and the same drawn to its middle.
     whole = np.eye(3)
