@@ -75,8 +75,6 @@ class TableData(TableSection):
     """Column that names the subject, the unit of privacy."""
     keep: dict[Text, DecimalText | some(DecimalText)] = Field(default={})
     """Values to keep, by column."""
-    landmarks: Text = "landmarks"
-    """Variable of a .mat file that holds the landmarks, where `columns` is null."""
     stand_in: StandInData | None = None
     """Simulated outlines where there is no file; null to refuse that."""
 

@@ -69,7 +69,7 @@ def _read(path, manifold, settings):
             argument="columns",
         )
     if columns is None and Path(path).suffix.lower() == ".mat":
-        columns = [settings["landmarks"]]
+        columns = ["landmarks"]
     return read_table(
         path,
         manifold,
