@@ -202,7 +202,9 @@ class Study:
 
     @property
     def length_unit(self):
-        """The unit of distances: radians on spheres and shapes, else none."""
+        """The unit of distances: radians on spheres and shapes, else none unless configured."""
+        if (given := self.settings["length_unit"]) is not None:
+            return given
         return study_manifold(self.settings["manifold"] | {"landmark_map": None}).length_unit
 
     def sampler_settings(self, sampler):

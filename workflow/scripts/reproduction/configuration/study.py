@@ -48,7 +48,7 @@ FigureSettings = Annotated[Union[KINDS], Field(discriminator="kind")]  # noqa: U
 TableSettings = Annotated[Union[computed.TABLES], Field(discriminator="kind")]  # noqa: UP007
 
 # Keys of a study of computed tables; all others belong to records, budgets and draws.
-OF_TABLES = {"paper", "seed", "tables", "figures", "note"}
+OF_TABLES = {"paper", "seed", "tables", "figures", "note", "length_unit"}
 
 
 class StudySettings(Section):
@@ -89,6 +89,8 @@ class StudySettings(Section):
     losses: LossesSettings | None = None
     figures: dict[Name, FigureSettings] = Field(default={})
     """Figures, by a name of yours that files and targets get."""
+    length_unit: str | None = None
+    """Unit of distances; null for rad on spheres and shapes, else for none."""
     covariate_label: str = "x"
     """Covariate in axes and captions."""
     note: str = ""
