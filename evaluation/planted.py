@@ -21,6 +21,7 @@ from geodp.manifolds import spd, symmetric_matrices
 from geodp.samplers.integer_choice import no_noise
 from geodp_release.ask import planning, publish
 from geodp_release.ask.holder_warnings import off_least_squares
+from geodp_release.ask.inspection import inspect_inputs
 from geodp_release.plan import stage_search as beginnings
 from geodp_release.promise import ledger
 from geodp_release.promise.assumptions import Assumptions
@@ -152,8 +153,8 @@ def told_with_the_release(tell):
 
 
 def count_on_standard_error(plan, data):
-    _, _, valid, _ = subjects.mapped_records(plan.assumptions, *data[:2])
-    print(f"{np.sum(~valid)} records do not count", file=sys.stderr)
+    invalid = inspect_inputs(plan.assumptions, *data[:2]).invalid
+    print(f"{len(invalid)} records do not count", file=sys.stderr)
 
 
 def tell_the_way_to_least_squares(plan, data):

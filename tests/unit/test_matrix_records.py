@@ -1,11 +1,21 @@
 """Matrices near the edge of their space, as records of a release."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from geodp import SPD
 from geodp_release.promise.assumptions import Assumptions
-from geodp_release.run.subjects import mapped_records
+from geodp_release.promise.public_inputs import ADD_OR_REMOVE
+from geodp_release.run.subjects import ONE_EACH, subject_records
+
+
+def mapped(assumptions, covariates, points):
+    """Covariates, points and which are valid, of records of a subject each, however many."""
+    assumptions = replace(assumptions, neighbours=ADD_OR_REMOVE)
+    found = subject_records(assumptions, covariates, points, ONE_EACH)
+    return [each[:, 0] for each in (found.covariates, found.points, found.valid)]
 
 
 def reference_averaged(rng, size, number):
@@ -25,12 +35,10 @@ def test_whether_a_matrix_counts_does_not_depend_on_others(size):
     centre = space.random_point(rng)
     assumptions = Assumptions(space, centre, 0.5, 1.0, (0.0, 1.0), 5, residual_scale=0.1)
     x = np.linspace(0.0, 1.0, 40)
-    expected = mapped_records(assumptions, x, points)
+    expected = mapped(assumptions, x, points)
     for _ in range(60):
         some = rng.integers(0, 40, size=rng.integers(1, 10))
-        for found, whole in zip(
-            mapped_records(assumptions, x[some], points[some]), expected, strict=True
-        ):
+        for found, whole in zip(mapped(assumptions, x[some], points[some]), expected, strict=True):
             np.testing.assert_array_equal(found, whole[some])
 
 
@@ -44,7 +52,7 @@ def test_matrices_of_less_rank_are_no_points_and_the_reason_is_named():
     centre, point = np.diag([1.0, 1e-5]), np.diag([1e-8, 1.0])
     assert SPD(2).are_points(point[None])
     assumptions = Assumptions(SPD(2), centre, 0.5, 1.0, (0.0, 1.0), 5, residual_scale=0.1)
-    assert not mapped_records(assumptions, [0.5], point[None])[2]
+    assert not mapped(assumptions, [0.5], point[None])[2]
 
 
 def test_matrices_that_were_in_single_precision_are_points_and_symmetric():
@@ -56,6 +64,6 @@ def test_matrices_that_were_in_single_precision_are_points_and_symmetric():
     assert np.all(space.are_points(points))
     assert not np.any(np.all(points == points.swapaxes(1, 2), axis=(1, 2)))
     assumptions = Assumptions(space, np.eye(4), 0.5, 1.0, (0.0, 1.0), 5, residual_scale=0.1)
-    _, found, valid, _ = mapped_records(assumptions, np.full(1000, 0.5), points)
+    _, found, valid = mapped(assumptions, np.full(1000, 0.5), points)
     assert np.all(valid)
     np.testing.assert_array_equal(found, found.swapaxes(1, 2))

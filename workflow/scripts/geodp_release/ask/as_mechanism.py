@@ -14,12 +14,7 @@ from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import SquaredDistance
 from geodp.samplers.integer_choice import generator_bits
 from geodp_release.plan.agreeing import agreeing_releases
-from geodp_release.plan.bands import (
-    band_radii,
-    clipped_errors,
-    in_the_space,
-    sampled_errors,
-)
+from geodp_release.plan.bands import band_radii, clipped_errors, in_the_space, sampled_errors
 from geodp_release.plan.sample_size import planned
 from geodp_release.promise.assumptions import Assumptions
 from geodp_release.promise.budget import PrivacyBudget

@@ -189,49 +189,42 @@ def _check(given):
 
 
 def _checked(settings, plan):
-    """Check the data, say what is found and note it; whether it says yes, and lines on notes."""
+    """Check the data, say what is found and note it; whether it says yes, and lines on the note."""
     from geodp_release.ask.checking import check_data
+    from geodp_release.ask.publish import fingerprint_of, since
     from geodp_release.ask.release_records import refuse_missing
+    from geodp_release.promise.ledger import Ledger
 
     refuse_missing(settings, is_shown=True)
     _say("For the holder of the data alone: mend the data, and change no public input by this.")
-    # Before the records are read: what is noted must not be of a later file.
-    note, about_ledger = _notes(settings, plan)
+    fault = None
+    try:
+        # Before the records are read: what is noted must not be of a later file.
+        ledger = Ledger.open(settings.ledger)
+        fingerprint = fingerprint_of(settings, ledger)
+        changed = since(settings, ledger, settings.key(plan))
+    except DataError as problem:
+        fault = f"The ledger cannot note it: {problem}."
     found = check_data(settings, plan)
     _say(*found.words())
     if found.passed:
         _say("The check says yes.")
     else:
         _say("The check says no: do not release before the data are mended.")
-    return found.passed, [*about_ledger, note(found.passed)]
-
-
-def _notes(settings, plan):
-    """A function that notes the answer of a check and says so; and what the ledger says now."""
-    from geodp_release.ask.publish import fingerprint_of, since
-    from geodp_release.promise.ledger import Ledger
-
-    try:
-        ledger = Ledger.open(settings.ledger)
-        fingerprint = fingerprint_of(settings, ledger)
-        said = [since(settings, ledger, settings.key(plan))]
-    except DataError as problem:
-        reason = f"The ledger cannot note it: {problem}."
-        return lambda passed: reason, []
+    if fault is not None:
+        return found.passed, [fault]
     if fingerprint is None:
-        return lambda passed: "Simulated data are new at every run: nothing was noted.", []
-
-    def note(passed):
-        try:
-            if fingerprint_of(settings, ledger) != fingerprint:
-                return "Nothing was noted, since the data changed during the check: run it again."
+        return found.passed, ["Simulated data are new at every run: nothing was noted."]
+    try:
+        if fingerprint_of(settings, ledger) == fingerprint:
             for checked in settings.checked:
-                ledger.note_check(checked, fingerprint, passed)
-        except DataError as problem:
-            return f"The ledger cannot note it: {problem}."
-        return f"Noted in {ledger.path}."
-
-    return note, said
+                ledger.note_check(checked, fingerprint, found.passed)
+            noted = f"Noted in {ledger.path}."
+        else:
+            noted = "Nothing was noted, since the data changed during the check: run it again."
+    except DataError as problem:
+        noted = f"The ledger cannot note it: {problem}."
+    return found.passed, [changed, noted]
 
 
 def _release(given):

@@ -36,11 +36,7 @@ from geodp_release.promise.public_inputs import (
     UNKNOWN,
     of_all,
 )
-from geodp_release.run.subjects import (
-    ONE_EACH,
-    mapped_records,
-    subject_records,
-)
+from geodp_release.run.subjects import ONE_EACH, subject_records, valid_records
 from geodp_release.show.release import release_geodesic
 
 RANGE = "covariate_range"
@@ -99,17 +95,9 @@ class PrivateRegression(RegressorMixin, BaseEstimator):
         subjects : array, shape (n,), or "one record each"
             Whose each record is.  It may be left out if `unit` was given.
 
-        Returns
-        -------
-        PrivateRegression
-            Itself, holding the release and nothing else of the data.
-
-        Raises
-        ------
-        DataError
-            A public input is missing or cannot be used, shapes do not go together, or the release
-            would be noise.  To say how many subjects would do takes a minute in 6 dimensions or
-            fewer; see `geodp_release.plan.sample_size.subjects_needed`.
+        It returns itself, which holds the release and nothing else of the data.  A `DataError` says
+        that a public input is missing or cannot be used, that shapes do not go together, or that
+        the release would be noise: how many subjects would do takes up to a minute to say.
         """
         budget = PrivacyBudget(epsilon=self.epsilon, rho=self.rho, delta=self.delta)
         assumptions = self._assumptions()
@@ -143,28 +131,14 @@ class PrivateRegression(RegressorMixin, BaseEstimator):
 
         The distances d are those of points to their predictions, and d_mean to the Frechet mean of
         the points.  No noise is added to a score: one that is computed from private data must not
-        be published.
-
-        Parameters
-        ----------
-        X : array or data frame, shape (m, k)
-        y : array, as for `fit`
-
-        Returns
-        -------
-        float
+        be published.  X (m, k) and y are as for `fit`.
         """
-        predicted = self._at(X, self._release().predict)
-        assumptions = self.plan_.assumptions
-        manifold = assumptions.manifold
-        _, points, valid, _ = mapped_records(
-            assumptions,
-            np.tile(assumptions.middles, (len(predicted), 1)),
-            self._points(assumptions, y),
-        )
-        if not (np.all(valid) and np.all(np.isfinite(predicted))):
+        predicted, assumptions = self._at(X, self._release().predict), self.plan_.assumptions
+        anywhere = np.tile(assumptions.middles, (len(predicted), 1))
+        _, points = valid_records(assumptions, anywhere, self._points(assumptions, y))
+        if len(points) < len(predicted) or not np.all(np.isfinite(predicted)):
             raise DataError("a score needs valid points and covariates: leave the others out")
-        return variance_explained(manifold, points, predicted)
+        return variance_explained(assumptions.manifold, points, predicted)
 
     def _release(self):
         check_is_fitted(self, "release_")
@@ -300,17 +274,7 @@ class PrivateGeodesicRegression(PrivateRegression):
     _mandatory = ("manifold", "centre", "covariate_range", "subjects", "neighbours")
 
     def predict(self, X):
-        """Points of the released geodesic.
-
-        Parameters
-        ----------
-        X : array or data frame, shape (m, k)
-
-        Returns
-        -------
-        ndarray, shape (m, *point_shape)
-            NaN where the covariate is.
-        """
+        """Points (m, *point_shape) of the released geodesic at X (m, k); NaN where that is."""
         return self._at(X, self._release().predict)
 
     def predict_band(self, X, level=LEVELS[-1], together=False):
@@ -324,10 +288,7 @@ class PrivateGeodesicRegression(PrivateRegression):
         together : bool
             Or for all rows of X at once, such as many over the whole range.
 
-        Returns
-        -------
-        ndarray, shape (m,)
-            In the manifold's unit of length.
+        Radii (m,) are in the manifold's unit of length.
         """
         return self._at(X, lambda x: self._release().band(x, level, together))
 

@@ -8,16 +8,9 @@ import numpy as np
 from geodp.errors import DataError
 from geodp.manifolds.euclidean import Euclidean
 from geodp_release.ask.estimator import PrivateRegression, points_of
-from geodp_release.plan.bands import (
-    LEVELS,
-    Estimate,
-)
+from geodp_release.plan.bands import LEVELS, Estimate
 from geodp_release.promise.assumptions import Assumptions
-from geodp_release.promise.public_inputs import (
-    LOG,
-    LONGEST,
-    UNKNOWN,
-)
+from geodp_release.promise.public_inputs import LOG, LONGEST, UNKNOWN
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -133,7 +133,7 @@ def _points(settings, table, names, numbers):
             except Exception:  # whatever a record raises would tell of it: it stays NaN
                 continue
         return points
-    # Always so many at once, as in `mapped_records`.
+    # Always so many at once, as in `mapped_blocks`.
     size = chunk_size(settings.assumptions)
     block = np.zeros((size, numbers.shape[1]))
     for start in range(0, max(len(numbers), 1), size):
@@ -172,12 +172,7 @@ def check_data_settings(settings):
     if is_table and data.columns is not None and not has_arrays:
         subject = None if data.is_one_each else data.subject
         check_columns(
-            data.columns,
-            "key data.columns",
-            manifold,
-            data.covariates,
-            subject,
-            data.coordinates,
+            data.columns, "key data.columns", manifold, data.covariates, subject, data.coordinates
         )
 
 

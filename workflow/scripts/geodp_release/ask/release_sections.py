@@ -38,8 +38,7 @@ Line = Annotated[Text, AfterValidator(_is_line)]
 Amount = Annotated[str, Field(min_length=1, max_length=LONGEST_NUMBER)]
 # Of a covariate; dates that stand for it become numbers before.
 DatedNumber = Annotated[
-    float,
-    WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string", "format": "date"}]}),
+    float, WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string", "format": "date"}]})
 ]
 Pair = Annotated[list[DatedNumber], Field(min_length=2, max_length=2)]
 Transformation = Literal[tuple(TRANSFORMATIONS)]  # type: ignore[valid-type]

@@ -5,20 +5,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from geodp.errors import DataError
-from geodp_release.plan.bands import (
-    clipped_errors,
-    half_widths,
-    sampled_errors,
-)
+from geodp_release.plan.bands import clipped_errors, half_widths, sampled_errors
 from geodp_release.promise.assumptions import Assumptions
 from geodp_release.promise.budget import PrivacyBudget
-from geodp_release.stages import (
-    BeyondStage,
-    LastStep,
-    MatrixStage,
-    NoisyStep,
-    PointsStage,
-)
+from geodp_release.stages import BeyondStage, LastStep, MatrixStage, NoisyStep, PointsStage
 from geodp_release.stages.simulation import FlatReleases, afforded
 
 SEED = 20261122

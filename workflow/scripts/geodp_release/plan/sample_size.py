@@ -13,10 +13,7 @@ import numpy as np
 from geodp.errors import DataError
 from geodp.manifolds.registry import manifold_settings
 from geodp.plain import plain
-from geodp_release.plan.release_plan import (
-    NOISE,
-    ReleasePlan,
-)
+from geodp_release.plan.release_plan import NOISE, ReleasePlan
 from geodp_release.plan.stage_search import plan_release
 from geodp_release.promise.assumptions import Assumptions
 from geodp_release.promise.budget import PrivacyBudget

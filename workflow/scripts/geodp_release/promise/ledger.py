@@ -75,14 +75,8 @@ class Ledger:
         unit : {"epsilon", "rho"}
             Budgets of pure or of zero-concentrated differential privacy.
 
-        Returns
-        -------
-        Ledger
-
-        Raises
-        ------
-        DataError
-            The file is there already or cannot be written, or an argument is wrong.
+        A `DataError` says that the file is there already or cannot be written, or that an argument
+        is wrong.
         """
         total = _budget(allowed, "allowed")
         if unit not in UNITS:
@@ -111,18 +105,7 @@ class Ledger:
     def open(cls, path):
         """Open a ledger that `Ledger.create` made.
 
-        Parameters
-        ----------
-        path : str or Path
-
-        Returns
-        -------
-        Ledger
-
-        Raises
-        ------
-        DataError
-            The file is missing, damaged or no ledger; it is left as it is.
+        A `DataError` says that the file is missing, damaged or no ledger; it is left as it is.
         """
         ledger = cls(path)
         ledger._account()
@@ -154,11 +137,9 @@ class Ledger:
             A new one with status "started"; or, if a release of that key has finished or its draw
             is kept, its entry, and nothing is spent.
 
-        Raises
-        ------
-        DataError
-            Less than the amount is left, a draw of that description is under way, the ledger has
-            another unit, an argument is wrong, or the file cannot be used.
+        A `DataError` says that less than the amount is left, that a draw of that description is
+        under way, that the ledger has another unit, that an argument is wrong, or that the file
+        cannot be used.
         """
         amount = _budget(amount, "amount")
         for name, text in (("key", key), ("description", description)):
@@ -262,22 +243,10 @@ class Ledger:
             self._locks.enter_context(locked(self._lock(entry), entry.description))
 
     def finish(self, entry, folder):
-        """Mark a started release as finished.
+        """Mark a started release as finished: the entry, with the absolute path of its folder.
 
-        Parameters
-        ----------
-        entry : Entry
-        folder : str or Path
-            Where the release is, completely; kept as an absolute path.
-
-        Returns
-        -------
-        Entry
-
-        Raises
-        ------
-        DataError
-            The entry is not a started one of this ledger, or the file cannot be used.
+        A `DataError` says that the entry is not a started one of this ledger, or that the file
+        cannot be used.
         """
         with self._writing() as (connection, account):
             if entry.status != STARTED or entry not in account.entries:
@@ -296,16 +265,7 @@ class Ledger:
     def fingerprint(self, *paths) -> str:
         """HMAC-SHA256 of the bytes of files with the ledger's secret; for the holder alone.
 
-        Parameters
-        ----------
-        *paths : str or Path
-
-        Raises
-        ------
-        DataError
-            The ledger cannot be used.
-        OSError
-            The file cannot be read.
+        A `DataError` says that the ledger cannot be used, an `OSError` that a file cannot be read.
         """
         secret = self._account().secret
         if secret is None:
@@ -316,13 +276,8 @@ class Ledger:
     def note_check(self, reading, fingerprint, passed):
         """Keep what the last check of a file said; for the holder alone.
 
-        Parameters
-        ----------
-        reading : str
-            Says what was judged: one of `ReleaseSettings.checked`.
-        fingerprint : str
-            Of the file, from `fingerprint`.
-        passed : bool
+        The ``reading`` says what was judged: one of `ReleaseSettings.checked`.  The file is known
+        by its `fingerprint`.
         """
         with self._writing() as (connection, _):
             connection.execute(
@@ -362,19 +317,34 @@ class Ledger:
         return self._account().left
 
     def after(self, budget, key) -> str:
-        """What a release would leave, in a sentence.
-
-        Parameters
-        ----------
-        budget : PrivacyBudget
-        key : str
-            Identifies what is released, as for `reserve`.
-        """
-        return self._account().after(self.path, budget, key)
+        """What a release of a `PrivacyBudget` and a key would leave, in a sentence."""
+        found = self._account()
+        if budget.unit != found.unit:
+            return (
+                f"{self.path} accounts in {found.unit} and the release in {budget.unit}: it would "
+                "be refused."
+            )
+        now = f"{self.path} has {found.left:f} {found.unit} left"
+        if any(each.key == key and each.finished for each in found.entries):
+            return f"{now}; this release is in it already, and the same again spends nothing."
+        if budget.amount > found.left:
+            return f"{now}, less than the {budget.amount:f} of the release: it would be refused."
+        left = exact_sum([found.left, budget.amount.copy_negate()])
+        return f"{now}, and {left:f} after the release."
 
     def words(self) -> str:
         """A table with one line a release, and the totals."""
-        return self._account().words()
+        found = self._account()
+        rows = [("when", "status", found.unit, "description", "folder")]
+        for each in found.entries:
+            folder = "" if each.folder is None else str(each.folder)
+            # Names of folders may have any character, and a terminal obeys some.
+            shown = folder if folder.isprintable() else ascii(folder)
+            rows.append((each.when, each.status, f"{each.amount:f}", each.description, shown))
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+        totals = f"allowed {found.allowed:f}, spent {found.spent:f}, left {found.left:f}"
+        return "\n".join([*lines, f"{totals} ({found.unit})"])
 
     def _account(self):
         """What the file holds, from one moment."""

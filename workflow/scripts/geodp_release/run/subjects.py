@@ -122,17 +122,6 @@ def padded(assumptions, given, points, owners, places, many):
     return found
 
 
-def mapped_records(assumptions, covariates, points):
-    """Scaled covariates, points of the manifold, which records have both, and given covariates."""
-    given, points = given_records(assumptions, covariates, points)
-    rows = Rows((assumptions.number_of_covariates,)), Rows(points.shape[1:], points.dtype)
-    arrays = *rows, Rows((), bool)
-    for _, *found in mapped_blocks(assumptions, given, points):
-        for each, some in zip(arrays, found, strict=True):
-            each.add(some)
-    return *(each.array() for each in arrays), given
-
-
 def valid_records(assumptions, covariates, points):
     """Scaled covariates (n, k) and points (n, *point_shape) of the valid records."""
     manifold = assumptions.manifold

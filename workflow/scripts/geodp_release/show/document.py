@@ -7,7 +7,6 @@ whoever can change a file can change what it says.
 import json
 import os
 import tempfile
-from contextlib import suppress
 from dataclasses import fields
 from fractions import Fraction
 from functools import reduce
@@ -24,7 +23,7 @@ from geodp.models.terms import LINE
 from geodp.plain import plain
 from geodp.settings.section import Section
 from geodp_release.promise.budget import PrivacyBudget
-from geodp_release.promise.new_files import move_to_new, umask
+from geodp_release.promise.new_files import move_to_new
 from geodp_release.promise.public_inputs import LEAST_SQUARES
 from geodp_release.show.hypotheses import STAGES
 
@@ -175,16 +174,14 @@ def write_release(release, path, **more):
     if not path.name or path.is_dir():
         raise DataError(f"{str(path)!r} is a folder: give the path of a file that is not there yet")
     text = json.dumps(release_document(release) | more, indent=1, allow_nan=False) + "\n"
-    partial = None
+    beside: Any = {"prefix": f".{path.name}.", "dir": path.parent, "ignore_cleanup_errors": True}
     try:
-        descriptor, partial = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with open(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        # As readable as other new files.
-        os.chmod(partial, 0o666 & ~umask())
-        move_to_new(partial, path)
+        with tempfile.TemporaryDirectory(**beside) as folder:
+            with open(Path(folder, "partial"), "x", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            move_to_new(file.name, path)
     except FileExistsError:
         raise DataError(
             f"{path} is there already and a release is never overwritten: give another path"
@@ -194,10 +191,6 @@ def write_release(release, path, **more):
             f"{path} cannot be written ({problem.strerror}): give a path in a folder that is there "
             "and has space"
         ) from None
-    finally:
-        if partial is not None:
-            with suppress(OSError):
-                os.unlink(partial)
 
 
 def release_document(release):

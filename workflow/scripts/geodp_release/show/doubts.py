@@ -8,11 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from geodp_release.plan.agreeing import (
-    agreeing_releases,
-    moments_stage,
-    rests_on_spread,
-)
+from geodp_release.plan.agreeing import agreeing_releases, moments_stage, rests_on_spread
 from geodp_release.plan.bands import with_looks
 from geodp_release.run.contributions import LOSS_LATTICE
 from geodp_release.stages import FarStage, TailStage

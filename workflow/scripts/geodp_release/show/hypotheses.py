@@ -11,10 +11,7 @@ import yaml
 
 from geodp.manifolds.registry import name_of
 from geodp.samplers.integer_choice import system_bits
-from geodp_release.plan.release_plan import (
-    ReleasePlan,
-    Way,
-)
+from geodp_release.plan.release_plan import ReleasePlan, Way
 from geodp_release.promise.assumptions import Assumptions
 from geodp_release.promise.budget import PrivacyBudget
 from geodp_release.promise.public_inputs import REPLACE
@@ -64,6 +61,12 @@ class ReleaseGuarantee:
     neighbours: str
     records_per_subject: int
     hypotheses: tuple
+
+    @classmethod
+    def of(cls, plan, hypotheses=HYPOTHESES):
+        """Of a release of a plan."""
+        given = plan.assumptions
+        return cls(plan.budget, given.neighbours, given.records_per_subject, hypotheses)
 
     @property
     def holds(self) -> bool:
@@ -125,11 +128,6 @@ def _of_space(hypothesis, manifold):
     return replace(hypothesis, by_holder=words, state=ASSUMED)
 
 
-def _counts(stages):
-    """Places of the stages that count subjects."""
-    return [place for place, stage in enumerate(stages) if type(stage) is CountStage]
-
-
 def check_stages(plan):
     """Whether R4 and R5 hold for the stages of a plan, by name."""
     # Of classes with other methods nothing is proved, whatever their attributes are.
@@ -142,10 +140,14 @@ def check_stages(plan):
         and type(plan.budget) is PrivacyBudget
     )
     # The number of subjects is public where neighbours have it in common, and noisy elsewhere.
-    first = plan.assumptions.neighbours != REPLACE
+    counted = [0] if plan.assumptions.neighbours != REPLACE else []
     budget = plan.budget
     return {
-        "R4": known and all(_counts(stages) == [0] * first for stages in plan.paths),
+        "R4": known
+        and all(
+            [place for place, stage in enumerate(stages) if type(stage) is CountStage] == counted
+            for stages in plan.paths
+        ),
         "R5": known
         and all(
             all(stage.unit == budget.unit for stage in stages)

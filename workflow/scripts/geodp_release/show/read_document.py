@@ -91,9 +91,7 @@ def _release(found, given):
         "reached": np.array(found.reached),
         "moments": _moments(found.covariate_moments, assumptions.number_of_covariates),
         "plan": plan,
-        "guarantee": ReleaseGuarantee(
-            plan.budget, assumptions.neighbours, assumptions.records_per_subject, HYPOTHESES
-        ),
+        "guarantee": ReleaseGuarantee.of(plan),
     }
 
 

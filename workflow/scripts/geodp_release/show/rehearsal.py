@@ -9,7 +9,7 @@ import numpy as np
 
 from geodp.errors import DataError
 from geodp_release.show.folder import page, predictions
-from geodp_release.show.hypotheses import HYPOTHESES, ReleaseGuarantee
+from geodp_release.show.hypotheses import ReleaseGuarantee
 from geodp_release.show.release import Release
 from geodp_release.stages import BeyondStage, FarStage, ProductsStage, TailStage
 from geodp_release.stages.covariates import Covariates
@@ -67,10 +67,7 @@ def without_data(plan):
         products=tuple(products),
         reached=np.zeros(rows),
     )
-    guarantee = ReleaseGuarantee(
-        plan.budget, assumptions.neighbours, assumptions.records_per_subject, HYPOTHESES
-    )
-    return Rehearsed.of(plan, released, guarantee)
+    return Rehearsed.of(plan, released, ReleaseGuarantee.of(plan))
 
 
 def rehearse(plan, settings):

@@ -281,34 +281,16 @@ class Release(Statistics):
     def save(self, path: str | Path) -> None:
         """Write the release to a new file, as JSON with all digits.
 
-        Parameters
-        ----------
-        path : str or Path
-
-        Raises
-        ------
-        DataError
-            The file is there already or cannot be written, or the manifold is none of the library.
+        A `DataError` says that the file is there already or cannot be written, or that the manifold
+        is none of the library.
         """
         write_release(self, path)
 
     @classmethod
     def load(cls, path: str | Path) -> "Release":
-        """Read a release from a file that `save` wrote.
+        """Read a release from a file that `save` wrote, with the same numbers bit by bit.
 
-        Parameters
-        ----------
-        path : str or Path
-
-        Returns
-        -------
-        Release
-            With the numbers of the one that was saved, bit by bit.
-
-        Raises
-        ------
-        DataError
-            The file cannot be read, or is not that of a release.
+        A `DataError` says that the file cannot be read, or is not that of a release.
         """
         return cls(**read_release(path))
 
@@ -357,17 +339,9 @@ def release_geodesic(
     subjects : array, shape (n,), or "one record each"
         Whose each record is: the unit of privacy is a subject with all its records.
 
-    Covariates, points and subjects may be columns of one data frame of Dask, or arrays of Dask.
-
-    Returns
-    -------
-    Release
-
-    Raises
-    ------
-    DataError
-        Shapes do not go together, or the number of subjects is not the public one; or a partition
-        cannot be computed.
+    Covariates, points and subjects may be columns of one data frame of Dask, or arrays of Dask.  A
+    `DataError` says that shapes do not go together, that the number of subjects is not the public
+    one, or that a partition cannot be computed.
     """
     if not isinstance(plan, ReleasePlan):
         raise DataError(
@@ -379,11 +353,7 @@ def release_geodesic(
 
 def release_records(plan, records):
     """Draw one geodesic from `SubjectRecords`; see `release_geodesic`."""
-    hypotheses = check_hypotheses(plan, records, system_bits)
-    assumptions = plan.assumptions
-    guarantee = ReleaseGuarantee(
-        plan.budget, assumptions.neighbours, assumptions.records_per_subject, hypotheses
-    )
+    guarantee = ReleaseGuarantee.of(plan, check_hypotheses(plan, records, system_bits))
     if not guarantee.holds:
         raise DataError(f"nothing is released, since there is {guarantee.words()}")
     return Release.of(plan, run_plan(plan, records, system_bits), guarantee)

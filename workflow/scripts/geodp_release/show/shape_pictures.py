@@ -3,13 +3,7 @@
 import numpy as np
 
 from geodp.data.landmarks import crossing_edges, signed_area
-from geodp_release.show.picture_style import (
-    BAND,
-    CENTRE,
-    LINE,
-    new_figure,
-    titled,
-)
+from geodp_release.show.picture_style import BAND, CENTRE, LINE, new_figure, titled
 
 
 def landmarks_of(manifold, centre, points):

@@ -68,18 +68,6 @@ class Statistics:
         terms = self.plan.assumptions.terms
         return np.array([self.p_value(terms.involving(each)) for each in range(len(terms.bases))])
 
-    def p_values_beyond(self) -> np.ndarray:
-        """Of the hypothesis that a column's curve is a geodesic: coefficients beyond it are zero.
-
-        Returns
-        -------
-        ndarray, shape (c,)
-            NaN of a column without a spline or a polynomial.
-        """
-        terms = self.plan.assumptions.terms
-        beyond = map(terms.beyond, range(len(terms.bases)))
-        return np.array([self.p_value(each) if each else np.nan for each in beyond])
-
     def p_value(self, covariates: Sequence[int]) -> float:
         """Of the hypothesis that the coefficients of some covariates, by index, are all zero.
 

@@ -10,10 +10,7 @@ from scipy.special import betaincinv
 
 from geodp.manifolds.supports import sobol_points
 from geodp.models.terms import LINE
-from geodp_release.promise.public_inputs import (
-    SQUARES,
-    TWO_GROUPS,
-)
+from geodp_release.promise.public_inputs import SQUARES, TWO_GROUPS
 from geodp_release.run.covariate_moments import moment_matrix, product_indices
 
 # Clustered covariates: a Beta distribution, and the share of the first of two groups.

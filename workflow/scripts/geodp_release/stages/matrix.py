@@ -11,10 +11,7 @@ from geodp_release.run.covariate_moments import matrix_moments, moment_matrix, p
 from geodp_release.stages.covariates import Covariates
 from geodp_release.stages.moments import MeasuresMoments
 from geodp_release.stages.products import triangle_matrix
-from geodp_release.stages.residual_tables import (
-    LEVELS,
-    level_of,
-)
+from geodp_release.stages.residual_tables import LEVELS, level_of
 from geodp_release.stages.step import NoisyStep, clean_means, straightened, updated
 
 # Length of a clipped residual beside that of coordinates of covariates.
