@@ -34,20 +34,10 @@ from geodp_release.run.subjects import subject_records
 class Check:
     """What a check found, not private.
 
-    Attributes
-    ----------
-    inspection : Inspection or None
-        None where the records could not be inspected.
-    rows : sequence of int or None
-        Row of each record in its table; None for simulated records.
-    counted : tuple of str
-        How many records and subjects there are.
-    faults : tuple of str
-        Of each record that cannot be read, where and why.
-    warnings : tuple of str
-        Public inputs that look read off the data, and others.
-    reasons : tuple of str
-        Why the check says no; none if it says yes.
+    Records are at ``rows`` of their table; simulated ones have none, and records that cannot be
+    read no inspection.  Sentences say how many records and subjects there are, where and why some
+    cannot be read, which public inputs look read off the data and other warnings, and the reasons
+    why the check says no, if it does.
     """
 
     inspection: Inspection | None

@@ -57,12 +57,8 @@ class Inspection:
     def words(self, released: bool = False, rows: Sequence[int] | None = None) -> str:
         """What was found, a sentence a line; not private.
 
-        Parameters
-        ----------
-        released : bool
-            Whether the release was made since.
-        rows : sequence of int, optional
-            Row of each record in its table; by default records are named by their index, from 0.
+        Records are named by their ``rows`` in a table, or by their index from 0; ``released`` says
+        that the release was made since.
         """
         word, numbers = ("index", range(self.number)) if rows is None else ("row", rows)
         given = {"found": self, "released": released, "word": word}
@@ -80,15 +76,6 @@ def inspect_inputs(
     assumptions : Assumptions
     covariates : array, shape (n, k), or (n,) with one covariate; ``None`` without one
     points : array, shape (n, *point_shape)
-
-    Returns
-    -------
-    Inspection
-
-    Raises
-    ------
-    DataError
-        Shapes that do not go together.
     """
     given, points = given_records(assumptions, covariates, points)
     low, high = assumptions.ranges.T
@@ -112,10 +99,15 @@ def inspect_inputs(
     )
 
 
-def _far_from_most(manifold, x, y, middles=32, rounds=10, rounding=1e-6):
+def middle_of(manifold, points, middles=32):
+    """Of some of the points, the one that half of all are nearest to."""
+    some = points[np.linspace(0, len(points) - 1, middles).astype(int)]
+    return some[np.argmin([np.median(manifold.dist(each, points)) for each in some])]
+
+
+def _far_from_most(manifold, x, y, rounds=10, rounding=1e-6):
     """Which records (n,) lie far from the least absolute line, about a record in their midst."""
-    some = y[np.linspace(0, len(y) - 1, middles).astype(int)]
-    middle = some[np.argmin([np.median(manifold.dist(each, y)) for each in some])]
+    middle = middle_of(manifold, y)
     points = manifold.coordinates(middle, manifold.log(middle, y))
     least = rounding * np.max(np.linalg.norm(points, axis=-1))
     design, lengths = np.column_stack([np.ones(len(x)), x]), np.ones(len(x))

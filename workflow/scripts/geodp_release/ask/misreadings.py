@@ -17,6 +17,7 @@ from geodp.data.large import finite_ones, in_turn
 from geodp.data.messages import SHOWN
 from geodp.data.triangles import TRIANGLES, upper_triangle
 from geodp.manifolds.unit_norm import UnitNormSpace
+from geodp_release.ask.inspection import middle_of
 
 # A reading fits if it makes this share of the records valid, or puts as many covariates in range.
 MOST = 0.9
@@ -216,14 +217,8 @@ def _fit(assumptions, numbers, coordinates):
         points = manifold.project(points[valid])
         if not len(points):
             return 0.0, np.inf, np.inf
-        spread = np.median(manifold.dist(_middle(manifold, points), points))
+        spread = np.median(manifold.dist(middle_of(manifold, points), points))
         return np.mean(valid), spread, np.median(manifold.dist(assumptions.centre, points))
-
-
-def _middle(manifold, points, middles=32):
-    """Of some of the points, the one that half of all are nearest to."""
-    some = points[np.linspace(0, len(points) - 1, middles).astype(int)]
-    return some[np.argmin([np.median(manifold.dist(each, points)) for each in some])]
 
 
 def _readings(data, manifold, count, names):
@@ -294,7 +289,7 @@ def mistaken_shapes(manifold, points, name_of, most_landmarks=60, fewest=32, far
     there = np.flatnonzero(manifold.are_points(points))
     if len(there) < fewest or manifold.point_shape != (manifold.landmarks,):
         return []
-    middle = _middle(manifold, points[there])
+    middle = middle_of(manifold, points[there])
     away = manifold.dist(middle, points[there])
     usual, found = np.median(away), []
     pairs = list(combinations(range(manifold.landmarks), 2))

@@ -85,15 +85,8 @@ def release(data, settings, *, tell=None, despite_check=False) -> Release:
     despite_check : bool
         Release even if the last check of the file said no.
 
-    Returns
-    -------
-    Release
-        Of the first call, if its name was released before from the ledger.
-
-    Raises
-    ------
-    DataError
-        One sentence, which does not tell of records.
+    It returns the `Release` of the first call, if its name was released before from the ledger.  A
+    `DataError` is one sentence, which does not tell of records.
     """
     # Others lack what reads a column, which would show when it is paid for. None is imported here.
     pandas = sys.modules.get("pandas")

@@ -60,25 +60,11 @@ WRITE, READ = "BEGIN IMMEDIATE", "BEGIN"
 
 @dataclass(frozen=True)
 class Entry:
-    """A release in a ledger.
+    """A release in a ledger, at a position from 1.
 
-    Attributes
-    ----------
-    number : int
-        Position in the ledger, from 1.
-    when : str
-        Time of the reservation: UTC, in ISO format.
-    status : {"started", "finished", "cancelled"}
-    amount : Decimal
-        Spent, unless the status is "cancelled".
-    key : str
-    description : str
-    folder : Path or None
-        Where a finished release went.
-    draw : Path or None
-        Where that of a started release is kept; None where an earlier version reserved.
-    fingerprint : str or None
-        Of the data file; not of simulated data, nor where an earlier version reserved.
+    It was reserved at a time (``when``, UTC in ISO format).  Its amount is spent, unless its status
+    is "cancelled".  A finished release has a folder; a started one has a place where its draw is
+    kept.  Simulated data have no fingerprint, and earlier versions kept neither it nor the place.
     """
 
     number: int

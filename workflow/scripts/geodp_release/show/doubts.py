@@ -21,19 +21,11 @@ WITHHELD = "No band is drawn:"
 def doubts(release, simulated, typical, far, rare=0.01, certain=0.95, rarely_far=0.005):
     """Doubts about a `Release`, one sentence each, that say what to change next time.
 
-    Parameters
-    ----------
-    release : Release
-    simulated : ndarray, shape (n, 1 + k)
-        Lengths that the parts of simulated states reached, in units of the support's radii.
-    typical : ndarray, shape (n,)
-        Root mean squared residuals of the same releases, which agree with this one.
-    far : ndarray, shape (n,), optional
-        Their noisy numbers of records far away.
-    rare, rarely_far : float
-        Probabilities of a false doubt about parts of a state, and about records far away.
-    certain : float
-        Probability of a residual scale off the planned range from which on there is a doubt.
+    ``simulated`` releases that agree with it have lengths (n, 1 + k) that the parts of states
+    reached, in units of the support's radii, ``typical`` root mean squared residuals (n,) and noisy
+    numbers (n,) of records ``far`` away, or None.  A doubt about parts of a state is false with a
+    probability that is ``rare``, and one about records far away with that of ``rarely_far``; a
+    residual scale is off the planned range if that is so ``certain``.
     """
     assumptions = release.plan.assumptions
     rare /= 1 + simulated.shape[1]
