@@ -259,7 +259,7 @@ def test_a_release_says_what_it_is(example):
         "A geodesic by least squares on sphere S^2, released with pure 0.750-differential privacy",
         "  radius of that ball: 0.7",
         *(stage.describe() for stage in example.plan.stages),
-        *example.guarantee.unchecked(),
+        *(each.by_holder for each in example.guarantee.hypotheses),
     ):
         assert part in words
     # They can be compared.

@@ -1,6 +1,7 @@
 """The command `geodp`: plan, check and make releases, and keep their ledger."""
 
 import argparse
+import json
 import os
 import sys
 import threading
@@ -292,9 +293,14 @@ def _agreed(settings, plan, despite_check):
 
 
 def _registry(given):
-    from geodp_release.show.registry_entry import registry_entry
+    from geodp_release.show.release import Release
+    from geodp_release.show.templates import render
 
-    _say(*registry_entry(given.path).splitlines())
+    release, text = Release.load(given.path), Path(given.path).read_text(encoding="utf-8")
+    # Strings of JSON are strings of YAML; elsewhere a line break would end a part of the entry.
+    filters = {"quoted": json.dumps, "oneline": lambda text: " ".join(text.split())}
+    values = {"release": release, "plan": release.plan, "version": json.loads(text)["geodp"]}
+    _say(*render("registry.yaml.j2", None, filters, **values).splitlines())
 
 
 def _create(given):

@@ -8,19 +8,8 @@ from geodp.mechanisms.budgets import parse_budget
 from geodp.settings.section import Count, Section, Text, refused, surplus
 from geodp.settings.settings_files import LONGEST_NUMBER
 from geodp.settings.shared_sections import NO_COVARIATE, CentreName, ManifoldSettings, TableSection
+from geodp_release.promise import public_inputs as inputs
 from geodp_release.promise.budget import CONCENTRATED, PURE, PrivacyBudget
-from geodp_release.promise.public_inputs import (
-    EXPONENTIAL,
-    LEAST_SQUARES,
-    LOSSES,
-    NEIGHBOURS,
-    NONE,
-    REPLACE,
-    SQUARES,
-    TAILS,
-    TRANSFORMATIONS,
-    UNKNOWN,
-)
 from geodp_release.run.subjects import ONE_EACH
 
 
@@ -41,8 +30,8 @@ DatedNumber = Annotated[
     float, WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string", "format": "date"}]})
 ]
 Pair = Annotated[list[DatedNumber], Field(min_length=2, max_length=2)]
-Transformation = Literal[tuple(TRANSFORMATIONS)]  # type: ignore[valid-type]
-Spread = Literal[tuple(SQUARES)]  # type: ignore[valid-type]
+Transformation = Literal[tuple(inputs.TRANSFORMATIONS)]  # type: ignore[valid-type]
+Spread = Literal[tuple(inputs.SQUARES)]  # type: ignore[valid-type]
 
 
 class ReleaseSection(Section):
@@ -156,22 +145,22 @@ class PublicSettings(ReleaseSection):
     """Number of subjects; an approximate one where neighbours add or remove one."""
     records_per_subject: Count = 1
     """Records of a subject that count, the first so many."""
-    transformation: Transformation | list[Transformation] = NONE  # type: ignore[valid-type]
+    transformation: Transformation | list[Transformation] = inputs.NONE  # type: ignore[valid-type]
     """Transformation of the covariate, or a list; `log` needs positive values. Ranges and
     predictions are given without it."""
-    covariate_spread: Spread | list[Spread] = UNKNOWN  # type: ignore[valid-type]
+    covariate_spread: Spread | list[Spread] = inputs.UNKNOWN  # type: ignore[valid-type]
     """How the covariate is spread over its range, or a list; `two groups` are at its ends. Bands
     rest on `evenly`: say it only if that is known, as by design."""
-    tails: Literal[TAILS] = EXPONENTIAL  # type: ignore[valid-type]
+    tails: Literal[inputs.TAILS] = inputs.EXPONENTIAL  # type: ignore[valid-type]
     """Assumption on which bands rest: long residuals thin out as those of an exponential
     distribution do, or faster; or `any`, where the last stage clips none, which costs noise."""
-    loss: Literal[LOSSES] = LEAST_SQUARES  # type: ignore[valid-type]
+    loss: Literal[inputs.LOSSES] = inputs.LEAST_SQUARES  # type: ignore[valid-type]
     """What is released: the geodesic of least `squares`, or of Huber's loss, which is that of most
     records, whatever the others are."""
     threshold: Positive | None = None
     """Length of a residual from which on Huber's loss is linear, in units of a released length that
     half of the residuals are shorter than; null for 2."""
-    neighbours: Literal[NEIGHBOURS] = REPLACE  # type: ignore[valid-type]
+    neighbours: Literal[inputs.NEIGHBOURS] = inputs.REPLACE  # type: ignore[valid-type]
     """Which data sets a release cannot tell apart."""
 
     @model_validator(mode="after")

@@ -11,33 +11,9 @@ from geodp.manifolds.manifold import Manifold
 from geodp.manifolds.supports import ProductSupport
 from geodp.manifolds.symmetric import SymmetricSpace
 from geodp.models.terms import LINE
+from geodp_release.promise import public_inputs as public
 from geodp_release.promise import public_words
 from geodp_release.promise.design import Design
-from geodp_release.promise.public_inputs import (
-    COUNTS,
-    EXPONENTIAL,
-    FLAT,
-    HUBER,
-    LEAST_SQUARES,
-    LEAST_THRESHOLD,
-    LONGEST,
-    LOSSES,
-    NEIGHBOURS,
-    NONE,
-    REPLACE,
-    SQUARES,
-    TAILS,
-    THRESHOLD,
-    TRANSFORMATIONS,
-    UNKNOWN,
-    WHAT,
-    Widest,
-    as_tuple,
-    lost_digits,
-    one_of,
-    positive,
-    ranges_of,
-)
 
 # Largest `size`, and that from which on plans may take a minute, so that one has to do.  Stages of
 # one of 8,210, that of SPD(40), took 13 seconds of processor time, of 29,970, that of 1,500
@@ -117,14 +93,14 @@ class Assumptions(Design):
     covariate_range: Any = ()
     subjects: Any = None
     records_per_subject: int = 1
-    neighbours: str = REPLACE
-    transformation: Any = NONE
-    covariate_spread: Any = UNKNOWN
+    neighbours: str = public.REPLACE
+    transformation: Any = public.NONE
+    covariate_spread: Any = public.UNKNOWN
     residual_scale: float | None = None
     smallest_radius: Any = None
     sources: dict = field(default_factory=dict)
-    tails: str = EXPONENTIAL
-    loss: str = LEAST_SQUARES
+    tails: str = public.EXPONENTIAL
+    loss: str = public.LEAST_SQUARES
     threshold: float | None = None
     basis: Any = LINE
     products: Any = ()
@@ -136,10 +112,10 @@ class Assumptions(Design):
                 "releases are for manifolds of the class SymmetricSpace, and "
                 f"{self.manifold.name} is none: take another manifold"
             )
-        object.__setattr__(self, "covariate_range", ranges_of(self.covariate_range))
+        object.__setattr__(self, "covariate_range", public.ranges_of(self.covariate_range))
         self._check_basis()
-        self._check_each("transformation", one_of(TRANSFORMATIONS))
-        self._check_each("covariate_spread", one_of(SQUARES))
+        self._check_each("transformation", public.one_of(public.TRANSFORMATIONS))
+        self._check_each("covariate_spread", public.one_of(public.SQUARES))
         self._check_words()
         if self.size > LARGEST:
             raise DataError(
@@ -149,36 +125,38 @@ class Assumptions(Design):
                 "fewer dimensions, such as shapes by a landmark_map"
             )
         for name in ("footpoint_radius", "smallest_radius", "shooting_vector_length"):
-            if any(isinstance(each, Widest) for each in as_tuple(getattr(self, name))):
+            if any(
+                isinstance(each, public.Widest) for each in public.as_tuple(getattr(self, name))
+            ):
                 object.__setattr__(self, name, None)
         if self.footpoint_radius is None:
             self._take_the_widest()
         for name in ("footpoint_radius", "smallest_radius", "residual_scale"):
             if getattr(self, name) is not None:
-                object.__setattr__(self, name, positive(name, getattr(self, name)))
+                object.__setattr__(self, name, public.positive(name, getattr(self, name)))
         if self.wider < 1.0:
             raise DataError(
                 f"smallest_radius is {self.smallest_radius:g}, and footpoint_radius "
                 f"{self.footpoint_radius:g}: give both, the smaller one first"
             )
-        self._check_each("shooting_vector_length", positive)
+        self._check_each("shooting_vector_length", public.positive)
         self._refuse_far()
-        for name, most in COUNTS.items():
+        for name, most in public.COUNTS.items():
             value = getattr(self, name)
             whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
             if not (whole and 0 < value <= most):
                 raise DataError(f"{name} is {value!r}: give a whole number from 1 to {most}")
             object.__setattr__(self, name, int(value))
-        for name, names in (("neighbours", NEIGHBOURS), ("tails", TAILS), ("loss", LOSSES)):
-            if (value := getattr(self, name)) not in names:
-                choices = " or ".join(map(repr, names))
-                raise DataError(f"{name} is {value!r}: give {choices}")
+        public.one_of(public.NEIGHBOURS)("neighbours", self.neighbours)
+        public.one_of(public.TAILS)("tails", self.tails)
+        public.one_of(public.LOSSES)("loss", self.loss)
         if self.is_robust or self.threshold is not None:
-            value = positive("threshold", THRESHOLD if self.threshold is None else self.threshold)
-            if not self.is_robust or value < LEAST_THRESHOLD:
+            given, least = self.threshold, public.LEAST_THRESHOLD
+            value = public.positive("threshold", public.THRESHOLD if given is None else given)
+            if not self.is_robust or value < least:
                 raise DataError(
-                    f"threshold is {value:g}: give {LEAST_THRESHOLD:g} or more with the loss "
-                    f"{HUBER!r}, and none with another"
+                    f"threshold is {value:g}: give {least:g} or more with the loss "
+                    f"{public.HUBER!r}, and none with another"
                 )
             object.__setattr__(self, "threshold", value)
         for name, text in self.sources.items():
@@ -198,16 +176,16 @@ class Assumptions(Design):
         most, least = self.manifold.injectivity_radius, 0.125
         if not np.isfinite(most):
             # A line in the form of a curved space has the digits of one.
-            farthest = 8.0 if self._farthest == LONGEST else self._farthest
+            farthest = 8.0 if self._farthest == public.LONGEST else self._farthest
             most, least = 0.5 * farthest, 1.0 / 128.0
             if isinstance(self.manifold, Euclidean):
                 most, least = flat, flat**-1.5
-        object.__setattr__(self, "footpoint_radius", Widest(most))
+        object.__setattr__(self, "footpoint_radius", public.Widest(most))
         if self.smallest_radius is None:
-            object.__setattr__(self, "smallest_radius", Widest(least * most))
+            object.__setattr__(self, "smallest_radius", public.Widest(least * most))
         if self.shooting_vector_length is None:
             number = self.number_of_covariates
-            longest = (Widest(most if number == 1 else 2.0 * most / max(number, 1)),)
+            longest = (public.Widest(most if number == 1 else 2.0 * most / max(number, 1)),)
             object.__setattr__(self, "shooting_vector_length", longest * self.number_of_columns)
 
     @property
@@ -217,7 +195,7 @@ class Assumptions(Design):
         On a space of negative curvature ``curved`` times its radius leaves six of them.
         """
         curvature = -min(self.manifold.curvature_bounds[0], 0.0)
-        return curved / np.sqrt(curvature) if curvature else LONGEST
+        return curved / np.sqrt(curvature) if curvature else public.LONGEST
 
     def _refuse_far(self):
         """Refuse radii at which numbers lose their digits, whatever the records are."""
@@ -264,7 +242,7 @@ class Assumptions(Design):
         if reason is None:
             with np.errstate(all="ignore"):
                 projected = manifold.project(centre)
-                reason = lost_digits(manifold, projected, self.footpoint_radius, self.reach)
+                reason = public.lost_digits(manifold, projected, self.footpoint_radius, self.reach)
         if reason is not None:
             raise DataError(f"centre is no point of {manifold.name}, since {reason}: correct it")
         return projected
@@ -283,12 +261,12 @@ class Assumptions(Design):
             return "a Huber mean"
         if self.terms.has_curves:
             return "a curve" if self.number_of_columns == 1 else "curves"
-        return (FLAT if self.is_flat else WHAT)[min(self.number_of_covariates, 2)]
+        return (public.FLAT if self.is_flat else public.WHAT)[min(self.number_of_covariates, 2)]
 
     @property
     def is_robust(self):
         """Whether the loss is Huber's."""
-        return self.loss == HUBER
+        return self.loss == public.HUBER
 
     @property
     def fit(self):
@@ -304,12 +282,12 @@ class Assumptions(Design):
     def without_source(self):
         """What the public inputs are that say something of data, without a source, by name."""
         choices = {"manifold", "records_per_subject", "neighbours", "tails", "loss"}
-        choices |= {"covariate_spread"} if {*self.spreads} == {UNKNOWN} else set()
+        choices |= {"covariate_spread"} if {*self.spreads} == {public.UNKNOWN} else set()
         return {
             name: what
             for name, (what, _) in self.described().items()
             if name not in {*self.sources} | choices
-            and not isinstance(as_tuple(getattr(self, name))[0], Widest | None)
+            and not isinstance(public.as_tuple(getattr(self, name))[0], public.Widest | None)
         }
 
     @property
@@ -320,7 +298,7 @@ class Assumptions(Design):
     @property
     def has_radii(self):
         """Whether the largest radius was given."""
-        return not isinstance(self.footpoint_radius, Widest)
+        return not isinstance(self.footpoint_radius, public.Widest)
 
     @property
     def wider(self):
@@ -360,7 +338,7 @@ class Assumptions(Design):
     @property
     def changes(self):
         """How many contributions differ between neighbouring data sets: two, or one."""
-        return 2 if self.neighbours == REPLACE else 1
+        return 2 if self.neighbours == public.REPLACE else 1
 
     def described(self):
         """What each public input is, and its value in words, by its name; see `public_words`."""

@@ -88,10 +88,6 @@ class ReleaseGuarantee:
         )
         return f"{self.budget.words()} for {change} of {unit}, assuming {self._names(ASSUMED)}"
 
-    def unchecked(self) -> tuple[str, ...]:
-        """What whoever releases answers for, since code cannot check it."""
-        return tuple(each.by_holder for each in self.hypotheses if each.state == ASSUMED)
-
     def _names(self, state):
         return ", ".join(
             dict.fromkeys(each.name for each in self.hypotheses if each.state == state)

@@ -16,7 +16,7 @@ from geodp_release.run.contributions import LOSS_LATTICE
 from geodp_release.run.covariate_moments import moment_matrix
 from geodp_release.show.document import FORMAT, ReleaseDocument, plan_document
 from geodp_release.show.hypotheses import HYPOTHESES, ReleaseGuarantee, check_stages
-from geodp_release.stages import BeyondStage, FarStage, ProductsStage, ScaleStage, TailStage
+from geodp_release.stages import STAGES, BeyondStage, FarStage, ProductsStage, ScaleStage, TailStage
 from geodp_release.stages.residual_tables import length_grid
 from geodp_release.stages.tail_count import DOUBLINGS
 
@@ -158,27 +158,26 @@ def _vectors(found, footpoint, assumptions):
 def _refuse_numbers(found, plan):
     """Refuse a document's subjects, lengths and parts of a state that are not of its plan."""
     assumptions, number, lengths = plan.assumptions, found.number, found.residual_lengths
+    counts = {kind: sum(isinstance(stage, kind) for stage in plan.stages) for kind in STAGES}
     # The number of subjects is public or noisy.
     is_public = assumptions.neighbours == REPLACE
-    if number != assumptions.subjects if is_public else not (number >= 1 and number == int(number)):
+    if number != assumptions.subjects if is_public else not (number >= 1 and number % 1 == 0):
         raise _refused("number", "it is not that of its subjects")
-    scales = sum(isinstance(stage, ScaleStage) for stage in plan.stages)
     grid = np.log(length_grid(assumptions))
     known = all(each > 0.0 and np.min(np.abs(np.log(each) - grid)) < TOLERANCE for each in lengths)
-    if len(lengths) != scales or not known:
+    if len(lengths) != counts[ScaleStage] or not known:
         raise _refused("residual_lengths", "they are not of the grid of its stages")
-    # Far subjects are counted by parts of a lattice.
-    fars = sum(isinstance(stage, FarStage) for stage in plan.stages)
-    if fars != (found.far is not None) or (fars and LOSS_LATTICE * found.far % 1):
-        raise _refused("far", "it is not that of its stages")
-    counts = DOUBLINGS * sum(isinstance(stage, TailStage) for stage in plan.stages)
-    counts += sum(isinstance(stage, BeyondStage) for stage in plan.stages)
-    if len(found.tails) != counts or any(LOSS_LATTICE * each % 1 for each in found.tails):
-        raise _refused("tails", "they are not those of its stages")
-    stages = [stage for stage in plan.stages if isinstance(stage, ProductsStage)]
-    sizes = [stage.size(assumptions) for stage in stages]
-    if [len(each) for each in found.products] != [size * (size + 1) // 2 for size in sizes]:
-        raise _refused("products", "they are not those of its stages")
+    tails = DOUBLINGS * counts[TailStage] + counts[BeyondStage]
+    sizes = [each.size(assumptions) for each in plan.stages if isinstance(each, ProductsStage)]
+    # Subjects are counted by parts of a lattice.
+    for key, is_right in {
+        "far": counts[FarStage] == (found.far is not None)
+        and (found.far is None or LOSS_LATTICE * found.far % 1 == 0),
+        "tails": len(found.tails) == tails and all(LOSS_LATTICE * x % 1 == 0 for x in found.tails),
+        "products": [*map(len, found.products)] == [size * (size + 1) // 2 for size in sizes],
+    }.items():
+        if not is_right:
+            raise _refused(key, "it is not that of its stages")
     parts = 1 + assumptions.number_of_covariates
     if len(found.reached) != parts or min(found.reached) < 0.0:
         raise _refused("reached", "it is not a length for each part of a state")
