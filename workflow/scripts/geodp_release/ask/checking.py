@@ -74,7 +74,12 @@ def check_data(settings, plan, data=None):
         warnings += trouble + other_ledgers(settings)
         number = len(points) if isinstance(subjects, str) else data.owners[1]
         counted = [f"There are {len(points)} records of {number} subjects."]
-        reasons += _other_number(plan.assumptions, number)
+        if plan.assumptions.changes == 2 and number != (public := plan.assumptions.subjects):
+            reasons.append(
+                f"the data have {number} subjects, and public.subjects says {public}: make "
+                "them equal, the number from what is public, or release under addition or removal "
+                "of a subject"
+            )
         found = inspect_inputs(plan.assumptions, covariates, points)
         if found.looks_wrong:
             reasons.append("too much is amiss, as said above")
@@ -142,17 +147,6 @@ def _lacking(data, number, of):
         "missing, data.missing_responses: drop leaves them out"
     )
     return [f"{number} of {of} records have no response, {rest}"]
-
-
-def _other_number(assumptions, number):
-    """Why the number of subjects is another than the public one, where that is one; or nothing."""
-    if assumptions.changes != 2 or number == assumptions.subjects:
-        return []
-    return [
-        f"the data have {number} subjects, and public.subjects says {assumptions.subjects}: make "
-        "them equal, the number from what is public, or release under addition or removal of a "
-        "subject"
-    ]
 
 
 def words_of(problem):

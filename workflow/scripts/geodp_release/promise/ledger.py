@@ -296,25 +296,10 @@ class Ledger:
         """All releases, in the order of their reservations."""
         return self._account().entries
 
-    @property
-    def unit(self) -> str:
-        """Unit of all budgets: "epsilon" or "rho"."""
-        return self._account().unit
-
-    @property
-    def allowed(self) -> Decimal:
-        """Total budget of all releases."""
-        return self._account().allowed
-
-    @property
-    def spent(self) -> Decimal:
-        """Sum of the started and the finished releases."""
-        return self._account().spent
-
-    @property
-    def left(self) -> Decimal:
-        """What further releases may spend."""
-        return self._account().left
+    unit = property(lambda self: self._account().unit, doc='Of all budgets: "epsilon" or "rho".')
+    allowed = property(lambda self: self._account().allowed, doc="Total budget of all releases.")
+    spent = property(lambda self: self._account().spent, doc="Sum of all that are not cancelled.")
+    left = property(lambda self: self._account().left, doc="What further releases may spend.")
 
     def after(self, budget, key) -> str:
         """What a release of a `PrivacyBudget` and a key would leave, in a sentence."""

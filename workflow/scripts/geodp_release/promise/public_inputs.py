@@ -9,7 +9,6 @@ from geodp.errors import DataError
 
 # What predictions are taken along: the covariate itself, or its natural logarithm.
 NONE, LOG = "none", "log"
-
 TRANSFORMATIONS: dict[str, Any] = {NONE: np.asarray, LOG: np.log}
 
 # How covariates are assumed to be spread over their range.
@@ -22,21 +21,16 @@ SQUARES = {EVENLY: 1.0 / 12.0, TWO_GROUPS: 0.25, UNKNOWN: 1.0 / 12.0}
 # What a release is without a covariate, with one, and with more; and in flat space.
 WHAT, FLAT = ("a mean", "a geodesic", "geodesics"), ("a mean", "a line", "a plane")
 
-REPLACE, ADD_OR_REMOVE = "replace one subject", "add or remove one subject"
-
-NEIGHBOURS = (REPLACE, ADD_OR_REMOVE)
+NEIGHBOURS = REPLACE, ADD_OR_REMOVE = "replace one subject", "add or remove one subject"
 
 # What is said of long residuals: that they are no more than an exponential distribution has, or
 # nothing.
-EXPONENTIAL, ANY = "exponential", "any"
-
-TAILS = (EXPONENTIAL, ANY)
+TAILS = EXPONENTIAL, ANY = "exponential", "any"
 
 # What a release minimises: squares of residuals, or Huber's loss of them; and from how many lengths
 # that half of them are shorter than the latter is linear, if that is left out, and at least.
-LEAST_SQUARES, HUBER = "squares", "huber"
-
-LOSSES, THRESHOLD, LEAST_THRESHOLD = (LEAST_SQUARES, HUBER), 2.0, 1.0
+LOSSES = LEAST_SQUARES, HUBER = "squares", "huber"
+THRESHOLD, LEAST_THRESHOLD = 2.0, 1.0
 
 # Ends of ranges below this size can be squared; and lengths below that, in single precision.
 FARTHEST, LONGEST = 1e100, 1e15

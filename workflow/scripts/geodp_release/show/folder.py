@@ -5,7 +5,6 @@ place and moved there when it is complete.
 """
 
 import csv
-import io
 import json
 import os
 import platform
@@ -70,7 +69,10 @@ def write_folder(release, settings, folder):
         rows = predictions(release, settings, settings.covariates(release))
         release.save(partial / RELEASE)
         (partial / SCHEMA).write_text(json.dumps(schema(), indent=1) + "\n", encoding="utf-8")
-        (partial / TABLE).write_text(_csv(_with_words(settings, rows)), encoding="utf-8")
+        with open(partial / TABLE, "w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(_with_words(settings, rows))
         (partial / PAGE).write_text(page(release, settings, rows), encoding="utf-8")
         partial.chmod(0o777 & ~umask())
         refuse_taken(folder)
@@ -167,14 +169,6 @@ def _with_words(settings, rows):
         row | {key: settings.value_words(index, row[key]) for key, index in keys.items()}
         for row in rows
     ]
-
-
-def _csv(rows):
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
 
 
 def page(release, settings, rows):

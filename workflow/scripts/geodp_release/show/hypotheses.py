@@ -108,20 +108,14 @@ def check_hypotheses(plan, records, bits):
         **check_stages(plan),
         "R6": bits is system_bits,
     }
-    return tuple(
-        _of_space(each, assumptions.manifold)
-        if checks.get(each.name, True)
-        else replace(each, state=FAILS)
+    found = {
+        each.name: each if checks.get(each.name, True) else replace(each, state=FAILS)
         for each in HYPOTHESES
-    )
-
-
-def _of_space(hypothesis, manifold):
-    """A hypothesis that holds; R3 of a space that is not registered is assumed in part."""
-    if hypothesis.name != "R3" or name_of(manifold):
-        return hypothesis
-    words = f"the formulas of {manifold.name}, a space of one's own, take each record by itself"
-    return replace(hypothesis, by_holder=words, state=ASSUMED)
+    }
+    if found["R3"].state == HOLDS and not name_of(manifold := assumptions.manifold):
+        words = f"the formulas of {manifold.name}, a space of one's own, take each record by itself"
+        found["R3"] = replace(found["R3"], by_holder=words, state=ASSUMED)
+    return tuple(found.values())
 
 
 def check_stages(plan):

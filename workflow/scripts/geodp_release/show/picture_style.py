@@ -5,11 +5,8 @@ from typing import Any
 import numpy as np
 
 LINE, BAND = "#14315f", "#a9c4e2"
-
 NOBODY = "too few subjects here"
-
 CENTRE: dict[str, Any] = {"color": "0.5", "linewidth": 0.9, "linestyle": "--", "zorder": 2}
-
 POINT: dict[str, Any] = {"linestyle": "none", "marker": "x"}
 
 STYLE: Any = {
