@@ -15,13 +15,7 @@ from geodp.errors import DataError
 
 
 def main(arguments=None):
-    """Run a command; returns the exit status.
-
-    Parameters
-    ----------
-    arguments : list of str, optional
-        By default those of the command line.
-    """
+    """Run a command, by default with the arguments of the command line; returns the exit status."""
     given = _parser().parse_args(arguments)
     if arguments is None and given.run is _release:
         _hide_tracebacks()
@@ -77,40 +71,29 @@ class _Parser(argparse.ArgumentParser):
 
 @cache
 def _parser():
-    # With what help says, which is the larger part of a parser.
     words = yaml.safe_load((Path(__file__).parent / "help.yaml").read_text(encoding="utf-8"))
-    shape = argparse.RawDescriptionHelpFormatter
+    shape, settings = argparse.RawDescriptionHelpFormatter, words["settings"]
     parser = _Parser(
-        prog="geodp", description=words["about"], epilog=words["settings"], formatter_class=shape
+        prog="geodp", description=words["about"], epilog=settings, formatter_class=shape
     )
-    commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
+    runs = {"init": _init, "plan": _plan, "check": _check, "release": _release}
+    runs |= {"registry": _registry, "create": _create, "show": _show}
 
-    def command(name, run, arguments, within=commands):
-        says = words[name]
-        added = within.add_parser(
-            name,
-            help=says["about"].partition(". ")[0],
-            description=says["about"],
-            epilog=words["settings"] if "settings" in arguments else None,
-        )
-        for argument, options in arguments.items():
-            added.add_argument(argument, help=says.get(argument), **options)
-        added.set_defaults(run=run)
-        return added
+    def add(parser, kind, commands):
+        added = parser.add_subparsers(required=True, metavar=kind.upper(), title=f"{kind}s")
+        for name, says in commands.items():
+            about, arguments = says["about"], says.get("arguments", {})
+            epilog = settings if "settings" in arguments else None
+            short = about.partition(". ")[0]
+            command = added.add_parser(name, help=short, description=about, epilog=epilog)
+            for argument, options in arguments.items():
+                command.add_argument(argument, **options)
+            if name in runs:
+                command.set_defaults(run=runs[name])
+            else:
+                add(command, "action", says["actions"])
 
-    file, path, flag = {"metavar": "FILE"}, {"metavar": "PATH"}, {"action": "store_true"}
-    command("init", _init, {"table": {"metavar": "TABLE"}, "--output": file})
-    command("plan", _plan, {"settings": file, "--table": flag})
-    command("check", _check, {"settings": file})
-    options = {"--for-holder": path, "--despite-check": flag, "--yes": flag}
-    command("release", _release, {"settings": file, **options})
-    command("registry", _registry, {"path": {"metavar": "RELEASE"}})
-    ledger = command("ledger", None, {})
-    actions = ledger.add_subparsers(required=True, metavar="ACTION", title="actions")
-    total = {"required": True, "metavar": "TOTAL"}
-    unit = {"choices": ("epsilon", "rho"), "default": "epsilon"}
-    command("create", _create, {"path": path, "--allowed": total, "--unit": unit}, actions)
-    command("show", _show, {"path": path}, actions)
+    add(parser, "command", words["commands"])
     return parser
 
 

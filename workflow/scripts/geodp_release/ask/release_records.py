@@ -4,6 +4,7 @@ Unlike `geodp.data.records.read_table`, no record changes what becomes of others
 read becomes NaN, which a release does not count.  Faults of the file as a whole are errors.
 """
 
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -183,22 +184,17 @@ def refuse_missing(settings, is_shown=False):
     lengths.  See `table_of`.  Of the records alone that their labels lost digits.
     """
     if settings.data.source == "table":
-        table, _ = table_of(settings, is_shown)
-        label = settings.data.subject
-        if not settings.data.is_one_each and _has_lost(table, label):
+        (table, _), label, is_lost = table_of(settings, is_shown), settings.data.subject, False
+        # Whatever is wrong with the file is told where its records are read.
+        with suppress(Exception):
+            is_lost = not settings.data.is_one_each and table.has_lost(label)
+        if is_lost:
             raise DataError(
                 f"{table.path}, {table.source.field_word} {label}: labels are floating-point "
                 "numbers so large that different whole numbers become the same one (programs make "
                 "them of whole numbers where one is missing or has decimals, and databases of "
                 "those of 128 bits): save or read the labels as text"
             )
-
-
-def _has_lost(table, label):
-    try:
-        return table.has_lost(label)
-    except Exception:  # whatever is wrong with the file is told where its records are read
-        return False
 
 
 def table_of(settings, is_shown=False):

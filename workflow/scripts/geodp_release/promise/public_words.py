@@ -6,12 +6,9 @@ from geodp_release.promise.public_inputs import EXPONENTIAL, LOG, NONE
 
 
 def described(assumptions):
-    """What each public input is, and its value in words, by its name.
+    """What each public input is, and its value in words, by its name: pairs of text.
 
-    Returns
-    -------
-    dict of tuple of str
-        Without a covariate none of one, and a transformation only where there is one.
+    Without a covariate there is none of one, and a transformation only where there is one.
     """
     unit, about = assumptions.manifold.length_unit, "" if assumptions.changes == 2 else "about "
     found = {

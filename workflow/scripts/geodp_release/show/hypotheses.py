@@ -24,18 +24,11 @@ HOLDS, ASSUMED, FAILS = "holds", "assumed", "fails"
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A hypothesis of the theorem, and who answers for it.
+    """A hypothesis of the theorem, with the name of ``docs/guarantee.md``, and who answers for it.
 
-    Attributes
-    ----------
-    name : str
-        As in ``docs/guarantee.md``.
-    by_code : str
-        The part that code checks or makes true; empty if there is none.
-    by_holder : str
-        The part that whoever releases answers for; empty if there is none.
-    state : {"holds", "assumed", "fails"}
-        True by code alone; in part or as a whole left to whoever releases; or refuted by code.
+    Code checks one part of it or makes it true, and whoever releases answers for the other; either
+    may be empty.  Its state is "holds" by code alone, "assumed" in part or as a whole, or "fails",
+    refuted by code.
     """
 
     name: str

@@ -13,7 +13,6 @@ from geodp_release.stages.moments import MomentsStage
 from geodp_release.stages.points import PointsStage
 from geodp_release.stages.products import ProductsStage
 from geodp_release.stages.scale import ScaleStage
-from geodp_release.stages.stage import Stage
 from geodp_release.stages.step import NoisyStep
 from geodp_release.stages.tail_count import TailStage
 
@@ -22,19 +21,3 @@ STAGES = (
     *(PointsStage, CountStage, MomentsStage, MatrixStage, ScaleStage, FarStage, NoisyStep),
     *(TailStage, BeyondStage, LastStep, ProductsStage),
 )
-
-__all__ = [
-    "STAGES",
-    "BeyondStage",
-    "CountStage",
-    "FarStage",
-    "LastStep",
-    "MatrixStage",
-    "MomentsStage",
-    "NoisyStep",
-    "PointsStage",
-    "ProductsStage",
-    "ScaleStage",
-    "Stage",
-    "TailStage",
-]
