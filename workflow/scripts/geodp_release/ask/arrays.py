@@ -62,9 +62,7 @@ def columns_of(X, number):
             "your data by X.reshape(-1, 1)"
         )
     if values.shape[1] != number:
-        raise DataError(
-            f"X has {values.shape[1]} columns, and covariate_range is of {number}: give as many"
-        )
+        raise DataError(f"X has {values.shape[1]} columns, and {number} are wanted: give these")
     return values[:, 0] if number == 1 else values
 
 

@@ -32,9 +32,7 @@ def main(arguments=None):
 
 def printable(text):
     """A text without characters that a terminal obeys, such as line breaks; they are escaped."""
-    return "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
-    )
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _say(*lines, file=None):

@@ -162,9 +162,8 @@ def _reason(settings, table, row, names, texts, point):
     """Why a record does not count, as a sentence."""
     data, manifold, source = settings.data, settings.assumptions.manifold, table.source
     try:
-        numbers = [
-            _number(text, table, row, name, data) for text, name in zip(texts, names, strict=True)
-        ]
+        both = zip(texts, names, strict=True)
+        numbers = [_number(text, table, row, name, data) for text, name in both]
         end = len(names) - len(data.covariates)
         point_of(data, manifold, source, row, names[:end], np.array(numbers[:end]))
     except DataError as problem:
@@ -250,9 +249,7 @@ def _rows(table):
             inner = re.split(r"\r\n|\n|\r", cell)
             column = table.names[place] if place < number else str(place + 1)
             end = start + len(inner) - 1
-            if number > 1 and any(
-                line.count(table.delimiter) == number - 1 for line in inner[1:-1]
-            ):
+            if number > 1 and any(row.count(table.delimiter) == number - 1 for row in inner[1:-1]):
                 swallowed.append(
                     f"{table.path}: the quote in line {start}, column {column}, is not closed "
                     f"before line {end}, and lines between look like records: close or remove it"

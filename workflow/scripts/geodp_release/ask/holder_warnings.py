@@ -34,10 +34,8 @@ def suspicious_inputs(assumptions, covariates, points):
     """Public inputs that look read off the data, a list of a sentence each; not private."""
     given, points = given_records(assumptions, covariates, points)
     found = []
-    for limits, is_group, column in zip(
-        assumptions.ranges, assumptions.groups, given.T, strict=True
-    ):
-        numbers = finite_ones(column)
+    for limits, is_group, each in zip(assumptions.ranges, assumptions.groups, given.T, strict=True):
+        numbers = finite_ones(each)
         ends = [np.min(numbers), np.max(numbers)] if len(numbers) else []
         del numbers
         # Where groups are at the ends of the range they are known to be.

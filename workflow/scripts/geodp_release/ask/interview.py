@@ -24,10 +24,8 @@ from geodp_release.show.templates import render
 
 SPACES = {name: kind.responses for name, kind in MANIFOLDS.items() if kind.responses}
 
-COVARIATE = re.compile(
-    "age|year|time|day|dose|alter|jahr|tage|centroid|.*dat(e|um)$|dob$", re.IGNORECASE
-)
-SUBJECT = re.compile("(.*_)?id|id_.*|subject|patient|person|participant|code", re.IGNORECASE)
+COVARIATE = re.compile("(?i)age|year|time|day|dose|alter|jahr|tage|centroid|.*dat(e|um)$|dob$")
+SUBJECT = re.compile("(?i)(.*_)?id|id_.*|subject|patient|person|participant|code")
 
 
 class Interview:

@@ -64,9 +64,8 @@ def misreadings(settings, numbers, names):
     if data.outline:
         return found
     space = settings.public.manifold.name
-    return found + (
-        _named_otherwise(data, space, names) or _of_points(settings, coordinates, names)
-    )
+    named = _named_otherwise(data, space, names)
+    return found + (named or _of_points(settings, coordinates, names))
 
 
 def _named_otherwise(data, space, names):

@@ -265,10 +265,8 @@ def _shape(numbers, manifold, is_outline, source, row):
     if is_outline:
         if len(landmarks) > 1 and landmarks[0] == landmarks[-1]:
             landmarks = landmarks[:-1]
-        if len(landmarks) < FEWEST_OUTLINE_LANDMARKS:
-            raise source.refusal(
-                row, f"its outline has {len(landmarks)} landmarks, too few to be closed"
-            )
+        if (number := len(landmarks)) < FEWEST_OUTLINE_LANDMARKS:
+            raise source.refusal(row, f"its outline has {number} landmarks, too few to be closed")
         if crossing_edges(landmarks) is not None:
             raise source.refusal(row, "its outline meets itself")
         landmarks, _ = orient(landmarks)

@@ -207,7 +207,7 @@ class ReleaseSettings(Wording, ReleaseSection):
         that said no; the second also of these, so that a check by others does not either.
         """
         reading = self._resolved_data | {"path": None}
-        return _digest(reading), _digest([reading, self.public.model_dump()])
+        return _hash(reading), _hash([reading, self.public.model_dump()])
 
     @property
     def _resolved_data(self):
@@ -220,9 +220,7 @@ class ReleaseSettings(Wording, ReleaseSection):
 
     def key(self, plan):
         """Identifies the release in its ledger: a digest of its plan and of what its data are."""
-        return _digest(
-            {"name": self.name, "data": self._resolved_data, "plan": plan_document(plan)}
-        )
+        return _hash({"name": self.name, "data": self._resolved_data, "plan": plan_document(plan)})
 
 
 def _centre_of_columns(centre, coordinates):
@@ -242,7 +240,7 @@ def _centre_of_columns(centre, coordinates):
     return in_layout(numbers, coordinates)[0].tolist()
 
 
-def _digest(values):
+def _hash(values):
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 

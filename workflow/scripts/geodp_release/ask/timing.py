@@ -84,9 +84,8 @@ def release_times(manifold, subjects, repeats, seed=0, few_dimensions=8):
     for name, point in {"same": good[0], **extreme_points(manifold, centre)}.items():
         bad = good.copy()
         bad[0] = point
-        usual, other = np.median(
-            [(seconds(good), seconds(bad)) for _ in range(repeats)], axis=0
-        ).tolist()
+        pairs = [(seconds(good), seconds(bad)) for _ in range(repeats)]
+        usual, other = np.median(pairs, axis=0).tolist()
         row = {"manifold": manifold.name, "subjects": subjects, "record": name}
         rows.append(row | {"milliseconds": 1e3 * usual, "ratio": other / usual})
     return rows

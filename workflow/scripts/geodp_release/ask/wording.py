@@ -153,10 +153,7 @@ class Wording:
         ranges, assumptions = self.ranges, self.assumptions
         if self.predictions is not None:
             rows = [row if isinstance(row, list) else [row] for row in self.predictions]
-            rows = [
-                [self.codes(index).get(value, value) for index, value in enumerate(row)]
-                for row in rows
-            ]
+            rows = [[self.codes(k).get(x, x) for k, x in enumerate(row)] for row in rows]
             return np.array(rows, dtype=float).reshape((-1, len(ranges)))
         if len(ranges) == 1 and not assumptions.groups[0]:
             return assumptions.along(0, TABULATED)[:, None]

@@ -65,11 +65,9 @@ def _described_covariates(assumptions):
         f"{low:g} to {high:g}{', by its logarithm' if scale == LOG else ''}"
         for (low, high), scale in zip(assumptions.ranges, assumptions.transformations, strict=True)
     )
-    resting = (
-        "predicted errors are for even covariates and equal groups; bands follow noisy moments"
-    )
+    rests = "predicted errors are for even covariates and equal groups; bands follow noisy moments"
     if assumptions.is_even:
-        resting = "predicted errors and bands rest on it"
+        rests = "predicted errors and bands rest on it"
     what = "largest change" if assumptions.is_flat else "longest geodesic"
     return {
         "shooting_vector_length": (
@@ -83,6 +81,6 @@ def _described_covariates(assumptions):
         ),
         "covariate_spread": (
             f"how the covariate{are} spread over {them}",
-            f"{', '.join(assumptions.spreads)} ({resting})",
+            f"{', '.join(assumptions.spreads)} ({rests})",
         ),
     }

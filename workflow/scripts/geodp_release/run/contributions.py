@@ -338,9 +338,8 @@ def _adjoints(manifold, covariates, points, state):
             velocity, times = state[1], covariates[:, 0]
         each, distances = manifold.adjoints_along(state[0], velocity, times, points)
         return each[: len(state)], distances
-    found = PerRecordGeodesicResiduals.of(
-        manifold, dict(zip(blocks, state, strict=True)), covariates, points
-    )
+    parts = dict(zip(blocks, state, strict=True))
+    found = PerRecordGeodesicResiduals.of(manifold, parts, covariates, points)
     frame = manifold.frame(state[0])
     each = [manifold.coordinates(state[0], found.contributions(each), frame) for each in blocks]
     return each, np.sqrt(found.squared_distances)

@@ -84,9 +84,8 @@ def call_findings(first, second, stages, rounding=1e-9):
     if numbers != (len(stages), len(stages)):
         return [f"{numbers[0]} and {numbers[1]} calls of noise for {len(stages)} stages"], np.inf
     findings, shares = [], [0.0]
-    for number, (one, other, stage) in enumerate(
-        zip(first.calls, second.calls, stages, strict=True), start=1
-    ):
+    each = zip(first.calls, second.calls, stages, strict=True)
+    for number, (one, other, stage) in enumerate(each, start=1):
         if one.public != other.public:
             findings.append(f"stage {number}: noise of another kind, scale or shape")
             continue

@@ -82,9 +82,7 @@ class ReleaseGuarantee:
         return f"{self.budget.words()} for {change} of {unit}, assuming {self._names(ASSUMED)}"
 
     def _names(self, state):
-        return ", ".join(
-            dict.fromkeys(each.name for each in self.hypotheses if each.state == state)
-        )
+        return ", ".join(each.name for each in self.hypotheses if each.state == state)
 
 
 def check_hypotheses(plan, records, bits):

@@ -101,9 +101,8 @@ def _ellipses(release, covariates, level, titles):
         panel.plot(*(before * directions), **CENTRE)
         panel.plot(*ellipse, color=LINE, zorder=3)
         panel.set_aspect("equal")
-        percent = [
-            100.0 * (each / before - 1.0) for each in (found, found / factor, found * factor)
-        ]
+        three = (found, found / factor, found * factor)
+        percent = [100.0 * (radii / before - 1.0) for radii in three]
         _draw_change(change, np.rad2deg(angles), *percent)
         change.set_xticks([0.0, 180.0, 360.0])
     titled(upper, titles, matrices)

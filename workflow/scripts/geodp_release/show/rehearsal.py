@@ -43,9 +43,7 @@ def without_data(plan):
     manifold, centre = assumptions.manifold, assumptions.centre
     directions = manifold.frame(centre)
     lengths = 0.5 * np.ravel(assumptions.lengths)
-    vectors = [
-        length * directions[k % len(directions)] for k, length in enumerate(lengths.tolist())
-    ]
+    vectors = [each * directions[k % len(directions)] for k, each in enumerate(lengths.tolist())]
     typical, grid = np.median(assumptions.typical_length(32)), length_grid(assumptions)
     found = float(grid[np.argmin(np.abs(np.log(grid / typical)))])
     path = plan.path((found,) * sum(stage.is_look for stage in plan.stages))

@@ -63,9 +63,8 @@ def _landmarks(before, shapes, radii, titles, factors=(2, 3, 5, 10, 20, 50, 100)
     factor = max([1, *(each for each in factors if each * longest < 0.25 * np.ptp(before.real))])
     figure, upper, lower = two_rows(len(titles), _height(before), is_same=True)
     for panels, times in ((upper, 1), (lower, factor)):
-        for panel, shape, radius in zip(
-            panels, before + times * (shapes - before), radii, strict=True
-        ):
+        moved = before + times * (shapes - before)
+        for panel, shape, radius in zip(panels, moved, radii, strict=True):
             for place, size in zip(shape, times * radius, strict=True):
                 disc = Circle((place.real, place.imag), size, color=BAND, linewidth=0.0, zorder=1)
                 if np.isfinite(size):
@@ -82,10 +81,9 @@ def _outlines(before, shapes, radii, titles):
     normal = outward_normals(before)
     along = np.linspace(0.0, 1.0, len(before) + 1)
     for outline, change, shape, radius in zip(upper, lower, shapes, radii, strict=True):
-        sides = [
-            closed_curve(shape + side * radius * outward_normals(shape)) for side in (1.0, -1.0)
-        ]
-        outline.fill(*ring_between(*sides), color=BAND, linewidth=0.0, zorder=1)
+        width = radius * outward_normals(shape)
+        ring = ring_between(closed_curve(shape + width), closed_curve(shape - width))
+        outline.fill(*ring, color=BAND, linewidth=0.0, zorder=1)
         _draw_shape(outline, before, shape)
         away = _wrapped(100.0 * ((shape - before) * np.conj(normal)).real)
         band = _wrapped(100.0 * radius)
