@@ -27,6 +27,7 @@ from geodp_release.ask.release_sections import (
 )
 from geodp_release.ask.wording import Wording
 from geodp_release.promise.assumptions import Assumptions
+from geodp_release.promise.budget import PrivacyBudget
 from geodp_release.promise.public_inputs import NONE, TWO_GROUPS, of_all
 from geodp_release.show.document import plan_document
 
@@ -197,7 +198,7 @@ class ReleaseSettings(Wording, ReleaseSection):
     @cached_property
     def privacy_budget(self):
         """The `PrivacyBudget`."""
-        return self.budget.make()
+        return PrivacyBudget(**self.budget.model_dump())
 
     @property
     def checked(self):
