@@ -106,7 +106,6 @@ class ReleaseMechanism(Mechanism):
         )
 
     def plan(self, budgets):
-        """The plan of a release at a budget."""
         return planned(self.assumptions, PrivacyBudget(budgets[ALL]))
 
     def errors_without_data(self):

@@ -49,7 +49,6 @@ class Check:
 
     @property
     def passed(self) -> bool:
-        """Whether the check says yes."""
         return not self.reasons
 
     def words(self, released: bool = False) -> list[str]:

@@ -231,7 +231,6 @@ def _alike(source, name, subjects, owners, many, at_once=1 << 16):
 
 
 def _first_records(owners, many):
-    """The first record of each subject."""
     first = np.zeros(many, dtype=owners.dtype)
     for some in reversed([*in_turn(owners)]):
         named = np.flatnonzero(owners[some] >= 0)[::-1]

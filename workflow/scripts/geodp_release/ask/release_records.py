@@ -258,7 +258,6 @@ def point_of(data, manifold, source, row, names, numbers):
 
 
 def _shape(numbers, manifold, is_outline, source, row):
-    """The shape of a record's landmarks."""
     if len(numbers) % 2:
         raise source.refusal(row, "its last landmark has no y")
     landmarks = numbers[0::2] + 1j * numbers[1::2]

@@ -93,7 +93,6 @@ class TableSettings(ReleaseSection, TableSection):
 
     @property
     def paths(self):
-        """Paths of its files."""
         return [self.path] if self.join is None else [self.path, self.join.path]
 
     @property
@@ -163,7 +162,6 @@ class PublicSettings(ReleaseSection):
 
     @property
     def ranges(self):
-        """Ranges of the covariates."""
         given = self.covariate_range
         if given is None:
             return []

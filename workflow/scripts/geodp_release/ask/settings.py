@@ -161,7 +161,6 @@ class ReleaseSettings(Wording, ReleaseSection):
 
     @cached_property
     def assumptions(self):
-        """The `Assumptions` of the public inputs."""
         public = self.public
         manifold, centre = public.manifold.make(), public.centre
         coordinates = getattr(self.data, "coordinates", "ambient")
@@ -197,7 +196,6 @@ class ReleaseSettings(Wording, ReleaseSection):
 
     @cached_property
     def privacy_budget(self):
-        """The `PrivacyBudget`."""
         return PrivacyBudget(**self.budget.model_dump())
 
     @property

@@ -91,7 +91,6 @@ class Wording:
         )
 
     def labels(self, names):
-        """Names with their units."""
         units = self.about.units
         return [f"{name} ({units[name]})" if name in units else name for name in names]
 

@@ -45,7 +45,6 @@ class Design:
         object.__setattr__(self, name, each[0] if self.number_of_columns == 1 else each)
 
     def _check_basis(self):
-        """Check the basis of each column, and the products."""
         number = self.number_of_columns
         bases = tuple(map(basis_of, one_each("basis", self.basis, number)))
         # As it was given where there is none, so that all plans without one are the same.

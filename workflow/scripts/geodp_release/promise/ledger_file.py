@@ -104,7 +104,6 @@ class Account:
 
 
 def exact_sum(amounts):
-    """Exact sum, whatever the number of digits."""
     with localcontext(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN):
         return sum(amounts, Decimal(0))
 
@@ -247,7 +246,6 @@ def upgrade(connection):
 
 
 def _entry(number, when, status, amount, key, description, folder, fingerprint=None):
-    """The entry of a row."""
     path = None if folder is None else Path(os.fsdecode(folder))
     folder, draw = (None, path) if status == STARTED else (path, None)
     return Entry(number, when, status, Decimal(amount), key, description, folder, fingerprint, draw)

@@ -17,7 +17,6 @@ def umask():
 
 
 def claim(path):
-    """Make an empty file for its owner at a path that is not taken."""
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 

@@ -146,7 +146,6 @@ def _up_to(assumptions, last, found):
 
 
 def _without(assumptions, number):
-    """So many subjects without any record."""
     given, nobody = np.zeros((0, assumptions.number_of_columns)), np.zeros(0, dtype=int)
     points = np.zeros((0, *assumptions.manifold.point_shape), dtype=assumptions.manifold.dtype)
     return padded(assumptions, given, points, nobody, nobody, number)

@@ -53,7 +53,6 @@ class SubjectRecords:
 
     @property
     def limit(self):
-        """Public number of records a subject."""
         return self.valid.shape[1]
 
     def settle(self, start):

@@ -96,7 +96,6 @@ def _release(found, given):
 
 
 def _about(found, covariates):
-    """The `About` of a document, whose words are printed."""
     if found is None:
         return None
     words = [found.name, found.description or "", *found.covariates, *found.responses]
@@ -123,7 +122,6 @@ def _refuse_others(expected, given, place):
 
 
 def _assumptions(found):
-    """The `Assumptions` of a document."""
     given = found.model_dump()
     given["manifold"] = manifold_from_settings(given["manifold"])
     given["centre"] = _array(given["centre"], "plan.assumptions.centre", given["manifold"])

@@ -273,7 +273,6 @@ class Release(Statistics):
 
     @cached_property
     def _truths(self):
-        """`TrueGeodesics` that agree with this one."""
         given, state = self.plan.assumptions, np.stack([self.footpoint, *self.shooting_vectors])
         errors = bands.in_the_space(given, self._simulated[1], state, self.moments)
         return bands.TrueGeodesics.of(given.manifold, errors, state)
