@@ -23,7 +23,6 @@ from geodp.models.regression import variance_explained
 from geodp.models.terms import LINE, Columns
 from geodp.settings.shared_sections import public_centre
 from geodp_release.ask.arrays import columns_of, named_columns, points_of
-from geodp_release.ask.planning import verdict
 from geodp_release.plan.bands import LEVELS
 from geodp_release.plan.sample_size import planned
 from geodp_release.promise.assumptions import Assumptions
@@ -115,6 +114,9 @@ class PrivateRegression(RegressorMixin, BaseEstimator):
         points = self._points(assumptions, y)
         plan = planned(assumptions, budget)
         if plan.is_noise and not self.allow_noise:
+            # With what draws pages, which the rest does without.
+            from geodp_release.ask.planning import verdict
+
             words = verdict(plan, assumptions.manifold.length_unit)
             raise DataError(f"{words} Give allow_noise=True to release it", argument="allow_noise")
         if self.ledger is not None:

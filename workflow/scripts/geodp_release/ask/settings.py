@@ -134,12 +134,12 @@ class ReleaseSettings(Wording, ReleaseSection):
     @model_validator(mode="after")
     def _predictions_in_range(self):
         for index, row in enumerate(self.predictions or ()):
-            row = row if isinstance(row, list) else [row]
+            row, key = row if isinstance(row, list) else [row], f"predictions[{index}]"
             if len(row) != len(self.ranges):
                 raise refused(
                     f": it has {len(row)} values, and there are "
                     f"{len(self.ranges)} covariates: give one for each",
-                    f"predictions[{index}]",
+                    key,
                 )
             for column, (value, (low, high)) in enumerate(zip(row, self.ranges, strict=True)):
                 codes = self.codes(column)
@@ -148,14 +148,12 @@ class ReleaseSettings(Wording, ReleaseSection):
                         continue
                     known = f"one of {', '.join(codes)}" if codes else "a number"
                     shown = value if isinstance(value, str) else f"{value:g}"
-                    raise refused(
-                        f": {shown} is no value there: give {known}", f"predictions[{index}]"
-                    )
+                    raise refused(f": {shown} is no value there: give {known}", key)
                 if not low <= value <= high:
                     raise refused(
                         f": {value:g} is outside covariate_range, {low:g} to "
                         f"{high:g}, where nothing is released: give values within",
-                        f"predictions[{index}]",
+                        key,
                     )
         return self
 
