@@ -11,7 +11,7 @@ from geodp.errors import DataError
 from geodp_release.show.folder import page, predictions
 from geodp_release.show.hypotheses import ReleaseGuarantee
 from geodp_release.show.release import Release
-from geodp_release.stages import BeyondStage, FarStage, ProductsStage, TailStage
+from geodp_release.stages import STAGES, BeyondStage, FarStage, ProductsStage, ScaleStage, TailStage
 from geodp_release.stages.covariates import Covariates
 from geodp_release.stages.draw import Released
 from geodp_release.stages.residual_tables import length_grid
@@ -46,24 +46,19 @@ def without_data(plan):
     vectors = [each * directions[k % len(directions)] for k, each in enumerate(lengths.tolist())]
     typical, grid = np.median(assumptions.typical_length(32)), length_grid(assumptions)
     found = float(grid[np.argmin(np.abs(np.log(grid / typical)))])
-    path = plan.path((found,) * sum(stage.is_look for stage in plan.stages))
-    products, rows = [], len(lengths) + 1
-    for stage in path.stages:
-        if isinstance(stage, ProductsStage):
-            size = stage.size(assumptions)
-            diagonal = np.equal(*np.triu_indices(size)) * (found**2 / size)
-            products.append(tuple(diagonal.tolist()))
-    counts = [DOUBLINGS] * sum(isinstance(stage, TailStage) for stage in path.stages)
-    counts += [1] * sum(isinstance(stage, BeyondStage) for stage in path.stages)
+    stages = plan.path((found,) * sum(stage.is_look for stage in plan.stages)).stages
+    counts = {kind: sum(isinstance(stage, kind) for stage in stages) for kind in STAGES}
+    sizes = [stage.size(assumptions) for stage in stages if isinstance(stage, ProductsStage)]
+    squares = [np.equal(*np.triu_indices(size)) * (found**2 / size) for size in sizes]
     released = Released(
         np.stack([centre, *vectors]),
         float(assumptions.subjects),
         Covariates.assumed(assumptions).moments,
-        lengths=(found,) * sum(stage.is_look for stage in path.stages),
-        far=0.0 if any(isinstance(stage, FarStage) for stage in path.stages) else None,
-        tails=(0.0,) * sum(counts),
-        products=tuple(products),
-        reached=np.zeros(rows),
+        lengths=(found,) * counts[ScaleStage],
+        far=0.0 if counts[FarStage] else None,
+        tails=(0.0,) * (DOUBLINGS * counts[TailStage] + counts[BeyondStage]),
+        products=tuple(tuple(each.tolist()) for each in squares),
+        reached=np.zeros(len(lengths) + 1),
     )
     return Rehearsed.of(plan, released, ReleaseGuarantee.of(plan))
 
