@@ -7,15 +7,15 @@ from functools import cached_property
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
 from geodp.data.angles import ANGLES
 from geodp.data.coordinates import PLACES, are_read, in_layout, limits_of
+from geodp.data.dates import Dates
 from geodp.errors import DataError
 from geodp.settings.section import FileName, Text, refused, surplus, unknown
 from geodp.settings.settings_files import PlainLoader, check, load_keys
-from geodp.settings.shared_sections import public_centre
-from geodp_release.ask.dated import with_numbers
+from geodp.settings.shared_sections import DateSettings, date_text, public_centre
 from geodp_release.ask.release_sections import (
     BudgetSettings,
     Line,
@@ -78,7 +78,7 @@ class ReleaseSettings(Wording, ReleaseSection):
     @model_validator(mode="before")
     @classmethod
     def _dates_are_numbers(cls, given):
-        return with_numbers(given) if isinstance(given, dict) else given
+        return _with_numbers(given) if isinstance(given, dict) else given
 
     @model_validator(mode="after")
     def _covariates_agree(self):
@@ -218,6 +218,43 @@ class ReleaseSettings(Wording, ReleaseSection):
     def key(self, plan):
         """Identifies the release in its ledger: a digest of its plan and of what its data are."""
         return _hash({"name": self.name, "data": self._resolved_data, "plan": plan_document(plan)})
+
+
+def _with_numbers(given):
+    """Settings as they were given, with numbers in place of dates; what is no date stays."""
+    data, public, rows = (given.get(key) for key in ("data", "public", "predictions"))
+    try:
+        scales = TypeAdapter(dict[str, DateSettings]).validate_python(data["dates"])
+        names = data["covariate"]
+        ranges = public["covariate_range"]
+    except (ValidationError, TypeError, KeyError):  # none, or refused where they are checked
+        return given
+    names = [str(name) for name in (names if isinstance(names, list) else [names])]
+    # Listed words have no range.
+    words = data.get("categories") or {}
+    ranged = [name for name in names if not isinstance(words.get(name), list)]
+
+    def number(place, value, is_row):
+        some, text = names if is_row else ranged, date_text(value)
+        scale = scales.get(some[place]) if place < len(some) else None
+        if scale is None or not isinstance(text, str):
+            return value
+        found = Dates(**dict(scale)).number(text)
+        return value if found is None else found
+
+    def numbers(values, is_row):
+        """Of a row a value for each covariate, of a range two for one."""
+        if not isinstance(values, list):
+            return values
+        return [
+            [number(inner if is_row else place, each, is_row) for inner, each in enumerate(value)]
+            if isinstance(value, list)
+            else number(0, value, is_row)
+            for place, value in enumerate(values)
+        ]
+
+    found = {"public": public | {"covariate_range": numbers(ranges, False)}}
+    return given | found | ({"predictions": numbers(rows, True)} if rows else {})
 
 
 def _centre_of_columns(centre, coordinates):
