@@ -32,10 +32,14 @@ FORMAT = "geodp release 13"
 Array = list | dict
 
 
+def kind(given):
+    """Name of the class of a stage in a document; errors call its key as this is called."""
+    return given.get("kind") if isinstance(given, dict) else None
+
+
 # The class of a stage in place of its document, by its name.
 STAGE: Any = Annotated[
-    reduce(or_, (Annotated[each, Tag(each.__name__)] for each in STAGES)),
-    Discriminator(lambda given: given.get("kind") if isinstance(given, dict) else None),
+    reduce(or_, (Annotated[each, Tag(each.__name__)] for each in STAGES)), Discriminator(kind)
 ]
 
 # Nobody reads what keys are for, and finding docstrings in source code takes time.
