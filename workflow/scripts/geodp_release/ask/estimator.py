@@ -86,6 +86,10 @@ class PrivateRegression(RegressorMixin, BaseEstimator):
     def fit(self, X, y, *, subjects=None):
         """Release a geodesic, line or plane; this spends the budget, at every call.
 
+        It returns itself, which holds the release and nothing else of the data.  A `DataError` says
+        that a public input is missing or cannot be used, that shapes do not go together, or that
+        the release would be noise: how many subjects would do takes up to a minute to say.
+
         Parameters
         ----------
         X : array or data frame, shape (n, k)
@@ -94,10 +98,6 @@ class PrivateRegression(RegressorMixin, BaseEstimator):
             Points, or responses; (n,) if a point is one number.
         subjects : array, shape (n,), or "one record each"
             Whose each record is.  It may be left out if `unit` was given.
-
-        It returns itself, which holds the release and nothing else of the data.  A `DataError` says
-        that a public input is missing or cannot be used, that shapes do not go together, or that
-        the release would be noise: how many subjects would do takes up to a minute to say.
         """
         budget = PrivacyBudget(epsilon=self.epsilon, rho=self.rho, delta=self.delta)
         assumptions = self._assumptions()
@@ -284,6 +284,8 @@ class PrivateGeodesicRegression(PrivateRegression):
     def predict_band(self, X, level=LEVELS[-1], together=False):
         """Radius of the ball about each prediction that holds the true one.
 
+        Radii (m,) are in the manifold's unit of length.
+
         Parameters
         ----------
         X : array or data frame, shape (m, k)
@@ -291,8 +293,6 @@ class PrivateGeodesicRegression(PrivateRegression):
             Probability that it does, for each covariate by itself, if the assumptions are right.
         together : bool
             Or for all rows of X at once, such as many over the whole range.
-
-        Radii (m,) are in the manifold's unit of length.
         """
         return self._at(X, lambda x: self._release().band(x, level, together))
 

@@ -67,6 +67,9 @@ class Ledger:
     def create(cls, path, allowed, unit):
         """Make a new ledger, which is complete or not there at all; only its owner can read it.
 
+        A `DataError` says that the file is there already or cannot be written, or that an argument
+        is wrong.
+
         Parameters
         ----------
         path : str or Path
@@ -74,9 +77,6 @@ class Ledger:
             Total budget of all releases, as decimal text.
         unit : {"epsilon", "rho"}
             Budgets of pure or of zero-concentrated differential privacy.
-
-        A `DataError` says that the file is there already or cannot be written, or that an argument
-        is wrong.
         """
         total = _budget(allowed, "allowed")
         if unit not in UNITS:
@@ -118,6 +118,10 @@ class Ledger:
         been seen.  So a second attempt at a release that started and left no draw is a new
         reservation, which spends again: nobody knows whether the first draw was seen.
 
+        A `DataError` says that less than the amount is left, that a draw of that description is
+        under way, that the ledger has another unit, that an argument is wrong, or that the file
+        cannot be used.
+
         Parameters
         ----------
         key : str
@@ -136,10 +140,6 @@ class Ledger:
         Entry
             A new one with status "started"; or, if a release of that key has finished or its draw
             is kept, its entry, and nothing is spent.
-
-        A `DataError` says that less than the amount is left, that a draw of that description is
-        under way, that the ledger has another unit, that an argument is wrong, or that the file
-        cannot be used.
         """
         amount = _budget(amount, "amount")
         for name, text in (("key", key), ("description", description)):

@@ -329,6 +329,10 @@ def release_geodesic(
 ) -> Release:
     """Draw one geodesic under differential privacy; or a mean, or one for each covariate.
 
+    Covariates, points and subjects may be columns of one data frame of Dask, or arrays of Dask.  A
+    `DataError` says that shapes do not go together, that the number of subjects is not the public
+    one, or that a partition cannot be computed.
+
     Parameters
     ----------
     plan : ReleasePlan
@@ -337,10 +341,6 @@ def release_geodesic(
     points : array, shape (n, *point_shape)
     subjects : array, shape (n,), or "one record each"
         Whose each record is: the unit of privacy is a subject with all its records.
-
-    Covariates, points and subjects may be columns of one data frame of Dask, or arrays of Dask.  A
-    `DataError` says that shapes do not go together, that the number of subjects is not the public
-    one, or that a partition cannot be computed.
     """
     if not isinstance(plan, ReleasePlan):
         raise DataError(
