@@ -93,8 +93,8 @@ def test_the_guarantee_says_whom_it_protects_and_what_it_assumes():
         "assuming R1, R2, R6, R7"
     )
     said = ("whose each record is", "without looking at the data", "fair", "nothing else")
-    assumed = [each.by_holder for each in found.hypotheses if each.state == ASSUMED]
-    assert all(words in each for words, each in zip(said, assumed, strict=True))
+    told = [each.by_holder for each in found.hypotheses if each.state == ASSUMED]
+    assert all(words in each for words, each in zip(said, told, strict=True))
     states = {each.name: (bool(each.by_code), each.state) for each in found.hypotheses}
     assert states == {
         **dict.fromkeys(("R1", "R6"), (True, ASSUMED)),

@@ -337,9 +337,7 @@ class Assumptions(Design):
         """How many contributions differ between neighbouring data sets: two, or one."""
         return 2 if self.neighbours == public.REPLACE else 1
 
-    def described(self):
-        """What each public input is, and its value in words, by its name; see `public_words`."""
-        return public_words.described(self)
+    described = public_words.described
 
     def lines(self):
         """The assumptions in words, one a line, each with its source if one was given."""

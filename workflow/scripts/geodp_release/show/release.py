@@ -4,7 +4,6 @@ A release holds its plan, which is public, and what the stages released.  Nothin
 on the records.  Random bits come from the operating system, without a seed.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -232,9 +231,8 @@ class Release(Statistics):
         """Noisy share of records far from the geodesic; ``None`` if no stage counts them."""
         return None if self.far is None else float(np.clip(self.far / self.number, 0.0, 1.0))
 
-    def found(self, names: Sequence[str] = (), unit: str | None = None) -> list[str]:
-        """What was found besides the geodesic, with names of covariates and a unit: sentences."""
-        return release_words.found(self, names, unit)
+    found = release_words.found
+    __str__ = release_words.text
 
     @property
     def _coordinates(self):
@@ -319,9 +317,6 @@ class Release(Statistics):
             f"<Release by {assumptions.fit} on {assumptions.manifold.name}: "
             f"{self.number:g} subjects, {budget.unit} {budget.amount}>"
         )
-
-    def __str__(self):
-        return release_words.text(self)
 
 
 def release_geodesic(

@@ -1,6 +1,7 @@
 """Text of a release: a summary of what was found, and the whole as it is printed."""
 
 import textwrap
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from geodp_release.show.templates import render
 SIGNIFICANT = 0.05
 
 
-def found(release, names=(), unit=None):
+def found(release, names: Sequence[str] = (), unit: str | None = None) -> list[str]:
     """What was found besides the geodesic, with names of covariates and a unit: sentences."""
     assumptions = release.plan.assumptions
     names = names or (release.about.covariates if release.about else ())
@@ -67,7 +68,7 @@ def _beyond(release, names):
             yield f"{there} (p = {release.p_words([p_value])[0]})"
 
 
-def text(release):
+def text(release) -> str:
     """All of a release, as it is printed."""
     number = release.plan.assumptions.number_of_columns
     names = [f"covariate {j + 1}" for j in range(number)] if number != 1 else ["the covariate"]
