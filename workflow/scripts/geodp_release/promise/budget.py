@@ -20,7 +20,7 @@ MOST_DELTA = Decimal("1e-3")
 
 @dataclass(frozen=True)
 class PrivacyBudget:
-    """An amount of privacy loss that a release may spend; a `DataError` refuses one out of range.
+    """An amount of privacy loss that a release may spend.
 
     Attributes
     ----------
@@ -32,6 +32,11 @@ class PrivacyBudget:
         With rho: the delta for which the guarantee is also stated as (eps, delta).
     epsilon, rho : str, optional
         The amount by the name of its unit, in place of both.
+
+    Raises
+    ------
+    DataError
+        A value out of range.
     """
 
     amount: Any
