@@ -191,7 +191,7 @@ MEMORY = "1000000000 subjects of up to 100 records take 14616 GB of memory and t
 MISTAKES = [
     *(({}, *each) for each in cohort.REFUSALS["settings"]),
     ({}, "budget", {"epsilon": f"0.{'1' * 99}"}, "budget.epsilon: it has more than 100 characters"),
-    ({}, "budget", {"epsilon": 10**99}, "epsilon: a budget of 1e+99 is not between"),
+    ({}, "budget", {"epsilon": 10**99}, "budget.epsilon: a budget of 1e+99 is not between"),
     ({"public.subjects": 10**9}, "public.records_per_subject", 100, MEMORY),
     *((SEVERAL, *each) for each in cohort.REFUSALS["covariates"]),
     *(

@@ -4,10 +4,12 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, PrivateAttr, WithJsonSchema, model_validator
 
+from geodp.mechanisms.budgets import parse_budget
 from geodp.settings.section import Count, Section, Text, refused, surplus
 from geodp.settings.settings_files import LONGEST_NUMBER
 from geodp.settings.shared_sections import NO_COVARIATE, CentreName, ManifoldSettings, TableSection
 from geodp_release.promise import public_inputs as inputs
+from geodp_release.promise.budget import CONCENTRATED, PURE, PrivacyBudget
 from geodp_release.run.subjects import ONE_EACH
 
 
@@ -177,3 +179,16 @@ class BudgetSettings(ReleaseSection):
     """Zero-concentrated differential privacy."""
     delta: Number | Amount | None = None
     """With rho: the delta for which an epsilon is stated too."""
+
+    @model_validator(mode="after")
+    def _one_unit(self):
+        if (self.epsilon is None) == (self.rho is None):
+            raise refused(": give one of epsilon and rho")
+        return self
+
+    def make(self):
+        """The `PrivacyBudget`."""
+        unit = CONCENTRATED if self.epsilon is None else PURE
+        amount = self.rho if self.epsilon is None else self.epsilon
+        delta = None if self.delta is None else parse_budget(self.delta, "budget.delta")
+        return PrivacyBudget(parse_budget(amount, f"budget.{unit}"), unit, delta)

@@ -27,7 +27,6 @@ from geodp_release.ask.release_sections import (
 )
 from geodp_release.ask.wording import Wording
 from geodp_release.promise.assumptions import Assumptions
-from geodp_release.promise.budget import PrivacyBudget
 from geodp_release.promise.public_inputs import NONE, TWO_GROUPS, of_all
 from geodp_release.show.document import plan_document
 
@@ -194,7 +193,7 @@ class ReleaseSettings(Wording, ReleaseSection):
 
     @cached_property
     def privacy_budget(self):
-        return PrivacyBudget(**self.budget.model_dump())
+        return self.budget.make()
 
     @property
     def checked(self):
