@@ -162,6 +162,16 @@ class PublicSettings(ReleaseSection):
     neighbours: Literal[inputs.NEIGHBOURS] = inputs.REPLACE  # type: ignore[valid-type]
     """Which data sets a release cannot tell apart."""
 
+    @model_validator(mode="after")
+    def _ranges_ascend(self):
+        for low, high in self.ranges:
+            if not low < high:
+                raise refused(
+                    f": it runs from {low:g} to {high:g}: give the smaller number first",
+                    "covariate_range",
+                )
+        return self
+
     @property
     def ranges(self):
         given = self.covariate_range
