@@ -124,21 +124,6 @@ def test_every_space_of_the_theorem_is_tested_here():
     assert tested >= {each for kind in MANIFOLDS.values() for each in (kind, *kind.variants)}
 
 
-def test_a_record_is_rounded_alike_wherever_it_stands(manifold, monkeypatch):
-    """In a block of any records, at any place of it: sums are those of subjects alone."""
-    monkeypatch.setattr(contributions, "CHUNK", 1 << 5)
-    assumptions = assumed(manifold, 23)
-    records, (state,) = grouped(assumptions, 6, 0.5), states_of(assumptions, 1)
-    each = each_gradient(assumptions, records, state)
-    order = np.random.default_rng(1).permutation(23)
-    for chosen in (np.arange(23), order, order[:9]):
-        found = gradient_sums(assumptions, take(records, chosen), state, CLIP, WINDOW)
-        assert np.array_equal(np.array(found, dtype=object), np.sum(each[chosen], axis=0))
-        one_by_one = [matrix_of(assumptions, take(records, [k]), state) for k in chosen]
-        whole = matrix_of(assumptions, take(records, chosen), state)
-        assert np.array_equal(whole, np.sum(one_by_one, axis=0))
-
-
 @pytest.mark.parametrize("limit", [1, LIMIT])
 @pytest.mark.parametrize(("spread", "clip"), [(0.01, 0.3), (0.5, 0.01), (5.0, 0.01), (5.0, 0.3)])
 def test_no_subject_contributes_more_than_the_lattice(manifold, spread, clip, limit, monkeypatch):
