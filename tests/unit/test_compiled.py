@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from quadrature import footpoint_density, shooting_vector_density
 
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
-from geodp.mechanisms import compiled, density, gradient_bounds
+from geodp.mechanisms import compiled, gradient_bounds
 
 numba = pytest.importorskip("numba")
 
@@ -70,57 +69,3 @@ def test_compiled_sums_are_those_of_numpy(space, summed, block, reach):
     np.testing.assert_allclose(bounds, right_bounds, rtol=1e-10, atol=1e-9)
     moving = right_bounds > 0.0
     assert np.median(np.abs(bounds[moving] / right_bounds[moving] - 1.0)) < 2e-15
-
-
-def test_one_type_of_arrays_is_compiled_for():
-    """Arrays that may not be written to, or are no block of memory, are no types of their own."""
-    given = configurations(Sphere(2))[:4]
-    compiled.sphere_sums("footpoint", *given)
-    before = len(compiled._record_sums.signatures)
-    for array in given:
-        array.flags.writeable = False
-    one = np.broadcast_to(given[0][:, :1, :1], given[0].shape)
-    compiled.sphere_sums("footpoint", one, *given[1:])
-    assert len(compiled._record_sums.signatures) == before
-
-
-def test_the_bend_that_is_left_out_is_less_than_one():
-    below = np.linspace(1e-3, compiled.BEND_STARTS, 1000)
-    assert np.all(-below / np.tan(below) < 1.0)
-
-
-@pytest.mark.parametrize("kind", ["footpoint", "shooting_vector"])
-def test_densities_are_the_same_without_numba(kind, monkeypatch):
-    space = Sphere(2)
-    p, v, x, y, rng = configurations(space)
-    start, scale = p[:, 0, 0], 0.1 + rng.random(DATA_SETS)
-    if kind == "footpoint":
-        made = footpoint_density(space, x, y, scale, start, v[:, 0, 0])
-        states, pole = p[:, 1], start[:, None]
-    else:
-        made = shooting_vector_density(space, x, y, scale, start, space.frame(start))
-        states, pole = rng.standard_normal((DATA_SETS, CHAINS[1], 2)), np.zeros((DATA_SETS, 1, 2))
-    cells = (states, *0.2 * rng.random((2, DATA_SETS, CHAINS[1])), pole)
-    fast = [made.log_density(states), *made.extremes(*cells)]
-    used = []
-    monkeypatch.setattr(density, "find_spec", lambda name: used.append(name))
-    slow = [made.log_density(states), *made.extremes(*cells)]
-    assert used == ["numba"] * 2
-    for one, other in zip(fast, slow, strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-9)
-
-
-def test_without_a_directory_for_it_nothing_is_kept(monkeypatch):
-    compile_now = numba.njit
-
-    def refuse(cache=False, **options):
-        if cache:
-            raise RuntimeError("cannot cache function: no locator available")
-        return compile_now(**options)
-
-    monkeypatch.setattr(numba, "njit", refuse)
-    monkeypatch.setattr(compiled, "KERNELS", {"_arranged": {}})
-    monkeypatch.setattr(compiled, "_arranged", lambda value: value + 1.0)
-    compiled.compile_kernels.__wrapped__()
-    assert compiled._arranged(1.0) == 2.0
-    assert compiled._arranged.signatures
