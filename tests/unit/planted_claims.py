@@ -131,8 +131,8 @@ def claims_of(rows):
     return read_claims(io.StringIO(rows.to_csv(index=False)), "claims.csv")
 
 
-def judged(rows, tables, stream=stream, paper="a paper"):
-    return judge(paper, claims_of(rows), tables, stream, replicates=200)
+def judged(rows, tables, stream=stream, paper="a paper", replicates=50):
+    return judge(paper, claims_of(rows), tables, stream, replicates=replicates)
 
 
 def verdict_on(name, tables):
