@@ -102,6 +102,14 @@ def test_a_bounded_range_is_concentrated_as_stated(epsilon):
 # Stages and plans
 
 
+def planned(*stages, budget="1", unit=PURE, covariates=1):
+    assumptions = Assumptions(
+        Euclidean(1), [0.0], 1.0, (1.0,) * covariates, ((0, 1),) * covariates, 9, residual_scale=0.1
+    )
+    amount = PrivacyBudget(budget, unit, None if unit == PURE else "1e-6")
+    return ReleasePlan(assumptions, amount, stages, 1.0, 1.0, 1.0)
+
+
 BAD_STAGES = [
     (lambda: PointsStage(1, PURE, 2, 16, 0.3), "does not cost its budget"),
     (lambda: PointsStage(1, CONCENTRATED, 1, 16, 0.3), "does not cost its budget"),
@@ -118,6 +126,10 @@ BAD_STAGES = [
     (lambda: NoisyStep(1, clip=1.0, prior=(1.0, 0.0)), "positive numbers"),
     (lambda: LastStep(1, clip=1.0, unlike=-1.0), "a stage has unlike -1"),
     (lambda: LastStep(1, clip=1.0, share=Fraction(2)), "share 2: give k/1024 between 0 and 1"),
+    # For other covariates than there are.
+    (lambda: planned(NoisyStep(1, clip=1.0), covariates=2), "2 numbers for the 3 parts of a state"),
+    (lambda: planned(MomentsStage(1), covariates=0), "a mean has no covariates"),
+    (lambda: planned(NoisyStep(1, clip=1.0, is_relative=True)), "no stage before it releases"),
 ]
 
 
@@ -125,14 +137,6 @@ BAD_STAGES = [
 def test_stages_that_make_no_sense_are_refused(stage, says):
     with pytest.raises(DataError, match=says):
         stage()
-
-
-def planned(*stages, budget="1", unit=PURE, covariates=1):
-    assumptions = Assumptions(
-        Euclidean(1), [0.0], 1.0, (1.0,) * covariates, ((0, 1),) * covariates, 9, residual_scale=0.1
-    )
-    amount = PrivacyBudget(budget, unit, None if unit == PURE else "1e-6")
-    return ReleasePlan(assumptions, amount, stages, 1.0, 1.0, 1.0)
 
 
 def test_budgets_of_stages_add_up_exactly():
@@ -150,16 +154,3 @@ def test_budgets_of_stages_add_up_exactly():
         assert planned(choice, budget=enough, unit=unit).stages == (choice,)
         with pytest.raises(DataError, match="more than the budget"):
             planned(choice, budget=less, unit=unit)
-
-
-@pytest.mark.parametrize(
-    ("covariates", "stage", "says"),
-    [
-        (2, NoisyStep(1, clip=1.0), "2 numbers for the 3 parts of a state"),
-        (0, MomentsStage(1), "a mean has no covariates"),
-        (1, NoisyStep(1, clip=1.0, is_relative=True), "no stage before it releases"),
-    ],
-)
-def test_a_stage_for_other_covariates_is_refused(covariates, stage, says):
-    with pytest.raises(DataError, match=says):
-        planned(stage, covariates=covariates)

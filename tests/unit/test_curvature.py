@@ -32,6 +32,24 @@ def moved(manifold, state, change):
     return np.stack([manifold.exp(p, step), *(manifold.transport(p, step, v + t) for v, t in both)])
 
 
+def pull(state, truth, nodes, weights):
+    """Mean of residuals from a state to the truth at weighted nodes, along their derivatives.
+
+    Returned are these derivatives, and the mean in coordinates (2, dim).
+    """
+    steps = SPHERE.combinations(state[1:], nodes)
+    residuals = SPHERE.log(SPHERE.exp(state[0], steps), SPHERE.ends(truth[0], truth[1:], nodes))
+    residuals = SPHERE.transport_back(state[0], steps, residuals)
+    residuals = SPHERE.coordinates(state[0], residuals, SPHERE.frame(state[0]))
+    each = curvature.derivatives(SPHERE, state, nodes)
+    return each, np.einsum("m,mdi,md->i", weights, each, residuals).reshape((2, 2))
+
+
+def away(state, truth, nodes):
+    """Distances between predictions of two states."""
+    return SPHERE.dist(*(SPHERE.ends(each[0], each[1:], nodes) for each in (state, truth)))
+
+
 def state_of(rng, manifold):
     p = manifold.random_point(rng)
     return np.stack([p, *(each * manifold.random_direction(rng, p) for each in (0.7, 0.4))])
@@ -58,19 +76,11 @@ def test_a_step_from_near_leads_to_the_geodesic():
     error = SPHERE.coordinates(truth[0], across, SPHERE.frame(truth[0]))
     state = moved(SPHERE, truth, error)
     covariates = Covariates.assumed(TWO_GROUPS).with_moments(MOMENTS)
-    steps = SPHERE.combinations(state[1:], ENDS)
-    residuals = SPHERE.log(SPHERE.exp(state[0], steps), SPHERE.ends(truth[0], truth[1:], ENDS))
-    residuals = SPHERE.transport_back(state[0], steps, residuals)
-    residuals = SPHERE.coordinates(state[0], residuals, SPHERE.frame(state[0]))
-    each = curvature.derivatives(SPHERE, state, ENDS)
-    gradient = np.einsum("m,mdi,md->i", [0.3, 0.7], each, residuals).reshape((2, 2))
+    _, gradient = pull(state, truth, ENDS, [0.3, 0.7])
     change = np.linalg.solve(covariates.matrix, gradient)
-    wanted = SPHERE.ends(truth[0], truth[1:], ENDS)
     matrix = curvature.bend(TWO_GROUPS, state, MOMENTS)
-    left = [
-        np.max(SPHERE.dist(SPHERE.ends(end[0], end[1:], ENDS), wanted))
-        for end in (moved(SPHERE, state, each) for each in (change, curvature.bent(matrix, change)))
-    ]
+    changes = change, curvature.bent(matrix, change)
+    left = [np.max(away(moved(SPHERE, state, each), truth, ENDS)) for each in changes]
     assert left[0] > 0.005
     assert left[1] < 0.0005
 
@@ -131,13 +141,13 @@ def test_a_line_about_the_centre_becomes_the_geodesic_through_its_ends():
     found, _ = straightened(TWO_GROUPS, centre, change, MOMENTS)
     frame = SPHERE.frame(centre[0])
     ends = SPHERE.exp(centre[0], SPHERE.vector(frame, change[0] + ENDS @ change[1:]))
-    away = [
+    flat, straight = (
         np.max(SPHERE.dist(SPHERE.ends(each[0], each[1:], ENDS), ends))
         for each in (moved(SPHERE, centre, change), found)
-    ]
-    assert away[0] > 0.05
+    )
+    assert flat > 0.05
     # The nodes that stand for two groups are a little within the ends.
-    assert away[1] < 0.002
+    assert straight < 0.002
 
 
 @pytest.mark.parametrize("space", [SPHERE, Hyperbolic(2), SPD(2)], ids=repr)
@@ -181,18 +191,11 @@ def test_a_step_from_afar_leads_to_the_geodesic_of_means():
     state = np.stack([TWO_GROUPS.centre, [1.2, 0.0, 0.0]])
     truth = moved(SPHERE, state, np.array([[0.3, -0.3], [0.2, 0.5]]))
     covariates = curvature.looked_at(TWO_GROUPS, MOMENTS)
-    nodes, wanted = covariates.nodes, SPHERE.ends(truth[0], truth[1:], covariates.nodes)
-    steps = SPHERE.combinations(state[1:], nodes)
-    residuals = SPHERE.transport_back(
-        state[0], steps, SPHERE.log(SPHERE.exp(state[0], steps), wanted)
-    )
-    residuals = SPHERE.coordinates(state[0], residuals, SPHERE.frame(state[0]))
-    each = curvature.derivatives(SPHERE, state, nodes)
-    gradient = np.einsum("m,mdi,md->i", covariates.weights, each, residuals)
-    change = np.linalg.solve(curvature.mean_square(each, covariates.weights), gradient)
+    nodes, weights = covariates.nodes, covariates.weights
+    each, gradient = pull(state, truth, nodes, weights)
+    change = np.linalg.solve(curvature.mean_square(each, weights), gradient.ravel())
     change = change.reshape((2, 2))
     found, _ = straightened(TWO_GROUPS, state, change, MOMENTS)
     ends = moved(SPHERE, state, change), found
-    away = [SPHERE.dist(SPHERE.ends(each[0], each[1:], nodes), wanted) for each in ends]
-    away = np.square(away) @ covariates.weights
-    assert away[1] < 1e-4 * away[0]
+    flat, straight = (np.square(away(each, truth, nodes)) @ weights for each in ends)
+    assert straight < 1e-4 * flat
