@@ -8,14 +8,11 @@ from scipy import special, stats
 from scipy.integrate import cumulative_simpson
 from twin import spd
 
-from geodp import SPD, GeodesicModel, KendallPlanarShapes, PublicSettings
-from geodp.data.stand_in import simulate_outlines
+from geodp import SPD, GeodesicModel, PublicSettings
 from geodp.manifolds.supports import Ball
 from geodp.mechanisms.density import FootpointDensity, ShootingVectorDensity
 from geodp.mechanisms.kng_as_published import KNGAsPublished, PublishedSupport
 from geodp.samplers.kernel import Target
-
-OUTLINES = KendallPlanarShapes(50)
 
 
 def records(manifold, noise_variances, number=20, length=np.pi / 4, seed=1):
@@ -43,21 +40,10 @@ def published_mechanism(manifold, noise_variances, number=20):
     return KNGAsPublished.prepare(model, covariates, points, public, found)
 
 
-def mechanism_of_outlines(rng, data_sets, number, **public):
-    """The published mechanism for simulated outlines of 50 landmarks, about their fit."""
-    simulation, model = simulate_outlines(rng, data_sets, number), GeodesicModel(OUTLINES)
-    data = (simulation.ages - 50.0) / 40.0, OUTLINES.from_landmarks(simulation.outlines)
-    found = model.fit(*data)
-    assert np.all(found.converged)
-    public = PublicSettings(centre=found.footpoint, **public)
-    return KNGAsPublished.prepare(model, *data, public, found)
-
-
-def beside_the_fit(mechanism, distance, direction=0.0):
+def beside_the_fit(mechanism, distance):
     """Places so far from fitted footpoints, (data_sets, *point_shape)."""
     space, fitted = mechanism.manifold, mechanism.fit.footpoint
-    unit = np.zeros((len(fitted), space.dim))
-    unit[:, :2] = (np.cos(direction), np.sin(direction))[: space.dim]
+    unit = np.broadcast_to(np.eye(space.dim)[0], (len(fitted), space.dim))
     return space.exp(fitted, distance * space.vector(space.frame(fitted), unit))
 
 

@@ -52,12 +52,6 @@ def test_verbs_of_known_spaces_are_those_of_this_library(name):
     assert np.max(own.norm(end, other.transport(point, vector, vector) - carried)) <= 1e-9
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ADAPTED)
-def test_models_on_known_spaces(name):
-    check_model(GeodesicModel(ADAPTED[name]))
-
-
 # A space that is not symmetric: matrices with the Bures-Wasserstein metric
 
 

@@ -7,15 +7,13 @@ the axis, where it is all but exact.  Every comparison refuses a right distribut
 
 import numpy as np
 import pytest
-from quadrature import ball_target, distribution, mechanism_of_outlines
+from quadrature import ball_target
 from scipy import stats
 from scipy.special import gammaln, logsumexp
 
 from geodp import SPD, Euclidean, KendallPlanarShapes, Sphere
 from geodp.randomness import random_stream
-from geodp.samplers import matched
 from geodp.samplers.axial import AxialDistribution
-from geodp.samplers.kernel import run
 
 STANDARD_ERRORS = 4.0
 FALSE_ALARM = 2.0 * stats.norm.sf(STANDARD_ERRORS)
@@ -125,36 +123,3 @@ def test_a_density_of_zero_in_places_does_not_break_the_law():
     _, log_weight = weighed(stream("hole"), target, MANY)
     assert not np.any(np.isnan(log_weight) | np.isposinf(log_weight))
     assert 0.5 < np.mean(np.isfinite(log_weight)) < 1.0
-
-
-@pytest.mark.parametrize(("space", "sigma"), [(SPD(1), 1.5), (Sphere(1), 0.02)])
-def test_spaces_of_one_dimension_do_without(space, sigma):
-    """An interval, with the mode beside its middle."""
-    target = laplace_target(space, 1.0, 0.5, [sigma])
-    rng = stream("line", space.name, str(sigma))
-    plan = matched.plan(rng, target, 500, 1e-3, 4, 100)
-    state, _ = run(rng, plan.sampler, target, 4000, plan.steps)
-    centre = target.support.centre[0]
-    vectors = space.log(np.broadcast_to(centre, state.position[0].shape), state.position[0])
-    found = space.coordinates(centre, vectors)[:, 0]
-    law = distribution(lambda x: -np.abs(x - 0.5) / sigma, -1.0, 1.0)
-    assert stats.kstest(found, law).pvalue > FALSE_ALARM
-
-
-def test_few_steps_suffice_for_shapes_of_fifty_landmarks():
-    outlines = mechanism_of_outlines(stream("outlines"), 2, 60, data_radius=np.pi / 16)
-    rng, budget = stream("published"), 1.0
-    footpoints = few_steps(rng, outlines.footpoint_target(budget))
-    few_steps(rng, outlines.shooting_vector_target(footpoints[:, :3], budget)[0])
-
-
-def few_steps(rng, target):
-    assert target.space.dim == 96
-    plan = matched.plan(rng, target, 400, 0.01, 1, 400)
-    assert plan.largest_weight < 5.0
-    assert not plan.cut_short
-    assert plan.steps <= 20
-    state, share = run(rng, plan.sampler, target, 40, max(plan.steps, 10))
-    assert np.min(share) > 0.5
-    assert np.all(np.isfinite(state.log_density))
-    return state.position

@@ -6,10 +6,11 @@ while nearly all of the space's volume is there.
 
 import numpy as np
 import pytest
-from quadrature import mechanism_of_outlines
 from scipy.special import gammaln, logsumexp
 
-from geodp.manifolds.kendall import KendallPlanarShapes
+from geodp import GeodesicModel, KendallPlanarShapes, PublicSettings
+from geodp.data.stand_in import simulate_outlines
+from geodp.mechanisms.kng_as_published import KNGAsPublished
 from geodp.samplers.axial import AxialDistribution
 
 SHAPES = KendallPlanarShapes(50)
@@ -19,7 +20,13 @@ DRAWS = 1000
 
 @pytest.fixture(scope="module")
 def mechanism():
-    return mechanism_of_outlines(np.random.default_rng(0), 1, 100, footpoint_radius=NEAR)
+    """The published mechanism for simulated outlines, about their fit."""
+    simulation = simulate_outlines(np.random.default_rng(0), 1, 100)
+    model, points = GeodesicModel(SHAPES), SHAPES.from_landmarks(simulation.outlines)
+    data = (simulation.ages - 50.0) / 40.0, points
+    found = model.fit(*data)
+    public = PublicSettings(centre=found.footpoint, footpoint_radius=NEAR)
+    return KNGAsPublished.prepare(model, *data, public, found)
 
 
 def log_mass_near(target):
