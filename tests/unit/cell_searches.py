@@ -4,13 +4,11 @@ import numpy as np
 from quadrature import footpoint_density, shooting_vector_density
 
 from geodp import SPD, Euclidean, Hyperbolic, KendallPlanarShapes, Sphere
-from geodp.mechanisms import gradient_bounds as bounds
 from geodp.randomness import random_directions
 
 KINDS = {"R": (Euclidean, 2), "S": (Sphere, 1, 2, 3), "H": (Hyperbolic, 1, 2, 3)}
 KINDS |= {"SPD": (SPD, 1, 2, 3), "Kendall": (KendallPlanarShapes, 3, 5)}
 SPACES = {f"{each}{size}": kind(size) for each, (kind, *sizes) in KINDS.items() for size in sizes}
-FLAT = ("R2", "S1", "H1", "SPD1")
 
 # Configurations of a search, and random moves in each.
 TRIALS = 300
@@ -38,36 +36,20 @@ def end_of_cut(space):
     return min(space.injectivity_radius, FARTHEST)
 
 
-def arcs(space, rng, farthest):
-    """Ends (trials,) of short arcs about points, on both sides, and their distance."""
+def arc_stretch(space, rng):
+    """Length of short arcs about points, over the angle they are seen in."""
     pole = space.random_point(rng, (TRIALS,))
-    distance = farthest * rng.random(TRIALS)
+    distance = end_of_cut(space) * rng.random(TRIALS)
     frame = space.frame(pole)
     unit = random_directions(rng, (TRIALS, space.dim))
     across = units_across(rng, unit)
-    sides = [
+    one, other = (
         space.exp(pole, space.vector(frame, distance[:, None] * (unit + sign * STEP * across)))
         for sign in (1.0, -1.0)
-    ]
-    return pole, space.vector(frame, unit), distance, *sides
-
-
-def arc_stretch(space, rng):
-    pole, unit, distance, one, other = arcs(space, rng, end_of_cut(space))
+    )
     speed = space.dist(one, other) / (2.0 * STEP)
-    return speed / (space.arc_stretch(pole, unit, distance) + DIFFERENCES), distance > 0.5
-
-
-def arc_turning(space, rng):
-    """How fast vectors carried from poles turn between two places."""
-    pole, _, distance, one, other = arcs(space, rng, 0.98 * end_of_cut(space))
-    frame = space.frame(pole)
-    pole, one, other = pole[:, None], one[:, None], other[:, None]
-    first, second = (space.transport_to(pole, place, frame) for place in (one, other))
-    apart = space.transport_to(one, other, first) - second
-    turned = space.coordinates(other, apart, space.frame(other))
-    speed = np.linalg.norm(turned, ord=2, axis=(-2, -1)) / (2.0 * STEP)
-    return speed / (bounds.arc_turning(space, distance) + DIFFERENCES), distance > 0.5
+    claimed = space.arc_stretch(pole, space.vector(frame, unit), distance)
+    return speed / (claimed + DIFFERENCES), distance > 0.5
 
 
 def cells(space, rng, reach):
@@ -161,26 +143,3 @@ def shooting_vector_extremes(space, rng):
 
     flat, pole = Euclidean(space.dim), np.zeros((TRIALS, space.dim))
     return extremes(flat, rng, pole, VECTOR, density_at)
-
-
-def carried_vectors(space, rng):
-    """Vectors carried to places within a ball, directly and by way of its middle."""
-    fitted = space.random_point(rng, (TRIALS,))
-    vectors = VECTOR * space.random_direction(rng, fitted)
-    # Most of the way to the cut locus, and balls that nearly touch it.
-    away = end_of_cut(space) * rng.uniform(0.3, 0.9, TRIALS)
-    state = space.exp(fitted, space.expand(away) * space.random_direction(rng, fitted))
-    radii = (end_of_cut(space) - away) * rng.choice([0.01, 0.5, 0.9], TRIALS)
-    start = np.repeat(state[:, None], 12, axis=1)
-    step = space.expand(radii[:, None]) * space.random_tangent(rng, start)
-    size = space.norm(start, step)
-    step = step / space.expand(np.maximum(size / radii[:, None], 1.0))
-    there = space.exp(start, step)
-    direct = space.transport_to(fitted[:, None], there, vectors[:, None])
-    middle = space.transport_to(fitted, state, vectors)
-    by_way = space.transport(start, step, np.broadcast_to(middle[:, None], there.shape))
-    measured = space.norm(there, direct - by_way)
-    data = (np.zeros((TRIALS, 1)), fitted[:, None], np.ones(TRIALS))
-    made = footpoint_density(space, *data, fitted, vectors)
-    arrays = made._change(state[:, None], radii[:, None], np.zeros((TRIALS, 1)), state[:, None])[1]
-    return measured / (arrays[1] + DIFFERENCES), (radii < 0.02)[:, None]
