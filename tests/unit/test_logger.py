@@ -4,11 +4,10 @@ import io
 import logging
 from types import SimpleNamespace
 
-import pytest
 from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
 
-from snakemake_logger_plugin_geodp import LogHandler, duration
+from snakemake_logger_plugin_geodp import LogHandler
 
 
 def record(text=None, event=None, at=0.0, **more):
@@ -95,11 +94,3 @@ def test_routine_is_not_shown_and_what_matters_is():
     found = shown(*routine, *map(record, kept), record("No cores", LogEvent.ERROR))
     assert found == [*kept, "No cores"]
     assert shown(total(1), dryrun=True) == ["Job stats"]
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0.4, "0 s"), (59.4, "59 s"), (59.6, "1 min"), (3540, "59 min"), (7500, "2 h 5 min")],
-)
-def test_durations_are_words(seconds, text):
-    assert duration(seconds) == text
