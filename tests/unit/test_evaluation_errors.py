@@ -1,11 +1,13 @@
-"""Errors of releases, beside those of the published mechanism and of no privacy."""
+"""Errors of releases beside the published mechanism and no privacy; means beside heat diffusion."""
 
-import matplotlib.pyplot as plt
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+import means
 import utility
-from geodp import ReleasePlan
+from geodp import ReleasePlan, Sphere, mean
 from geodp.data.columns import landmark_columns
 from geodp.data.records import read_table
 from geodp.randomness import random_stream
@@ -43,10 +45,32 @@ def test_errors_of_releases_are_beside_others(data, monkeypatch):
     assert asked == [{"0.25"}, {"4.0"}]
     cell = table[table["budget"].fillna(8.0) == 8.0].set_index("mechanism")["error"]
     assert cell["without data"] > 0.4 > 0.1 > cell["as published"] > cell["no privacy"]
-    shown, figure = utility.summarise(table)
-    plt.close(figure)
-    row = shown["utility"].iloc[1]
-    assert row["epsilon"] == "8"
-    assert row["release"].startswith(utility.script.number(cell["release"]))
-    found = [row[key] for key in ("predicted", *utility.BESIDE)]
-    assert found == pytest.approx([0.2, *cell[utility.BESIDE]])
+
+
+def test_heat_is_that_of_the_sphere():
+    """Degree one of its kernel falls by exp(-2 t); for short times it is Gaussian."""
+    sphere, pole = Sphere(2), np.broadcast_to(np.eye(3)[2], (20_000, 3))
+    # The divergence is that of exp(2 t) = 1 + 0.6^2 / (2 0.4).
+    found = means.diffuse(np.random.default_rng(3), sphere, pole, 0.6, 0.4)
+    assert np.mean(found, axis=0) == pytest.approx([0.0, 0.0, 1.0 / 1.45], abs=0.015)
+    # Of variance Delta^2 / (2 rho) in each direction.
+    found = means.diffuse(np.random.default_rng(3), sphere, pole, 0.001, 0.5)
+    assert np.std(found[:, :2], axis=0) == pytest.approx([0.001, 0.001], rel=0.02)
+
+
+def test_releases_are_beside_heat_diffusion(monkeypatch):
+    """Releases without an error are better; data are in the ball about their mean."""
+    seen = []
+
+    def drawn(plan, x, points, rng):
+        seen.append(points)
+        return SimpleNamespace(footpoint=mean(points, Sphere(2)).footpoint)
+
+    monkeypatch.setattr(means, "plan_release", lambda *given, work: None)
+    monkeypatch.setattr(means.script, "release", drawn)
+    table = means.measure([(0.3, 0.15, 200, 0.05), (0.3, 0.15, 100_000, 0.05)], 0.9, 5, 1024, 1)
+    assert max(np.max(Sphere(2).dist(np.eye(3)[2], points)) for points in seen) <= 0.3
+    assert np.all(table["no privacy"] < 0.5 / np.sqrt(table["n"]))
+    assert np.all(table["ratio of noise"] < 1e-6)
+    shown = means.summarise(table)[0]["means"]
+    assert shown["met"].tolist() == ["yes", "out of reach"]
