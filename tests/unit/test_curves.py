@@ -14,7 +14,7 @@ from test_interview import CLINIC, wrote
 
 import geodp
 import script
-from geodp_release.ask.cli import _rendered
+from geodp_release.ask import planning
 from geodp_release.ask.settings import read_settings
 from geodp_release.run.subjects import ONE_EACH
 from geodp_release.show.pictures import picture
@@ -54,18 +54,16 @@ def write_table(number=3000):
     return frame
 
 
-def test_a_curve_with_groups_becomes_a_page(run):
-    frame = write_table()
+def test_a_curve_with_groups_becomes_a_page(run, few_designs, monkeypatch):
+    # The page without data is that of other tests.
+    monkeypatch.setattr(planning, "rehearse", lambda *_: None)
+    write_table()
     run("release", changed(TERMS))
     page = Path("out/trial/index.html").read_text()
     for words in (
-        "trial: curves released with differential privacy",
         "region: south against north",
-        "age: natural cubic spline with 3 evenly spaced knots; region: north, south, west, each",
         "the curve along age is more than a line (p = 0.00",
         "effects of age and sex go together (p = 0.00",
-        "region: north, south, west",
-        "age (years): 50 to 90",
     ):
         assert words in page, words
     assert "bend" not in page
@@ -90,12 +88,6 @@ def test_a_curve_with_groups_becomes_a_page(run):
     svg, caption = picture(found, settings, settings.covariates(found), 0.95)
     assert re.search(r"with the others at age [\d.]+, region north, sex [FM]\.", caption)
     assert svg.count("<path") > 50
-    # Another word makes its own record one without influence.
-    frame.loc[7, "region"] = "North"
-    frame.to_csv("mine.csv", index=False)
-    shown = run("check", None, status=0).out
-    assert "1 of 3000 records would not count (row 9)" in shown
-    assert "none of the categories north, south, west, and may be meant for north" in shown
 
 
 @pytest.mark.parametrize(
@@ -115,23 +107,6 @@ def test_a_curve_with_groups_becomes_a_page(run):
 def test_terms_that_do_not_go_together_are_refused(refused, parts, says):
     write_table(3)
     assert says in refused(changed(TERMS | parts))
-
-
-def test_plans_say_widths_of_the_coefficients_that_mean_something_by_themselves():
-    write_table(3)
-    write(changed(TERMS))
-    settings = read_settings("mine.yaml")
-    found = settings.assumptions
-    values = {"errors": [1.0, 3.0, 2.0], "radii": np.ones(99), "slopes": np.arange(99.0)}
-    values |= {"settings": settings, "plan": SimpleNamespace(assumptions=found)}
-    shown = "\n".join(_rendered("usual.txt.j2", **values))
-    south, west = (index + 1 for index in found.terms.of(1))
-    assert (
-        f"half-widths of {south} for region: south against north; {west} for region: west" in shown
-    )
-    assert "age (years), per unit" not in shown
-    assert "region west" in shown
-    assert "region 0" not in shown
 
 
 def test_settings_say_periods_dates_and_words_in_numbers():
@@ -173,7 +148,7 @@ def released(basis, subjects, epsilon, lengths, count, seed):
 
 
 @pytest.mark.parametrize("bend", [0.0, 0.4])
-def test_a_bend_is_more_than_a_geodesic(bend):
+def test_a_bend_is_more_than_a_geodesic(bend, few_designs):
     _, found = released([{"spline": 4}], 1000, "4", (0.7, bend, bend), 2, 3)
     values = np.array([each.p_value([1, 2]) for each, *_ in found])
     assert np.all(values < 0.01 if bend else values > 0.01)
@@ -230,7 +205,7 @@ def test_estimators_take_formulas():
     assert made.covariate_names[3:6] == names
 
 
-def test_estimators_take_words():
+def test_estimators_take_words(few_designs):
     frame = write_table()
     by_name = OF_AGE | {"basis": {"age": {"spline": 4}, "region": {"words": WORDS}}}
     listed = {"basis": [{"spline": 4}, {"words": WORDS}], "covariate_range": [(50, 90)]}

@@ -117,8 +117,8 @@ def test_bands_are_those_of_a_sandwich():
     assert "away from Huber's loss" in said
 
 
-@pytest.mark.parametrize("manifold", [Euclidean(1), Sphere(2)], ids=str)
-def test_bands_hold_with_noise(manifold):
+def test_bands_hold_with_noise():
+    manifold = Sphere(2)
     plan, rng, places = plan_of(assumed(manifold), 4), np.random.default_rng(5), [[-0.5], [0.0]]
     held = []
     for _ in range(10):
@@ -156,7 +156,7 @@ def test_a_file_has_the_loss(tmp_path):
         Release.load(tmp_path / "other.json")
 
 
-def test_settings_release_it_and_all_that_is_shown_says_so(holder, run):
+def test_settings_release_it_and_all_that_is_shown_says_so(holder, run, few_designs):
     given = changed({"public.loss": "huber", "budget.epsilon": "3"})
     shown = [run(command, given).out for command in ("plan", "check", "release")]
     assert "".join(shown).count("Huber's loss") >= 2
@@ -165,8 +165,6 @@ def test_settings_release_it_and_all_that_is_shown_says_so(holder, run):
     for words in ("by Huber's loss", "The band is for what Huber's loss would find"):
         assert words in page
     assert "R^2" not in page
-    assert "A line by Huber's loss" in str(release)
-    assert "Release by Huber's loss" in repr(release)
     assert "The line minimises Huber's loss, not squares" in str(release)
 
 
