@@ -53,16 +53,13 @@ def changed(parts=None, **more):
     return settings
 
 
-def write_cohort(folder, allowed, with_sex=False):
-    """Write the table of records, of which sex may be a part, and a ledger of a budget."""
+def write_cohort(folder, allowed):
+    """Write the table of records, and a ledger of a budget."""
     rng = np.random.default_rng(11)
     ages = rng.uniform(51.0, 89.0, NUMBER)
     points = 0.2 + np.outer((ages - 70.0) / 40.0, np.full(DIM, 0.1))
     points += 0.1 * rng.normal(size=points.shape)
     table = pd.DataFrame({"who": [f"patient{index:05d}" for index in range(NUMBER)], "age": ages})
-    if with_sex:
-        table["sex"] = rng.integers(0, 2, NUMBER)
-        points += 0.2 * table[["sex"]].to_numpy()
     table[COLUMNS] = points
     table.to_csv(folder / "mine.csv", index=False, float_format="%.12f")
     Ledger.create(folder / "mine.ledger", allowed, "epsilon")
