@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geodp import Sphere
 from geodp.data.matrices import parse_matrix
 from geodp.data.messages import text_of
 from geodp.errors import DataError
@@ -36,15 +35,6 @@ def test_harmonics_are_orthonormal_and_in_their_order(landmarks, highest):
 def test_harmonics_out_of_range_are_refused(landmarks, highest, limit):
     with pytest.raises(DataError, match=rf"^landmark map: {landmarks} .* from 1 to {limit}$"):
         fourier_harmonics(landmarks, highest)
-
-
-def test_map_keeps_a_copy_that_cannot_be_changed():
-    matrix = np.eye(2, 5, dtype=complex)
-    made = LandmarkMap(matrix, "two landmarks")
-    matrix[0, 0] = 7.0
-    assert made.matrix[0, 0] == 1.0
-    with pytest.raises(ValueError, match="read-only"):
-        made.matrix[0, 0] = 7.0
 
 
 @pytest.mark.parametrize(
@@ -172,12 +162,10 @@ def test_parsed_points_and_the_numbers_to_give():
     space = make_manifold("kendall", 20, fourier_harmonics(20, 1))
     point = parse_point(space, [3.0, 0.0, 0.0, 4.0], "footpoint")
     assert largest(point - np.array([0.6, 0.8j])) <= EPSILON
-    triangles = make_manifold("kendall", 3)
     for wrong, numbers, message in (
         (space, [3.0, 4.0], r"footpoint: .* give 4, real and imaginary"),
         (space, [0.0] * 4, "not a point of planar shapes of 20 landmarks, Fourier"),
-        (Sphere(2), [1.0, 0.0], r"its 2 numbers .* give 3, the coordinates in row-major order$"),
-        (triangles, [0.0, 1.0, 3.0], r"footpoint: .* \(x1, y1, x2"),
+        (make_manifold("kendall", 3), [0.0, 1.0, 3.0], r"footpoint: .* \(x1, y1, x2"),
     ):
         with pytest.raises(DataError, match=message):
             parse_point(wrong, numbers, "footpoint")
