@@ -180,17 +180,6 @@ def test_fits_of_quantile_regression_are_optimal(tau, number, rng):
     assert np.sum(np.abs(y - x @ fit) < 1e-9) == 2
 
 
-def test_density_of_proposals_in_the_plane_integrates_to_one():
-    grid = plane.Grid(np.array([0.1, -0.05]), 0.3, np.log(np.full((7, 7), 1.0 / 49.0)))
-    # Middles of cells of the ball, whose area is 2 bound^2, in the coordinates x + y and x - y.
-    middle = (np.arange(400) + 0.5) / 200.0 - 1.0
-    total, difference = np.meshgrid(middle, middle)
-    places = 0.75 * np.column_stack([(total + difference).ravel(), (total - difference).ravel()])
-    density = np.exp(grid.log_mixture(places, 1.5))
-    assert np.mean(density) * 2.0 * 1.5**2 == pytest.approx(1.0, abs=0.01)
-    assert np.min(density) * 2.0 * 1.5**2 == pytest.approx(grid.uniform)
-
-
 PLANE_CASES = [("kng", 12), ("kng", 150), ("kng_smoothed", 150), ("exponential", 12)]
 PLANE_CASES += [("exponential_sharp", 150), ("median", 12)]
 
