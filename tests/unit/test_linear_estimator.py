@@ -25,7 +25,7 @@ def plane(response_range, y, epsilon="5", **others):
 
 
 @pytest.mark.parametrize(("public", "y"), PLANES)
-def test_lines_and_planes(public, y):
+def test_lines_and_planes(public, y, few_designs):
     found, near = plane(public, y), TABLE[:3]
     truth, size = (TRUTH, SIZES) if y.ndim > 1 else (TRUTH[0], SIZES[0])
     values = np.insert(found.coef_, 0, found.intercept_, axis=-1)
@@ -59,7 +59,7 @@ def test_public_inputs_of_responses_that_cannot_be_used(name, value):
         plane(**{"response_range": RANGES, "y": RESPONSES, name: value})
 
 
-def test_no_record_decides_how_many_responses_there_are():
+def test_no_record_decides_how_many_responses_there_are(few_designs):
     ragged = np.empty(NUMBER, dtype=object)
     ragged[:] = [[each] for each in RESPONSES[0]]
     ragged[0], whole = [1.0, 2.0], np.array(RESPONSES[[0]], dtype=object)
