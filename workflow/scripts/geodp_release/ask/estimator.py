@@ -278,13 +278,21 @@ class PrivateGeodesicRegression(PrivateRegression):
     _mandatory = ("manifold", "centre", "covariate_range", "subjects", "neighbours")
 
     def predict(self, X):
-        """Points (m, *point_shape) of the released geodesic at X (m, k); NaN where that is."""
+        """Points of the released geodesic.
+
+        Parameters
+        ----------
+        X : array or data frame, shape (m, k)
+
+        Returns
+        -------
+        ndarray, shape (m, *point_shape)
+            NaN where the covariate is.
+        """
         return self._at(X, self._release().predict)
 
     def predict_band(self, X, level=LEVELS[-1], together=False):
         """Radius of the ball about each prediction that holds the true one.
-
-        Radii (m,) are in the manifold's unit of length.
 
         Parameters
         ----------
@@ -293,6 +301,11 @@ class PrivateGeodesicRegression(PrivateRegression):
             Probability that it does, for each covariate by itself, if the assumptions are right.
         together : bool
             Or for all rows of X at once, such as many over the whole range.
+
+        Returns
+        -------
+        ndarray, shape (m,)
+            In the manifold's unit of length.
         """
         return self._at(X, lambda x: self._release().band(x, level, together))
 

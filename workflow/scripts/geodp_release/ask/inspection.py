@@ -57,8 +57,12 @@ class Inspection:
     def words(self, released: bool = False, rows: Sequence[int] | None = None) -> str:
         """What was found, a sentence a line; not private.
 
-        Records are named by their ``rows`` in a table, or by their index from 0; ``released`` says
-        that the release was made since.
+        Parameters
+        ----------
+        released : bool
+            Whether the release was made since.
+        rows : sequence of int, optional
+            Row of each record in its table; by default records are named by their index, from 0.
         """
         word, numbers = ("index", range(self.number)) if rows is None else ("row", rows)
         given = {"found": self, "released": released, "word": word}
@@ -76,6 +80,15 @@ def inspect_inputs(
     assumptions : Assumptions
     covariates : array, shape (n, k), or (n,) with one covariate; ``None`` without one
     points : array, shape (n, *point_shape)
+
+    Returns
+    -------
+    Inspection
+
+    Raises
+    ------
+    DataError
+        Shapes that do not go together.
     """
     given, points = given_records(assumptions, covariates, points)
     low, high = assumptions.ranges.T

@@ -73,9 +73,6 @@ def publish(settings, tell=lambda words: None, *, plan=None, despite_check=False
 def release(data, settings, *, tell=None, despite_check=False) -> Release:
     """Make the release of a data frame, once: with the folder and the ledger of `geodp release`.
 
-    It returns the `Release` of the first call, if its name was released before from the ledger.  A
-    `DataError` is one sentence, which does not tell of records.
-
     Parameters
     ----------
     data : pandas.DataFrame or None
@@ -87,6 +84,16 @@ def release(data, settings, *, tell=None, despite_check=False) -> Release:
         Takes sentences that do not depend on the data; by default `print`.
     despite_check : bool
         Release even if the last check of the file said no.
+
+    Returns
+    -------
+    Release
+        Of the first call, if its name was released before from the ledger.
+
+    Raises
+    ------
+    DataError
+        One sentence, which does not tell of records.
     """
     # Others lack what reads a column, which would show when it is paid for. None is imported here.
     pandas = sys.modules.get("pandas")

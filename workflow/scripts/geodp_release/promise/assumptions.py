@@ -25,8 +25,6 @@ LARGEST, SLOW = 75_000, 5_000
 class Assumptions(Design):
     """Public assumptions about the data of a release, none of them read off the records.
 
-    A `DataError` refuses values out of range, or at which numbers lose their digits.
-
     Attributes
     ----------
     manifold : Manifold
@@ -81,6 +79,11 @@ class Assumptions(Design):
         What each column is called, for names of covariates that a basis makes.
     sources : dict of str
         By name of an attribute, where the holder says that it comes from.
+
+    Raises
+    ------
+    DataError
+        A value out of range, or at which numbers lose their digits.
     """
 
     manifold: Manifold

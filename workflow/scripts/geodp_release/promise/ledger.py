@@ -67,9 +67,6 @@ class Ledger:
     def create(cls, path, allowed, unit):
         """Make a new ledger, which is complete or not there at all; only its owner can read it.
 
-        A `DataError` says that the file is there already or cannot be written, or that an argument
-        is wrong.
-
         Parameters
         ----------
         path : str or Path
@@ -77,6 +74,15 @@ class Ledger:
             Total budget of all releases, as decimal text.
         unit : {"epsilon", "rho"}
             Budgets of pure or of zero-concentrated differential privacy.
+
+        Returns
+        -------
+        Ledger
+
+        Raises
+        ------
+        DataError
+            The file is there already or cannot be written, or an argument is wrong.
         """
         total = _budget(allowed, "allowed")
         if unit not in UNITS:
@@ -105,7 +111,18 @@ class Ledger:
     def open(cls, path):
         """Open a ledger that `Ledger.create` made.
 
-        A `DataError` says that the file is missing, damaged or no ledger; it is left as it is.
+        Parameters
+        ----------
+        path : str or Path
+
+        Returns
+        -------
+        Ledger
+
+        Raises
+        ------
+        DataError
+            The file is missing, damaged or no ledger; it is left as it is.
         """
         ledger = cls(path)
         ledger._account()
@@ -117,10 +134,6 @@ class Ledger:
         The part stays spent even if the process ends in the next moment, since the draw may have
         been seen.  So a second attempt at a release that started and left no draw is a new
         reservation, which spends again: nobody knows whether the first draw was seen.
-
-        A `DataError` says that less than the amount is left, that a draw of that description is
-        under way, that the ledger has another unit, that an argument is wrong, or that the file
-        cannot be used.
 
         Parameters
         ----------
@@ -140,6 +153,12 @@ class Ledger:
         Entry
             A new one with status "started"; or, if a release of that key has finished or its draw
             is kept, its entry, and nothing is spent.
+
+        Raises
+        ------
+        DataError
+            Less than the amount is left, a draw of that description is under way, the ledger has
+            another unit, an argument is wrong, or the file cannot be used.
         """
         amount = _budget(amount, "amount")
         for name, text in (("key", key), ("description", description)):
@@ -243,10 +262,22 @@ class Ledger:
             self._locks.enter_context(locked(self._lock(entry), entry.description))
 
     def finish(self, entry, folder):
-        """Mark a started release as finished: the entry, with the absolute path of its folder.
+        """Mark a started release as finished.
 
-        A `DataError` says that the entry is not a started one of this ledger, or that the file
-        cannot be used.
+        Parameters
+        ----------
+        entry : Entry
+        folder : str or Path
+            Where the release is, completely; kept as an absolute path.
+
+        Returns
+        -------
+        Entry
+
+        Raises
+        ------
+        DataError
+            The entry is not a started one of this ledger, or the file cannot be used.
         """
         with self._writing() as (connection, account):
             if entry.status != STARTED or entry not in account.entries:
@@ -265,7 +296,16 @@ class Ledger:
     def fingerprint(self, *paths) -> str:
         """HMAC-SHA256 of the bytes of files with the ledger's secret; for the holder alone.
 
-        A `DataError` says that the ledger cannot be used, an `OSError` that a file cannot be read.
+        Parameters
+        ----------
+        *paths : str or Path
+
+        Raises
+        ------
+        DataError
+            The ledger cannot be used.
+        OSError
+            The file cannot be read.
         """
         secret = self._account().secret
         if secret is None:
@@ -276,8 +316,13 @@ class Ledger:
     def note_check(self, reading, fingerprint, passed):
         """Keep what the last check of a file said; for the holder alone.
 
-        The ``reading`` says what was judged: one of `ReleaseSettings.checked`.  The file is known
-        by its `fingerprint`.
+        Parameters
+        ----------
+        reading : str
+            Says what was judged: one of `ReleaseSettings.checked`.
+        fingerprint : str
+            Of the file, from `fingerprint`.
+        passed : bool
         """
         with self._writing() as (connection, _):
             connection.execute(
@@ -302,7 +347,14 @@ class Ledger:
     left = property(lambda self: self._account().left, doc="What further releases may spend.")
 
     def after(self, budget, key) -> str:
-        """What a release of a `PrivacyBudget` and a key would leave, in a sentence."""
+        """What a release would leave, in a sentence.
+
+        Parameters
+        ----------
+        budget : PrivacyBudget
+        key : str
+            Identifies what is released, as for `reserve`.
+        """
         found = self._account()
         if budget.unit != found.unit:
             return (

@@ -278,16 +278,34 @@ class Release(Statistics):
     def save(self, path: str | Path) -> None:
         """Write the release to a new file, as JSON with all digits.
 
-        A `DataError` says that the file is there already or cannot be written, or that the manifold
-        is none of the library.
+        Parameters
+        ----------
+        path : str or Path
+
+        Raises
+        ------
+        DataError
+            The file is there already or cannot be written, or the manifold is none of the library.
         """
         write_release(self, path)
 
     @classmethod
     def load(cls, path: str | Path) -> "Release":
-        """Read a release from a file that `save` wrote, with the same numbers bit by bit.
+        """Read a release from a file that `save` wrote.
 
-        A `DataError` says that the file cannot be read, or is not that of a release.
+        Parameters
+        ----------
+        path : str or Path
+
+        Returns
+        -------
+        Release
+            With the numbers of the one that was saved, bit by bit.
+
+        Raises
+        ------
+        DataError
+            The file cannot be read, or is not that of a release.
         """
         return cls(**read_release(path))
 
@@ -324,10 +342,6 @@ def release_geodesic(
 ) -> Release:
     """Draw one geodesic under differential privacy; or a mean, or one for each covariate.
 
-    Covariates, points and subjects may be columns of one data frame of Dask, or arrays of Dask.  A
-    `DataError` says that shapes do not go together, that the number of subjects is not the public
-    one, or that a partition cannot be computed.
-
     Parameters
     ----------
     plan : ReleasePlan
@@ -336,6 +350,18 @@ def release_geodesic(
     points : array, shape (n, *point_shape)
     subjects : array, shape (n,), or "one record each"
         Whose each record is: the unit of privacy is a subject with all its records.
+
+    Covariates, points and subjects may be columns of one data frame of Dask, or arrays of Dask.
+
+    Returns
+    -------
+    Release
+
+    Raises
+    ------
+    DataError
+        Shapes do not go together, or the number of subjects is not the public one; or a partition
+        cannot be computed.
     """
     if not isinstance(plan, ReleasePlan):
         raise DataError(
