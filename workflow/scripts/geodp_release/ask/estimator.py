@@ -86,10 +86,6 @@ class PrivateRegression(RegressorMixin, BaseEstimator):
     def fit(self, X, y, *, subjects=None):
         """Release a geodesic, line or plane; this spends the budget, at every call.
 
-        It returns itself, which holds the release and nothing else of the data.  A `DataError` says
-        that a public input is missing or cannot be used, that shapes do not go together, or that
-        the release would be noise: how many subjects would do takes up to a minute to say.
-
         Parameters
         ----------
         X : array or data frame, shape (n, k)
@@ -98,6 +94,18 @@ class PrivateRegression(RegressorMixin, BaseEstimator):
             Points, or responses; (n,) if a point is one number.
         subjects : array, shape (n,), or "one record each"
             Whose each record is.  It may be left out if `unit` was given.
+
+        Returns
+        -------
+        PrivateRegression
+            Itself, holding the release and nothing else of the data.
+
+        Raises
+        ------
+        DataError
+            A public input is missing or cannot be used, shapes do not go together, or the release
+            would be noise.  To say how many subjects would do takes a minute in 6 dimensions or
+            fewer; see `geodp_release.plan.sample_size.subjects_needed`.
         """
         budget = PrivacyBudget(epsilon=self.epsilon, rho=self.rho, delta=self.delta)
         assumptions = self._assumptions()
@@ -135,7 +143,16 @@ class PrivateRegression(RegressorMixin, BaseEstimator):
 
         The distances d are those of points to their predictions, and d_mean to the Frechet mean of
         the points.  No noise is added to a score: one that is computed from private data must not
-        be published.  X (m, k) and y are as for `fit`.
+        be published.
+
+        Parameters
+        ----------
+        X : array or data frame, shape (m, k)
+        y : array, as for `fit`
+
+        Returns
+        -------
+        float
         """
         predicted, assumptions = self._at(X, self._release().predict), self.plan_.assumptions
         anywhere = np.tile(assumptions.middles, (len(predicted), 1))
