@@ -20,7 +20,6 @@ from geodp_release.run.covariate_moments import (
     inverses,
     matrix_moments,
     moment_matrix,
-    number_of_covariates,
     possible_moments,
     products,
 )
@@ -84,18 +83,6 @@ def test_noise_has_the_variances_that_are_planned_with(covariates, unit):
 def sample_moments(x):
     rows = np.concatenate([np.ones((len(x), 1)), x], axis=1)
     return matrix_moments(rows.T @ rows / len(x))
-
-
-def test_moments_that_are_possible_stay():
-    rng = np.random.default_rng(1)
-    x = rng.uniform(-0.5, 0.5, (50, 3))
-    moments = sample_moments(x)
-    assert number_of_covariates(moments) == 3
-    np.testing.assert_allclose(moment_matrix(moments)[0, 1:], np.mean(x, axis=0))
-    np.testing.assert_allclose(moment_matrix(moments)[1:, 1:], x.T @ x / 50)
-    for possible in (moments, np.array([0.0, 0.0, 0.25, 0.0, 0.25])):
-        np.testing.assert_allclose(possible_moments(possible), possible, atol=1e-12)
-    assert np.shape(moment_matrix(np.zeros((4, 0)))) == (4, 1, 1)
 
 
 @pytest.mark.parametrize("covariates", [1, 2, 5])
