@@ -28,15 +28,6 @@ def rng(request):
     return random_stream(15, request.node.name)
 
 
-@pytest.mark.parametrize("noise", [LaplaceNoise(0.5), GaussianNoise(2.0)])
-def test_deviations_of_entries(rng, noise):
-    size = 6
-    drawn = np.array([noise.draw(rng, size) for _ in range(20_000)])
-    np.testing.assert_array_equal(drawn, np.swapaxes(drawn, 1, 2))
-    assert drawn[:, 0, 1].std() == pytest.approx(noise.deviation(size), rel=0.03)
-    assert drawn[:, 2, 2].std() == pytest.approx(np.sqrt(2.0) * noise.deviation(size), rel=0.03)
-
-
 # Privacy losses
 
 
