@@ -10,8 +10,7 @@ import geodp
 import script
 from geodp.samplers.integer_choice import generator_bits
 from geodp_release.plan.agreeing import agreeing_releases, has_subjects
-from geodp_release.plan.bands import TrueGeodesics, band_radii, sampled_errors
-from geodp_release.plan.release_plan import run_stages
+from geodp_release.plan.bands import band_radii, sampled_errors
 from geodp_release.promise.public_inputs import ADD_OR_REMOVE, EVENLY, TWO_GROUPS, UNKNOWN
 from geodp_release.run.covariate_moments import possible_moments
 from geodp_release.run.subjects import ONE_EACH, subject_records
@@ -81,19 +80,6 @@ def test_means_are_divided_by_the_number_of_subjects_that_was_released():
     assert np.min(counted) < 0.5
 
 
-def test_simulated_errors_of_a_mean_are_those_of_a_mean():
-    """Without noise to speak of the error is that of the sample mean."""
-    assumptions = assumed(geodp.Euclidean(3), 0, 100)
-    stages = (NoisyStep(1e6, clip=9.0, prior=(1.0,)),)
-    plan = geodp.ReleasePlan(assumptions, geodp.PrivacyBudget("1e6"), stages, 1.0, 1.0, 1.0)
-    errors = sampled_errors(*agreeing_releases(plan))
-    assert errors.shape[1:] == (1, 3)
-    assert np.mean(np.sum(errors**2, axis=-1)) == pytest.approx(0.01 * 3.0 / 100.0, rel=0.2)
-    start = FlatReleases.start(assumptions, 100, np.random.default_rng(1))
-    found = run_stages(start, stages, np.random.default_rng(2))
-    assert found.curve == pytest.approx(0.01 * 3.0 / 100.0, rel=0.1)
-
-
 def test_a_rehearsal_tests_one_covariate_of_each_kind(monkeypatch):
     """So that a plan of thirty covariates ends within a minute."""
     plan = quick(assumed(geodp.Euclidean(2), 3, covariate_spread=(UNKNOWN, UNKNOWN, TWO_GROUPS)))
@@ -101,14 +87,6 @@ def test_a_rehearsal_tests_one_covariate_of_each_kind(monkeypatch):
     monkeypatch.setattr(Rehearsed, "_p_value", lambda _, numbers: tested.append(numbers) or 0.5)
     assert without_data(plan).p_values().tolist() == [0.5] * 3
     assert tested == [[1], [3]]
-
-
-def test_distances_at_a_place_are_computed_once(monkeypatch):
-    space, errors = geodp.Euclidean(2), np.random.default_rng(0).normal(size=(50, 2, 2))
-    found = TrueGeodesics.of(space, errors, np.zeros((2, 2)))
-    radii = found.radii([[0.1], [0.2]], [0.9])
-    monkeypatch.setattr(geodp.Euclidean, "dist", None)
-    np.testing.assert_array_equal(found.radii([[0.2], [0.1]], [0.9]), radii[:, ::-1])
 
 
 @pytest.mark.parametrize("spreads", [(UNKNOWN,), (TWO_GROUPS, EVENLY)])
