@@ -13,7 +13,6 @@ from conftest import CIRCLE, SETTINGS_OF
 
 from geodp import DataError, Ledger
 from geodp.data.coordinates import View, are_read, in_layout
-from geodp.data.triangles import TRIANGLES
 from geodp.manifolds.projective import RealProjective
 from geodp.manifolds.registry import MANIFOLDS, make_manifold, manifold_settings, parse_point
 from geodp.manifolds.rotations import ORTHOGONAL, Rotations
@@ -193,36 +192,6 @@ def test_a_matrix_is_a_rotation_within_a_public_tolerance_by_itself(away):
     assert space.are_points(found).tolist() == [True, True, is_rotation, True, True]
     assert (space.layout_fault(matrices[2].ravel()) is None) == is_rotation
     assert "mirror" in space.layout_fault(-matrices[0].ravel())
-
-
-@pytest.mark.geomstats
-def test_distances_are_those_of_geomstats():
-    """By its conventions: angles of rotations, and of lines times sqrt(2)."""
-    grassmannian = pytest.importorskip("geomstats.geometry.grassmannian")
-    spd = pytest.importorskip("geomstats.geometry.spd_matrices")
-    rotations = pytest.importorskip("geomstats.geometry.special_orthogonal")
-    rng = np.random.default_rng(5)
-
-    def compared(name, theirs, changed):
-        space = make_manifold(**SETTINGS_OF[name])
-        first, second = space.random_point(rng, (2, 20))
-        expected = theirs.metric.dist(changed(first), changed(second))
-        np.testing.assert_allclose(space.dist(first, second), expected, atol=1e-9)
-
-    matrices = spd.SPDMatrices(3, equip=False)
-    matrices.equip_with_metric(spd.SPDLogEuclideanMetric)
-    compared("SPD3log", matrices, np.asarray)
-    compared("SO3", rotations.SpecialOrthogonal(3), make_manifold("rotations").to_matrices)
-    lines = grassmannian.Grassmannian(3, 1)
-    axes = make_manifold("projective", 2)
-    first, second = axes.random_point(rng, (2, 20))
-    found = lines.metric.dist(*(each[:, :, None] * each[:, None] for each in (first, second)))
-    np.testing.assert_allclose(np.sqrt(2.0) * axes.dist(first, second), found, atol=1e-9)
-
-
-@pytest.mark.parametrize("coordinates", TRIANGLES)
-def test_a_triangle_of_a_matrix_has_as_many_numbers_as_the_space_dimensions(coordinates):
-    assert list(View(make_manifold("spd", 3), coordinates).layouts()) == [6]
 
 
 def test_signs_of_axes_and_of_quaternions_are_not_those_of_noise_about_zero():
