@@ -272,12 +272,6 @@ def test_whole_weights_count_records_so_often(covariates, loss, make_records):
     assert len(found.distances) == 40
 
 
-def test_a_heavy_record_is_the_median():
-    points = np.array([0.0, 1.0, 5.0])
-    found = geodp.mean(points, geodp.Euclidean(1), geodp.Distance(), weights=[1.0, 1.0, 3.0])
-    assert found.footpoint == pytest.approx(5.0)
-
-
 def test_lines_of_numbers_are_those_of_least_squares():
     rng = np.random.default_rng(4)
     x, y = rng.standard_normal((50, 2)), rng.standard_normal(50)
