@@ -190,12 +190,6 @@ def test_errors_are_those_of_the_draws(finished):
         np.testing.assert_allclose(rows["mean_squared_error"], np.mean(squares, axis=(1, 2)))
 
 
-def test_a_published_sensitivity_bounds_what_it_stands_for(finished):
-    table = finished.table("sphere", "neighbours")
-    assert list(table["pair"]) == [1, 2, 3]
-    assert (table[["ratio_footpoint", "ratio_shooting_vector"]] >= 1.0).all(axis=None)
-
-
 @EACH
 def test_table_of_data_says_what_they_are(finished, name):
     study, table = STUDIES[name], finished.table(name, "data")
