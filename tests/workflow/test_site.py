@@ -58,18 +58,3 @@ def test_pages_load_nothing_from_elsewhere():
     assert [pair for pair in loaded if re.match(r"\w+:|//", pair[1])] == []
     for style in SITE.rglob("*.css"):
         assert not re.search(r"@import|url\([\"']?(https?:)?//", style.read_text(encoding="utf-8"))
-
-
-@built
-def test_pages_of_the_checkout_are_pages_of_the_site():
-    pages = ["README", "CONTRIBUTING", "CHANGELOG", "data/README", "resources/published/README"]
-    pages += [f"docs/{page.stem}" for page in (ROOT / "docs").glob("*.md")]
-    assert [page for page in pages if not (SITE / f"{page}.html").exists()] == []
-
-
-@built
-def test_reference_comes_from_the_docstrings():
-    text = (SITE / "docs" / "reference.html").read_text(encoding="utf-8")
-    for name in geodp.__all__:
-        if name != "__version__":
-            assert re.search(r"[A-Za-z ]{10,}", getattr(geodp, name).__doc__)[0] in text, name
