@@ -298,14 +298,6 @@ def test_source_is_the_stand_in_only_while_there_is_no_file(small, monkeypatch, 
     assert corpus().source == "stand_in"
 
 
-def test_missing_file_names_both_folders(small, monkeypatch, tmp_path):
-    small["studies"]["rats"]["data"]["path"] = "mine.csv"
-    said = f"there is no file mine.csv in {tmp_path} or in {places.CHECKOUT}: put it there or"
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(DataError, match=re.escape(f"key studies.rats.data.path: {said}")):
-        studies_of(small)
-
-
 def test_matrix_of_a_map_is_known_by_what_it_holds(small, monkeypatch, tmp_path):
     (tmp_path / "resources").mkdir()
     for name in ("vilmann_rats.csv", "published"):
