@@ -70,49 +70,26 @@ def test_a_killed_or_interrupted_run_goes_on_by_the_same_command(finished, check
 # --- Data that cannot be used ---
 
 
-def study(manifold, path, covariate, **more):
-    return {
-        "manifold": manifold,
-        "data": {"source": "table", "path": path, "covariate": covariate} | more,
-        "data_radius": 5.0,
-        "budgets": {"equal": {"totals": ["1.0"]}},
-        "cells": [{"budgets": ["equal"]}],
-    }
-
-
-def test_a_run_names_every_mistake_and_leaves_nothing(checkout):
-    """Several studies at once, each with a mistake of its own."""
-    rats = (checkout.root / "resources" / "vilmann_rats.csv").read_text()
-    (checkout.root / "code.csv").write_text(rats.replace(",-450,", ",oops,", 1))
+def test_a_run_names_a_record_that_cannot_be_fitted_and_leaves_nothing(checkout):
+    """Once, in the end, with the place of its log."""
     turns = np.arange(20) / 190.0
     points = np.stack([np.cos(turns), np.sin(turns), np.zeros(20)], axis=-1)
     points[9] = -points[9]
     rows = [f"{x},{a!r},{b!r},{c!r}" for x, (a, b, c) in enumerate(points.tolist())]
-    (checkout.root / "cut_locus.csv").write_text("\n".join(["x,a,b,c", *rows]) + "\n")
-    sphere, shapes = {"name": "sphere", "size": 2}, {"name": "kendall", "size": 8}
-    studies = {
-        "code": study(shapes, "code.csv", "age_days"),
-        "cut_locus": study(sphere, "cut_locus.csv", "x", columns=["a", "b", "c"]),
-    }
-    checkout.configure({"name": "bad", "seed": 1, "studies": studies})
+    (checkout.root / "far.csv").write_text("\n".join(["x,a,b,c", *rows]) + "\n")
+    data = {"source": "table", "path": "far.csv", "covariate": "x", "columns": ["a", "b", "c"]}
+    study = {"manifold": {"name": "sphere", "size": 2}, "data": data, "data_radius": 5.0}
+    study |= {"budgets": {"equal": {"totals": ["1.0"]}}, "cells": [{"budgets": ["equal"]}]}
+    checkout.configure({"name": "bad", "seed": 1, "studies": {"far": study}})
     checkout.environment["PYTHONPATH"] = str(checkout.root / "workflow" / "scripts")
-    targets = [f"results/bad/{name}/groups/observed/fit.json" for name in studies]
-    printed = checkout.refused("--logger=geodp", "--keep-going", *targets)
-
-    lines = printed.splitlines()
-    logs = {name: path.read_text() for name, path in checkout.files("*.log").items()}
-    for name, start, remedy in (
-        ("code", "code.csv, row 2, column x1: 'oops' is not a ", ""),
-        ("cut_locus", "cut_locus.csv, row 11: it lies ", "correct or remove it"),
-    ):
-        # Said once, in the end, with the place of its log.
-        [found] = [k for k, line in enumerate(lines) if line.startswith(f"Error in study {name}: ")]
-        assert lines[found].startswith(f"Error in study {name}: {start}")
-        assert lines[found].endswith(remedy)
-        assert lines[found + 1].startswith(f"    (while: {name}, observed")
-        [log] = [text for file, text in logs.items() if file.startswith(f"{name}/") and text]
-        assert log == f"{lines[found]}\n"
-        assert "/fit" in lines[found + 1].partition("log: ")[2]
-    assert "near the cut locus at 3.142" in printed
+    target = "results/bad/far/groups/observed/fit.json"
+    lines = checkout.refused("--logger=geodp", target).splitlines()
+    [found] = [k for k, line in enumerate(lines) if line.startswith("Error in study far: ")]
+    assert lines[found].startswith("Error in study far: far.csv, row 11: it lies ")
+    assert "near the cut locus at 3.142" in lines[found]
+    assert lines[found + 1].startswith("    (while: far, observed")
+    assert "/fit" in lines[found + 1].partition("log: ")[2]
+    logs = checkout.files("*.log")
     assert set(checkout.files()) == set(logs)
+    assert [log.read_text() for log in logs.values()] == [f"{lines[found]}\n"]
     assert checkout.temporaries() == []

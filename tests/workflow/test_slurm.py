@@ -71,14 +71,7 @@ def sampling(run, but=()):
     raise TimeoutError("no job samples")
 
 
-def test_tables_are_those_of_a_local_run(cluster, wanted):
-    printed = cluster.run(*PROFILE)
-    assert tables(cluster) == wanted
-    assert len(re.findall("has been submitted with SLURM jobid", printed)) == SUBMITTED
-    assert cluster.planned() == {}
-
-
-def test_killed_jobs_are_run_again(cluster, wanted):
+def test_killed_jobs_are_run_again_and_tables_are_those_of_a_local_run(cluster, wanted):
     driver = cluster.start(*PROFILE)
     killed = sampling(cluster)
     killed.kill()
@@ -88,3 +81,4 @@ def test_killed_jobs_are_run_again(cluster, wanted):
     assert driver.returncode == 0, printed
     assert tables(cluster) == wanted
     assert len(re.findall("has been submitted with SLURM jobid", printed)) == SUBMITTED + 2
+    assert cluster.planned() == {}
