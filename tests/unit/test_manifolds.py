@@ -245,8 +245,6 @@ def test_matrices_far_from_the_identity_are_in_place(length):
 @pytest.mark.parametrize(
     ("space", "change", "reason"),
     [
-        (Sphere(2), lambda point: 1.01 * point, "its length is 1.01, not 1"),
-        (Sphere(2), lambda point: 1.00001 * point, "its length is 1.00001, not 1"),
         (Sphere(2), lambda point: 1.000002 * point, "its length is 1.000002, not 1"),
         (Rotations("quaternion"), lambda point: 1.01 * point, "its length as a quaternion is 1.01"),
         (KendallPlanarShapes(4), lambda point: 1.01 * point, "its size is 1.01, not 1"),

@@ -103,19 +103,3 @@ def test_a_bad_mat_file_is_refused_in_one_sentence(tmp_path, changes, settings, 
     with refused(path, says) as problem:
         read_mat(path, VARIABLES | changes, 5, outline=True, **settings)
     assert not re.search(r"\b(row|column)\b", str(problem.value))
-
-
-HDF5 = b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(124) + b"\x00\x02IM" + bytes(384)
-
-
-@pytest.mark.parametrize("compressed", [False, True])
-def test_other_files_and_those_that_are_cut_off_are_no_mat_file(tmp_path, compressed):
-    path = tmp_path / "outlines.mat"
-    variables = {name: VARIABLES[name] for name in [*VARIABLES][: 2 if compressed else 3]}
-    assert read_mat(path, variables, 5, outline=True).notes == []
-    whole = path.read_bytes()
-    cut_off = [whole[:length] for length in (50, 130, len(whole) // 3, len(whole) - 9)]
-    for content in (*cut_off, bytes(300), HDF5 + b"\x89HDF\r\n\x1a\n"):
-        path.write_bytes(content)
-        with refused(path, "save it in MATLAB or Octave with the -v7 option"):
-            read_table(str(path), make_manifold("kendall", 5), "age", ["landmarks"])

@@ -60,17 +60,6 @@ def tables():
     return found
 
 
-def test_errors_are_of_each_mechanism_size_and_data_set(tables):
-    for study, names in MECHANISMS.items():
-        table = tables[study, "errors"]
-        assert len(table) == len(names) * 5 * 6
-        assert np.all(np.isfinite(table["distance"]) & (table["distance"] > 0.0))
-        assert table["bias"].notna().equals(table["mechanism"].str.startswith("tangent"))
-    ambient = tables["means_spd2", "errors"].query("mechanism == 'ambient_laplace' and n <= 40")
-    # About a quarter, and a share of draws.
-    assert 0.1 < ambient["outside"].mean() < 0.4
-
-
 def test_the_support_of_the_gradient_mechanism_makes_its_loss(tables):
     losses = tables["means_s2", "losses"].set_index("mechanism").loc["kng"]
     expected = {"twice the ball": 0.85, "the ball": 1.22, "anywhere": 5.87}

@@ -81,9 +81,11 @@ def called(made, names, responses=(), coordinates="ambient"):
     return SimpleNamespace(names=names, responses=responses, labels=list, **about)
 
 
-@pytest.mark.parametrize("names", [[], ["age", "sex"]])
+MANIFOLDS = geodp.SPD(2), geodp.SPD(3), geodp.Sphere(2), "latitude_longitude"
+
+
 @pytest.mark.parametrize(
-    "manifold", [geodp.SPD(2), geodp.SPD(3), geodp.Sphere(2), "latitude_longitude"]
+    ("manifold", "names"), [*((each, ["age", "sex"]) for each in MANIFOLDS), (MANIFOLDS[0], [])]
 )
 def test_figures_have_a_title_a_covariate(manifold, names):
     """Of several covariates one line each; of a mean none."""

@@ -61,30 +61,12 @@ def test_the_same_table_in_other_forms(read, form):
 
 
 HALF = np.sqrt(0.5)
-POINTS = {
-    "matrices row by row": (
-        "x,a,b,c,d\n0,1,0.5,0.5,2\n1,3,0,0,4\n2,1,0,0,1\n",
-        ("spd", 2),
-        [[[1.0, 0.5], [0.5, 2.0]], np.diag([3.0, 4.0]), np.eye(2)],
-    ),
-    "triangles of matrices": (
-        "x,a,b,c,d,e,f\n0,2,0.1,0.2,3,0.3,4\n1,3,0,0,4,0,5\n2,1,0,0,1,0,1\n",
-        ("spd", 3),
-        [[[2, 0.1, 0.2], [0.1, 3, 0.3], [0.2, 0.3, 4]], np.diag([3, 4, 5]), np.eye(3)],
-    ),
-    "latitude and longitude": (
-        "x,lat,lon\n1,90,10\n2,0,90\n3,-45,180\n",
-        ("sphere", 2),
-        [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-HALF, 0.0, -HALF]],
-    ),
-}
 
 
-@pytest.mark.parametrize(("text", "space", "expected"), POINTS.values(), ids=POINTS)
-def test_points_of_other_spaces(read, text, space, expected):
-    columns = text.split("\n")[0].split(",")[1:]
-    kind = "latitude_longitude" if "lat" in columns else "ambient"
-    records = read(text, space, "x", columns, coordinates=kind)
+def test_latitude_and_longitude(read):
+    text, columns = "x,lat,lon\n1,90,10\n2,0,90\n3,-45,180\n", ["lat", "lon"]
+    records = read(text, ("sphere", 2), "x", columns, coordinates="latitude_longitude")
+    expected = [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-HALF, 0.0, -HALF]]
     np.testing.assert_allclose(records.points, expected, rtol=0, atol=1e-15)
     np.testing.assert_array_equal(records.covariates, [0.0, 0.5, 1.0])
 

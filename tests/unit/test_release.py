@@ -222,25 +222,6 @@ def test_a_release_holds_nothing_else_of_the_data(capfd, caplog):
     assert captured.out + captured.err + caplog.text == ""
 
 
-def test_a_geodesic_along_a_logarithm(tmp_path):
-    """Covariates of predictions are given without it, also after a file was read."""
-    plan = made_plan(assumed(transformation="log"))
-    found = release_geodesic(plan, *example(plan.assumptions), ONE_EACH)
-    low, high = RANGE
-    ends = found.predict([low, np.sqrt(low * high), high])
-    np.testing.assert_allclose(ends[1], found.footpoint, atol=1e-12)
-    end = SPHERE.exp(found.footpoint, 0.5 * found.shooting_vector)
-    np.testing.assert_allclose(ends[2], end, atol=1e-12)
-    assert "20 to 70, by its logarithm" in str(found)
-    assert "the covariate: log" in " ".join(str(found).split())
-    found.save(tmp_path / "release.json")
-    again = release.Release.load(tmp_path / "release.json")
-    np.testing.assert_array_equal(again.predict([low, 30.0]), found.predict([low, 30.0]))
-    for bad in (0.0, -1.0):
-        with pytest.raises(DataError, match="positive ones where their logarithm is taken"):
-            found.predict([30.0, bad])
-
-
 # Draws of stages
 
 

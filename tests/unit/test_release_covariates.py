@@ -221,6 +221,8 @@ def test_coefficients_are_those_of_predictions_and_their_intervals_hold():
     found = first + np.outer(ages - 15.0, slopes[0])
     found += np.outer(np.log(doses / np.sqrt(200.0)), slopes[1])
     np.testing.assert_allclose(made.predict(x.T), found, rtol=1e-12)
+    with pytest.raises(geodp.DataError, match="positive ones where their logarithm is taken"):
+        made.predict([[15.0, 15.0], [15.0, 0.0]])
     rng, held = np.random.default_rng(7), []
     for _ in range(80):
         truth = assumptions.support.radii[:, None] * rng.uniform(-1.0, 1.0, (3, 1))

@@ -69,7 +69,8 @@ def released(manifold, number=NUMBER, seed=1, budget=EPSILON, neighbours=REPLACE
     # Numbers of other types than float, as a caller may give them.
     public = manifold, centre, np.float64(0.7), 1, [20, np.float64(70.1)], np.int64(number)
     others = {"residual_scale": 0.1, "sources": {"centre": "a random point"}}
-    assumptions = Assumptions(*public, neighbours=neighbours, **others)
+    others |= {"neighbours": neighbours, "transformation": "log"}
+    assumptions = Assumptions(*public, **others)
     found = stages_of(budget, neighbours)
     plan = ReleasePlan(assumptions, budget, found, 0.25, 0.1, np.float64(1.0 / 3.0))
     return release_geodesic(plan, covariates, points, labels)

@@ -1,4 +1,4 @@
-"""The report of results that lack something, its tables, and the list of what papers state."""
+"""The report of results that lack something, its tables, predicted errors, and its sentences."""
 
 import csv
 from importlib import import_module
@@ -8,11 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from geodp import ReleasePlan
+from geodp.errors import DataError
+from reproduction import predicted_errors
 from reproduction.claims.verdicts import FAILS, HOLDS, IN_PART
 from reproduction.figures.error import _numbers, draw
 from reproduction.papers import figure_title
 from reproduction.places import CHECKOUT
 from reproduction.report import _about, report
+from reproduction.results_page import with_block
 
 PUBLISHED = CHECKOUT / "resources" / "published"
 JUDGED = {"computed", "by construction", "not refuted", "by proof", "not decidable", "not judged"}
@@ -51,7 +55,6 @@ def test_a_figure_of_a_kind_without_a_caption(tmp_path):
     [
         ("figure_3", "", "Figure 3"),
         ("figure_3_release", "", "Figure 3, release"),
-        ("kng_linear", "1", "Figure 1"),
         ("notebook", "2, 3 and 5", "Figures 2, 3 and 5"),
         ("kng_means", "", "KNG means"),
     ],
@@ -180,3 +183,41 @@ def test_each_statement_has_a_judgement_with_its_claim_or_its_reason():
     proved = [row["verdict"] for row in STATEMENTS if row["judged"] == "by proof"]
     assert set(proved) == {HOLDS, IN_PART, FAILS}
     assert {row["verdict"] for row in STATEMENTS if row["judged"] != "by proof"} == {""}
+
+
+# Predicted errors
+
+
+def test_planned_errors_of_blocks_are_those_of_noise_and_estimate_together(monkeypatch):
+    errors = np.array([[[3.0, 0.0], [0.0, 4.0]], [[0.0, 3.0], [6.0, 0.0]]])
+    squares, weight = np.array([[16.0, 144.0], [16.0, 142.0]]), np.array([0.5, 1.5])
+    found = SimpleNamespace(errors=errors, estimate_squares=squares, weight=weight)
+    monkeypatch.setattr(predicted_errors, "simulated", lambda *_: found)
+    given = dict.fromkeys(ReleasePlan.__dataclass_fields__, ())
+    release = SimpleNamespace(**given, paths=[()], is_noise=False)
+    row = predicted_errors._row(release)
+    assert row["footpoint_error"] == 5.0
+    # 16 + 144 once, and 36 + 142 three times as much.
+    assert row["shooting_vector_error"] == np.sqrt(173.5)
+
+
+# Places of results in pages of the documentation
+
+
+TEXT = (
+    "Before.\n<!-- losses -->\nold\n<!-- end -->\nBetween.\n<!-- testers -->\nkept\n<!-- end -->\n"
+)
+
+
+def test_a_block_is_replaced_and_no_other():
+    assert with_block(TEXT, "losses", r"new \1") == TEXT.replace("old", r"new \1")
+
+
+@pytest.mark.parametrize(
+    ("name", "block", "words"),
+    [("walks", "new", "no mark <!-- walks -->"), ("losses", "\n", "nothing to write")],
+)
+def test_a_missing_mark_or_an_empty_block_is_refused_in_a_sentence(name, block, words):
+    with pytest.raises(DataError, match=words) as refused:
+        with_block(TEXT, name, block)
+    assert "\n" not in str(refused.value)

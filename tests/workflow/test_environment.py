@@ -55,10 +55,10 @@ def locked_versions(lock):
 
 
 @pytest.mark.parametrize("lock", LOCKS)
-def test_lock_has_one_version_with_hashes_of_each_package_and_satisfies_the_direct_needs(lock):
-    pattern = r"[\w.-]+==\S+( +;[^#]*?)?( +--hash=sha256:[0-9a-f]{64})+"
+def test_lock_has_one_version_of_each_package_for_all_platforms_and_satisfies_the_direct_needs(
+    lock,
+):
     for entry in entries(f"{lock}.txt"):
-        assert re.fullmatch(pattern, entry), f"not a version with hashes alone: {entry[:60]}"
         # Each platform and version of Python has its own file of a compiled package.
         if entry.startswith(("numpy==", "scipy==", "matplotlib==", "pydantic-core==")):
             assert entry.count("--hash=") > 20
