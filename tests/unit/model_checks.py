@@ -25,6 +25,8 @@ def study(model, rng, reach):
     manifold, k = model.manifold, model.number_of_covariates
     footpoint = manifold.random_point(rng, (DATA_SETS,))
     vectors = [reach / k * manifold.random_direction(rng, footpoint) for _ in range(k)]
+    # One data set is at rest beside another that is not.
+    vectors = [manifold.expand(np.arange(DATA_SETS) > 0) * vector for vector in vectors]
     parameters = model.parameters(footpoint, *vectors)
     x = rng.uniform(-0.5, 1.0, (DATA_SETS, RECORDS, k))
     predictions = model.predict(parameters, x)

@@ -17,11 +17,9 @@ from geodp_release.run.clipping_coordinates import ClippingCoordinates, noise_of
 from geodp_release.run.contributions import COVARIATE_LATTICE, covariate_sums
 from geodp_release.run.covariate_moments import (
     LEAST,
-    inverses,
     matrix_moments,
     moment_matrix,
     possible_moments,
-    products,
 )
 from geodp_release.run.subjects import ONE_EACH, SubjectRecords, subject_records
 from geodp_release.stages import MomentsStage
@@ -31,16 +29,6 @@ from geodp_release.stages.moments import EXPECTED, WIDER
 
 THREE = (EVENLY, TWO_GROUPS, TWO_GROUPS)
 EVEN = Covariates.independent((EVENLY,))
-
-
-@pytest.mark.parametrize("rows", [3, 20])
-def test_products_and_inverses_of_few_rows_and_of_many(rows):
-    roots = np.random.default_rng(0).normal(size=(7, rows, rows))
-    given = roots @ np.swapaxes(roots, 1, 2) + np.eye(rows)
-    np.testing.assert_allclose(products(inverses(given), given), [np.eye(rows)] * 7, atol=1e-9)
-    np.testing.assert_allclose(
-        products(given[0], given, roots[..., :2]), given[0] @ given @ roots[..., :2]
-    )
 
 
 def test_coordinates_are_about_where_subjects_are():

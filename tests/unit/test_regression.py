@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import geodp
-from geodp import SPD, testing
+from geodp import SPD
 from geodp.errors import DataError
 from geodp.manifolds.symmetric import SymmetricSpace, jacobi_factors
 from geodp.manifolds.symmetric_matrices import rotated, spectral, symmetric_eigenvalues
@@ -148,52 +148,6 @@ def test_logarithms_of_matrices_of_nearly_equal_eigenvalues(least, gap):
         allowed = 1e-15 / least + (1e-11 if least > 0.01 else 0.0)
         found = (logs.components / space.roots[:, None]).T
         np.testing.assert_allclose(found, space.entries(expected), rtol=0, atol=allowed)
-
-
-def _logs_along(at):
-    """The fast `logs_along` of a space against the one that every symmetric space has."""
-    manifold, rng = at.manifold, at.rng
-    number, chains, data = 5, (2, 2), len(at.point) // 2
-    used = np.array(manifold.multiplicities) > 0
-    for length in (0.6, 1e-9, 0.0):
-        at.places = testing._words(np.full(data, length))
-        near = np.expand_dims(at.point[:data], (1, 2))
-        near = np.broadcast_to(near, (data, *chains, *manifold.point_shape))
-        start = manifold.exp(near, 0.1 * manifold.random_direction(rng, near))
-        velocity = length * manifold.random_direction(rng, start)
-        # One that is at rest beside others.
-        velocity[:, 0, 0] = 0.0
-        times = rng.uniform(-0.5, 1.0, (data, number))
-        times[:, 0] = 0.0
-        middle = np.repeat(np.expand_dims(at.point[:data], 1), number, axis=1)
-        points = manifold.exp(middle, 0.4 * manifold.random_direction(rng, middle))
-        given = (start, velocity, times, points)
-        fast, generic = manifold.logs_along(*given), SymmetricSpace.logs_along(manifold, *given)
-        allowed = at.rounding * np.max(manifold.magnification(start), axis=(1, 2))
-        allowed = allowed * np.max(manifold.magnification(points), axis=1)
-        for key in ("squared_distances", "frequencies"):
-            found, expected = getattr(fast, key), getattr(generic, key)
-            testing._require_shape(at, f"{key} of logs_along", found, expected.shape)
-            yield f"{key} of logs_along are those of exp and log", found, expected, allowed
-        whole = jacobi_factors(manifold, generic.frequencies, generic.times)
-        for argument, factors in whole.items():
-            # Those of empty eigenspaces are of no use.
-            found, expected = (
-                np.stack(np.broadcast_arrays(*each, fast.squared_distances)[:-1], axis=1)[:, used]
-                for each in (fast.factors()[argument], factors)
-            )
-            what = f"factors of logs_along are Jacobi's in the {argument}"
-            yield what, found, expected, at.rounding
-        weights = list(rng.standard_normal((len(used), data, *chains, number)))
-        for given_weights in (weights, [2.0, *weights[1:]], [*weights[:-1], 2.0]):
-            found, expected = (each.combine(given_weights) for each in (fast, generic))
-            yield "combine of logs_along is the sum of split", found, expected, 7.0 * allowed, start
-
-
-def test_fast_logarithms_along_geodesics_are_those_of_any_space(manifold):
-    for seed in range(2):
-        rng = np.random.default_rng(seed)
-        testing._run([_logs_along], testing._scene(manifold, rng, 1.0, testing.ROUNDING))
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4])

@@ -164,13 +164,6 @@ def test_a_plan_says_what_clustered_covariates_cost():
     assert plan.error < plan.error_if_clustered < 1.5 * plan.error
 
 
-@pytest.mark.parametrize("spread", [EVENLY, UNKNOWN])
-def test_an_unknown_spread_is_measured_before_steps_and_an_even_one_after_them(spread, few_designs):
-    plan = plan_release(assumed(("sphere", 2), (0.6, 1.2), 0.05, 100, (spread,)), rho("0.5"))
-    assert plan.stages[0].measures == (spread == UNKNOWN)
-    assert all(stages[-1].measures == (spread == EVENLY) for stages in plan.paths)
-
-
 @pytest.mark.parametrize("budget", [PrivacyBudget("1"), rho("0.05")], ids=["epsilon", "rho"])
 @pytest.mark.parametrize("subjects", [600, 100_000])
 def test_moments_contradict_covariates_that_are_said_to_be_even(budget, subjects):

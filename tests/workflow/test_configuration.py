@@ -5,7 +5,6 @@ import csv
 import inspect
 import re
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,13 +13,11 @@ from beside import ROOT, read
 from snakemake.utils import validate as validate_by_schema
 
 from geodp.errors import DataError
-from geodp.mechanisms.registry import MECHANISMS
 from geodp.samplers.choice import plan
 from geodp.settings.settings_files import load
 from reproduction import places
 from reproduction.configuration import ConfigurationError, validate
 from reproduction.configuration.reference import files
-from reproduction.configuration.study import FIGURES, TABLES
 from reproduction.expansion import expand
 from reproduction.papers import paper_key
 
@@ -77,13 +74,6 @@ def test_bad_configuration_is_refused_in_one_sentence(small, changes, sentence):
     assert "\n" not in message
     assert not re.search(r"\. [A-Z]|\.$", message)
     assert len(message) < LONGEST
-
-
-def test_a_mechanism_may_need_a_setting_of_its_study(small, monkeypatch):
-    needy = replace(MECHANISMS["kng_as_published"], needs=("data_radius",))
-    monkeypatch.setitem(MECHANISMS, "kng_as_published", needy)
-    with pytest.raises(DataError, match=r"studies\.sphere\.data_radius is missing: kng_as_publ"):
-        studies_of(small)
 
 
 @pytest.mark.parametrize(
@@ -203,15 +193,6 @@ def test_shipped_file_has_the_schema_it_names(path):
     text = path.read_text()
     named = re.match(r"# yaml-language-server: \$schema=(\S+)\n", text)[1]
     validate_by_schema(yaml.safe_load(text), str(path.parent / named), set_default=False)
-
-
-def test_forms_of_a_section_are_all_in_the_page():
-    page = (ROOT / "docs" / "configuration.md").read_text()
-    links = set(re.findall(r"\]\(#([\w-]+)\)", page))
-    headings = {line[4:].replace(" ", "-") for line in page.splitlines() if line.startswith("###")}
-    assert links == headings
-    for kind in (*FIGURES, *TABLES):
-        assert f"`{kind}`" in page
 
 
 # --- What a configuration means ---

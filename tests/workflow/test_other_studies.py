@@ -135,18 +135,6 @@ def test_the_first_of_several_releases_has_a_band(ran):
     assert np.all(away < 3.0 * first["band"])
 
 
-def test_rows_of_outlines_are_budgets_and_bands_narrow_with_them(ran):
-    numbers = ran.table("outlines", "released", "figures")
-    assert set(numbers["n"]) == {200}
-    private = numbers[numbers["kind"] == "private"]
-    widths = private.groupby("cell", sort=False)["band"].mean()
-    assert list(widths.index) == ["all1.0", "all8.0"]
-    assert widths.iloc[1] < 0.6 * widths.iloc[0]
-    # A landmark gets no farther than its shape, whose length is one.
-    assert (private["radius"] <= private["band"] * (1.0 + 1e-6)).all()
-    assert (private["radius"] > 0.0).all()
-
-
 def test_where_there_is_a_file_figures_show_it_in_place_of_stand_ins():
     settings = read("other_studies")["outlines"]
     settings["data"] |= {"path": "resources/vilmann_rats.csv"}
