@@ -222,29 +222,25 @@ def test_a_stated_range_becomes_the_unit_interval(read_outlines, settings, covar
     assert records.covariate_range == pytest.approx(tuple(limits))
 
 
-# All of them, too: each by itself, so that no record decides how another one is read.
-@pytest.mark.parametrize("turned", [[3], [0, 4], range(5)])
-def test_reversed_outlines_are_mended(read_outlines, turned):
-    outlines = [reverse(one) if i in turned else one for i, one in enumerate(ELLIPSES)]
-    records = read_outlines(outlines)
-    np.testing.assert_allclose(records.points, shapes(ELLIPSES), atol=1e-14)
-    rows = f"row{'s'[: len(turned) > 1]} " + ", ".join(str(index + 2) for index in turned)
-    assert f"reversed from the first landmark on ({rows})" in records.notes[0]
+REVERSED = [reverse(one) for one in ELLIPSES]
+# Outlines, landmarks that are wanted, and notes.  All may be reversed: each is read by itself.
+MENDED = {
+    "none": (ELLIPSES, 6, []),
+    "one": ([*ELLIPSES[:3], REVERSED[3], ELLIPSES[4]], 6, ["first landmark on (row 5)"]),
+    "all": (REVERSED, 6, ["reversed from the first landmark on (rows 2, 3, 4, 5, 6)"]),
+    "closed": (np.hstack([ELLIPSES, ELLIPSES[:, :1]]), 6, ["repeats the first"]),
+    "more": ([*ELLIPSES[:4], REVERSED[4]], 50, ["(row 6)", "of 6 landmarks were resampled to 50 "]),
+    "fewer": (ELLIPSES, 4, ["outlines of 6 landmarks were resampled to 4 "]),
+}
 
 
-def test_a_closing_landmark_is_left_out(read_outlines):
-    records = read_outlines(np.hstack([ELLIPSES, ELLIPSES[:, :1]]))
-    np.testing.assert_allclose(records.points, shapes(ELLIPSES), atol=1e-14)
-    assert "repeats the first" in records.notes[0]
-    assert read_outlines(ELLIPSES).notes == []
-
-
-@pytest.mark.parametrize("landmarks", [4, 50])
-def test_outlines_are_resampled(read_outlines, landmarks):
-    records = read_outlines([*ELLIPSES[:4], reverse(ELLIPSES[4])], ("kendall", landmarks))
-    expected = shapes(resample(ELLIPSES, landmarks))
-    np.testing.assert_allclose(records.points, expected, atol=1e-13)
-    assert records.notes[1].startswith(f"outlines of 6 landmarks were resampled to {landmarks} ")
+@pytest.mark.parametrize(("outlines", "landmarks", "notes"), MENDED.values(), ids=MENDED)
+def test_outlines_are_mended(read_outlines, outlines, landmarks, notes):
+    records = read_outlines(outlines, ("kendall", landmarks))
+    expected = ELLIPSES if landmarks == 6 else resample(ELLIPSES, landmarks)
+    np.testing.assert_allclose(records.points, shapes(expected), atol=1e-13)
+    assert all(map(str.__contains__, records.notes, notes))
+    assert len(records.notes) == len(notes)
 
 
 @pytest.mark.parametrize(("names", "cells"), [(",note,x", ",,?"), (",x7,y7,x8,y8", ",, ,,")])
