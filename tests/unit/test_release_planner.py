@@ -52,6 +52,11 @@ def matrices(number):
     return assumed(("spd", 2), (0.5, 1.0), 0.01, number)
 
 
+def quick(assumptions, budget):
+    """A plan from few candidates."""
+    return plan_release(assumptions, budget, work=1 << 16)
+
+
 def rho(amount):
     return PrivacyBudget(amount, CONCENTRATED, "1e-6")
 
@@ -111,22 +116,22 @@ def test_a_release_goes_the_way_of_its_length():
 
 def test_a_plan_follows_from_public_assumptions_alone(few_designs):
     """Neither from caches, nor from where the centre is, nor from units."""
-    first = plan_release(sphere(60), PrivacyBudget("1"))
+    first = quick(sphere(60), PrivacyBudget("1"))
     flat = [
         assumed(("euclidean", 2), (unit * 0.5, unit), unit * 0.03, 60) for unit in (1.0, 1024.0)
     ]
-    small, large = (plan_release(each, PrivacyBudget("1")) for each in flat)
+    small, large = (quick(each, PrivacyBudget("1")) for each in flat)
     assert large.error == pytest.approx(1024.0 * small.error, rel=1e-6)
     assert [each.budget for each in large.stages] == [each.budget for each in small.stages]
     residual_tables.clipped_residuals.cache_clear()
     assumptions = replace(sphere(60), centre=np.array([0.0, 0.0, 1.0]), covariate_range=(50, 90))
-    second = plan_release(assumptions, PrivacyBudget("1"))
+    second = quick(assumptions, PrivacyBudget("1"))
     assert (second.stages, second.ways, second.error) == (first.stages, first.ways, first.error)
 
 
 def test_releases_get_better_with_subjects_and_budget(few_designs):
     poor, better, best = (
-        plan_release(matrices(number), PrivacyBudget(epsilon))
+        quick(matrices(number), PrivacyBudget(epsilon))
         for number, epsilon in ((20, "0.1"), (20, "3"), (200, "3"))
     )
     assert best.error < 0.1 * better.error < 0.1 * poor.error
@@ -143,7 +148,7 @@ def test_plans_state_errors_without_privacy_and_without_data(spreads, squares, f
     """That of least squares and that of the centre, by hand."""
     k = len(spreads)
     assumptions = assumed(("euclidean", 2), (0.5, 0.6), 0.1, 1000, spreads)
-    plan = plan_release(assumptions, PrivacyBudget("3"))
+    plan = quick(assumptions, PrivacyBudget("3"))
     assert plan.error_without_privacy == pytest.approx(0.1 * np.sqrt(2.0 * (1 + k) / 1000))
     # Lengths are uniform up to 0.5 and 0.6.
     without_data = np.sqrt(0.25 / 3.0 + squares * 0.36 / 3.0)
@@ -154,9 +159,9 @@ def test_plans_state_errors_without_privacy_and_without_data(spreads, squares, f
     assert least < half < plan.error
 
 
-def test_a_plan_says_what_clustered_covariates_cost():
+def test_a_plan_says_what_clustered_covariates_cost(few_designs):
     assumptions = assumed(("euclidean", 2), (1.0, 4.0), 0.1, 200)
-    plan = plan_release(assumptions, PrivacyBudget("2"))
+    plan = quick(assumptions, PrivacyBudget("2"))
     clustered = Covariates.independent((UNKNOWN,), clustered=True)
     start = FlatReleases.start(plan.assumptions, 4000, np.random.default_rng(1))
     found = plan.simulated(replace(start, covariates=clustered), np.random.default_rng(2))
