@@ -38,7 +38,7 @@ POSES = [PLACE, CIRCLE | {}, {"name": "rotations"}]
 CASES["poses"] = {"name": "product", "factors": POSES}, "ambient"
 
 # Others by the slow tests.
-QUICK = ("euclidean", "SPD3log", "axes", "product", "poses")
+QUICK = ("SPD3log", "axes", "poses")
 BY_NAME = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in CASES]
 
 
