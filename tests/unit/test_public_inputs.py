@@ -143,9 +143,7 @@ def test_whether_a_matrix_counts_does_not_depend_on_others(size):
     expected = mapped(assumptions, x, points)
     for _ in range(60):
         some = rng.integers(0, 40, size=rng.integers(1, 10))
-        for found, whole in zip(
-            mapped(assumptions, x[some], points[some]), expected, strict=True
-        ):
+        for found, whole in zip(mapped(assumptions, x[some], points[some]), expected, strict=True):
             np.testing.assert_array_equal(found, whole[some])
 
 
