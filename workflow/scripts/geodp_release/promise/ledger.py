@@ -75,10 +75,6 @@ class Ledger:
         unit : {"epsilon", "rho"}
             Budgets of pure or of zero-concentrated differential privacy.
 
-        Returns
-        -------
-        Ledger
-
         Raises
         ------
         DataError
@@ -114,10 +110,6 @@ class Ledger:
         Parameters
         ----------
         path : str or Path
-
-        Returns
-        -------
-        Ledger
 
         Raises
         ------
