@@ -67,17 +67,27 @@ def test_a_folder_of_parts_is_released_as_one_file(holder, run, monkeypatch):
     assert "The data changed since" in run("check", settings).out
 
 
-@pytest.mark.parametrize("kinds", [["float64", "int32", "int64"], ["int32", "int64", "int16"]])
+@pytest.mark.parametrize(
+    "kinds",
+    [["float64", "int32", "int64"], ["float32", "float64", "int8"], ["int32", "uint8", "int16"]],
+)
 def test_numbers_of_parts_have_a_type_for_all(folder, kinds):
     """As pandas writes whole numbers, which are floating where one is missing."""
     for number, kind in enumerate(kinds):
-        ages = pd.Series([20 + number, np.nan if kind == "float64" else 70], dtype=kind)
+        ages = pd.Series([20 + number, np.nan if "float" in kind else 70], dtype=kind)
         pd.DataFrame({"age": ages, "who": ages}).to_parquet(f"{number}.parquet")
     table = ParquetTable(str(folder), TableReading())
     numbers, labels = table.read(["age"], "who")
     whole = pd.concat(pd.read_parquet(f"{number}.parquet") for number in range(3))
     np.testing.assert_array_equal(np.ravel(numbers), whole["age"])
-    assert len(labels) == 6
+    table.refuse_unfit(["age"], [])
+    if "float64" not in kinds:
+        table.refuse_unfit([], ["who"])
+        assert list(labels) == whole["who"].tolist()
+        return
+    # Labels that lost digits in one file alone would be taken for those of others.
+    with pytest.raises(DataError, match=r"who: .* type as double and (float|int32) and int"):
+        table.refuse_unfit([], ["who"])
 
 
 def test_what_is_no_folder_of_parts_is_refused(folder):

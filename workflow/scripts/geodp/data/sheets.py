@@ -1,5 +1,6 @@
 """Tables of columns with types: data frames of pandas, files of Arrow, sheets of spreadsheets."""
 
+import itertools
 from contextlib import closing
 
 import numpy as np
@@ -90,12 +91,16 @@ class ParquetTable(ColumnTable):
 
         columns = [list(zip(each.names, map(_plain, each.types), strict=True)) for each in schemas]
         alike = all({*dict(each)} == {*dict(columns[0])} for each in columns)
-        if len(columns) > 1:
-            together = [each for part in columns for each in part]
-            wide = {
-                own: _wide([kind for name, kind in together if name == own]) for own, _ in together
-            }
-            columns = [[(name, wide[name] or kind) for name, kind in part] for part in columns]
+        kinds: dict[str, set] = {}
+        for name, kind in itertools.chain(*columns) if len(columns) > 1 else ():
+            kinds.setdefault(name, set()).add(kind)
+        wide = {name: _wide(each) for name, each in kinds.items()}
+        self._mixed = {
+            name: " and ".join(sorted(map(str, kinds[name])))
+            for name, kind in wide.items()
+            if kind == pyarrow.float64()
+        }
+        columns = [[(name, wide.get(name) or kind) for name, kind in part] for part in columns]
         try:
             found = list(map(pyarrow.schema, columns))
             schema = pyarrow.unify_schemas(found) if alike and len(found) > 1 else found[0]
@@ -124,6 +129,9 @@ class ParquetTable(ColumnTable):
         if kind == "numbers":
             return None if holds_numbers(own) else str(own)
         holds = arrow_kind(own)
+        if kind == "labels" and name in self._mixed:
+            # Digits may have been lost in one file, and not in others.
+            return self._mixed[name]
         is_date = holds == "text" or DATE_TYPES.match(str(own))
         return None if (is_date if kind == "dates" else holds) else str(own)
 
@@ -251,16 +259,16 @@ class ParquetTable(ColumnTable):
 
 
 def _wide(kinds):
-    """The type of numbers of several widths that holds them all, or ``None``."""
-    from pyarrow import float64, int64
-    from pyarrow.types import is_floating, is_integer, is_null, is_unsigned_integer
+    """The type that holds numbers of several types, or ``None`` of others and of one type."""
+    from pyarrow import float64, int64, uint64
+    from pyarrow.types import is_floating, is_integer, is_null
 
-    numbers = [each for each in kinds if not is_null(each)]
-    if len({*numbers}) < 2 or not all(is_floating(each) or is_integer(each) for each in numbers):
+    numbers = {each for each in kinds if not is_null(each)}
+    if len(numbers) < 2 or not all(is_floating(each) or is_integer(each) for each in numbers):
         return None
     if any(map(is_floating, numbers)):
         return float64()
-    return None if any(map(is_unsigned_integer, numbers)) else int64()
+    return None if uint64() in numbers else int64()
 
 
 def _plain(kind):
