@@ -23,8 +23,8 @@ from geodp_release.run.subjects import ONE_EACH, subject_records
         ({"covariate_range": ((0, 1), (1e15, 1e15 + 0.375))}, "too narrow"),
         ({"shooting_vector_length": (1.0,)}, "length has 1 values, and there are 2"),
         ({"shooting_vector_length": (1.0, -1.0)}, "give a positive number"),
-        ({"covariate_spread": ("evenly", "oddly")}, "'oddly': give one of evenly, two groups"),
-        ({"transformation": "sqrt"}, "give one of none, log"),
+        ({"covariate_spread": ("evenly", "oddly")}, "'oddly': give one of 'evenly', 'two groups'"),
+        ({"transformation": "sqrt"}, "give one of 'none', 'log'"),
         ({"transformation": ("log", "none"), "covariate_range": ((0, 1), (1, 2))}, "no logarithm"),
         (
             {"footpoint_radius": 10.0, "manifold": geodp.Sphere(2)},

@@ -30,7 +30,9 @@ def named_columns(X, assumptions):
         if isinstance(values, np.ndarray) and values.ndim != 2:
             values = values[:, None]
         if isinstance(values, np.ndarray) and values.shape[1] != number:
-            raise DataError(f"X has {values.shape[1]} columns, and {number} are wanted: give these")
+            raise DataError(
+                f"X has {values.shape[1]} columns, and covariate_range is of {number}: give as many"
+            )
         found = [[_cell(row, at) for row in values] for at in range(number)]
     each = [
         np.array([word_code(value, words) for value in cells_of(column)], dtype=float)
@@ -62,7 +64,9 @@ def columns_of(X, number):
             "your data by X.reshape(-1, 1)"
         )
     if values.shape[1] != number:
-        raise DataError(f"X has {values.shape[1]} columns, and {number} are wanted: give these")
+        raise DataError(
+            f"X has {values.shape[1]} columns, and covariate_range is of {number}: give as many"
+        )
     return values[:, 0] if number == 1 else values
 
 

@@ -115,10 +115,10 @@ def _plan(given):
         turns = -(-len(SUBJECTS) * len(BUDGETS) // (os.cpu_count() or 1))
         _say(f"Plans in about {turns * (perf_counter() - started):.0f} s, without reading data.")
         plans = plans_about(plan.assumptions, plan.budget)
-        errors = [predicted(each, settings.length_unit) for each in plans]
+        errors = [predicted(settings, each) for each in plans]
         _say(*_rendered("plans.txt.j2", plans=plans, predicted=errors))
     else:
-        said = {"verdict": verdict(plan, settings.length_unit), "account": _account(settings, plan)}
+        said = {"verdict": verdict(settings, plan), "account": _account(settings, plan)}
         said["usual"] = _usual(settings, plan)
         _say(*_rendered("plan.txt.j2", settings=settings, plan=plan, **said))
     return int(plan.is_noise and not settings.allow_noise)
@@ -217,7 +217,7 @@ def _release(given):
     settings = read_settings(given.settings)
     plan, told = plan_of(settings, _say), []
     if not given.yes and sys.stdin.isatty() and sys.stdout.isatty():
-        told = [verdict(plan, settings.length_unit)]
+        told = [verdict(settings, plan)]
         try:
             is_agreed = _agreed(settings, plan, given.despite_check)
         except EOFError:
@@ -248,7 +248,7 @@ def _agreed(settings, plan, despite_check):
     from geodp_release.promise.ledger import Ledger
 
     budget, path = settings.privacy_budget, settings.ledger
-    _say(verdict(plan, settings.length_unit))
+    _say(verdict(settings, plan))
     if plan.is_noise and not settings.allow_noise:
         # Refused by the release, with what would do.
         return True

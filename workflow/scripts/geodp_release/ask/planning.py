@@ -48,18 +48,18 @@ def _refuse_large(assumptions, arrays=2):
         )
 
 
-def predicted(plan, unit):
+def predicted(settings, plan):
     """The unit of a plan's errors, and these: predicted, without data, and if clustered."""
     errors = [plan.error, plan.error_without_data, plan.error_if_clustered]
     if plan.assumptions.wider > 1.0:
         # A length says little where lengths may be any.
         return "times", [each / plan.error_without_privacy for each in errors]
-    return unit, errors
+    return settings.length_unit, errors
 
 
-def verdict(plan, unit):
-    """What a plan promises, in a sentence, with a unit of lengths."""
-    unit, errors = predicted(plan, unit)
+def verdict(settings, plan):
+    """What a plan promises, in a sentence."""
+    unit, errors = predicted(settings, plan)
     is_slow = plan.assumptions.size > SLOW
     given = {"assumptions": plan.assumptions, "is_noise": plan.is_noise, "is_slow": is_slow}
     if plan.is_noise and not is_slow:

@@ -48,7 +48,7 @@ def publish(settings, tell=lambda words: None, *, plan=None, despite_check=False
     is computed.  A `DataError` does not tell of records; a `KeyboardInterrupt` says what was spent.
     """
     plan = plan or planning.plan_of(settings)
-    verdict = planning.verdict(plan, settings.length_unit)
+    verdict = planning.verdict(settings, plan)
     if plan.is_noise and not settings.allow_noise:
         raise DataError(f"{verdict} Set allow_noise to true to release it. Nothing was spent")
     tell(verdict)

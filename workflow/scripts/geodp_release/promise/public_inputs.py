@@ -92,7 +92,7 @@ def positive(name, value):
 def one_of(names):
     def check(name, value):
         if value not in names:
-            raise DataError(f"{name} is {value!r}: give one of {', '.join(names)}")
+            raise DataError(f"{name} is {value!r}: give one of {', '.join(map(repr, names))}")
         return value
 
     return check

@@ -45,11 +45,8 @@ def validate(given, files=(), by_command=()):
     return checked.model_dump(warnings=False)
 
 
-"""Settings of a release in place of a configuration of studies: `snakemake release`."""
-
-
 def describes_release(given):
-    """Whether given settings are those of a release."""
+    """Whether given settings are those of a release, as of the target `release`."""
     if "studies" in given:
         return False
     # As long to import as a study takes to plan its jobs.
