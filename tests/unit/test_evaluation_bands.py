@@ -97,13 +97,15 @@ def test_a_release_is_measured_against_the_population_and_the_fit(monkeypatch):
             band=lambda at, doubted: np.where(at[:, 0] == 0.5, np.nan, 0.35 if doubted else 0.0),
             doubts=lambda: ["Doubt."] * is_last,
             r_squared=lambda level: SimpleNamespace(low=0.1 * is_last, high=1.0),
+            p_values=lambda: np.array([0.05, 0.06]),
         )
 
-    def data(*_):
+    def data(assumptions, scale, rng, law, rare, trend):
+        trends.append(trend)
         x = np.linspace(-0.5, 0.5, 40)[:, None]
         return np.zeros((2, 2)), x, np.full((40, 2), [0.3, 0.0])
 
-    plans, drawn.number = [], 0
+    plans, trends, drawn.number = [], [], 0
     monkeypatch.setattr(bands_hold, "plan_release", planned)
     monkeypatch.setattr(bands_hold, "simulate", data)
     monkeypatch.setattr(bands_hold.script, "release", drawn)
@@ -119,6 +121,14 @@ def test_a_release_is_measured_against_the_population_and_the_fit(monkeypatch):
     single |= {"predicted": 0.5, "error over predicted": np.sqrt(0.3), "R^2": 0.75}
     for name, value in single.items():
         assert by_measure[name] == pytest.approx([value])
+    del cell["guess"]
+    table = bands_hold.measure([cell | {"rare": 0.1}], SPACE, 1, 1024, 1)
+    assert (set(table["place"].dropna()), plans[1].residual_scale) == ({-0.5, 0.5}, None)
+    assert {*trends} == {None}
+    for power, name, value in ((0.05, "size", 0.5), (0.8, "power lost", 0.3)):
+        table = bands_hold.measure([cell | {"power": power}], SPACE, 1, 1024, 1)
+        assert table.set_index("measure")["value"][name] == pytest.approx(value)
+    assert trends[-2] == 0.0 < trends[-1]
 
 
 def test_least_squares_has_the_power_that_is_asked_for():
@@ -141,20 +151,50 @@ def test_the_share_explained_is_known():
     assert share == pytest.approx(true, rel=0.02)
 
 
-def test_text_of_real_data_becomes_covariates_without_records_that_lack_something(monkeypatch):
+def test_real_data_are_measured_against_their_fit(monkeypatch):
+    """Text becomes a covariate, and a record that lacks something none."""
     frame = pd.DataFrame({"age": [20, 30, 40, 50, None] * 9, "sex": [*"FMMFM"] * 9})
     package = SimpleNamespace(data=lambda *names: frame.assign(wages=np.exp(frame["age"] / 100)))
     monkeypatch.setattr(bands_hold.script, "need", lambda *given: None)
     monkeypatch.setattr(bands_hold, "import_module", lambda name: package)
     space = {"data": "a/b", "covariates": ["age", "sex_M"], "responses": ["wages"]}
+    space["points"] = "logarithms"
     public = np.zeros(1), 2.0, 4.0, [(0.0, 100.0), (0.0, 1.0)], 36
     known = Assumptions(Euclidean(1), *public)
-    truth, x, points = bands_hold.real_data(space | {"points": "logarithms"}, known)
+    truth, x, points = bands_hold.real_data(space, known)
     assert x[:4].tolist() == [[20.0, 0.0], [30.0, 1.0], [40.0, 1.0], [50.0, 0.0]]
     assert len(x) == 36
     np.testing.assert_allclose(points[:, 0], x[:, 0] / 100)
     # The middle of the ranges, and shooting vectors along all of them.
     np.testing.assert_allclose(np.ravel(truth), [0.5, 1.0, 0.0], atol=1e-9)
+    space |= {"manifold": ("euclidean", 1), "places": [[20, 0], [30, 1]]}
+    space |= {"centre": [0.0], "footpoint_radius": 2.0, "shooting_vector_length": 4.0}
+    space |= {"ranges": [(0.0, 100.0), (0.0, 1.0)], "before": {1: 0.05}}
+    space |= {"covariate_spread": ["unknown", "two groups"]}
+    plan = SimpleNamespace(error=0.5)
+    monkeypatch.setattr(bands_hold, "plan_release", lambda *given, work: plan)
+    release = SimpleNamespace(
+        predict=lambda at: at[:, :1] / 100 + 0.02,
+        band=lambda at, doubted: np.full(len(at), 0.03),
+        doubts=list,
+    )
+    seen = []
+    made = lambda plan, x, *given: seen.append(x) or release  # noqa: E731
+    monkeypatch.setattr(bands_hold.script, "release", made)
+    cell = {"space": "wages", "law": "real data", "epsilon": 1, "n": 36}
+    table = bands_hold.measure([cell], space, 2, 1024, 1).set_index("measure")["value"]
+    assert table["records"].tolist() == [1.0, 1.0]
+    assert table["radius"].tolist() == pytest.approx([1.5, 1.5])
+    assert table["error over before"] == pytest.approx(0.4)
+    assert not {"population", "error", "error over predicted"} & {*table.index}
+    # Those for the fit of all records are of some of them, in another release of others.
+    drawn = bands_hold.measure([cell | {"law": bands_hold.RESAMPLED}], space, 2, 1024, 1)
+    assert {"population", "error"} < {*drawn["measure"]}
+    assert not {"error over before", "predicted"} & {*drawn["measure"]}
+    always, again, *resampled = seen
+    assert np.array_equal(always, again)
+    assert not np.array_equal(*resampled)
+    assert {len(each) for each in seen} == {len(always)}
 
 
 def test_aims_are_judged():

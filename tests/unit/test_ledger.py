@@ -9,10 +9,11 @@ import sqlite3
 import stat
 from contextlib import closing, contextmanager
 from decimal import ROUND_UP, Decimal, localcontext
+from pathlib import Path
 
 import pytest
 
-from geodp import DataError
+from geodp import DataError, PrivacyBudget
 from geodp_release.promise import ledger as module
 from geodp_release.promise import ledger_file
 from geodp_release.promise.ledger import Ledger
@@ -166,6 +167,29 @@ def test_bad_arguments_spend_nothing(ledger, path, name, value, pattern):
 
 
 # Words
+
+
+def test_table(ledger, path):
+    ledger.finish(reserve(ledger, "a", "0.250", "mean shape"), "out")
+    reserve(ledger, "b", "1e-7", "ångström")
+    times = [entry.when for entry in ledger.entries()]
+    assert ledger.words() == (
+        f"when                       status    epsilon    description  folder\n"
+        f"{times[0]}  finished  0.250      mean shape   {Path('out').absolute()}\n"
+        f"{times[1]}  started   0.0000001  ångström\n"
+        "allowed 1, spent 0.2500001, left 0.7499999 (epsilon)"
+    )
+
+
+def test_what_a_release_would_leave(ledger, path):
+    def left(amount, unit="epsilon", delta=None):
+        return ledger.after(PrivacyBudget(amount, unit, delta), "key").removeprefix(f"{path} ")
+
+    assert left("0.75") == "has 1 epsilon left, and 0.25 after the release."
+    assert "has 1 epsilon left, less than the 2 of the release: it would be refused" in left("2")
+    assert "accounts in epsilon and the release in rho" in left("0.5", "rho", "1e-6")
+    ledger.finish(reserve(ledger, amount="1"), "out")
+    assert "has 0 epsilon left; this release is in it already" in left("1")
 
 
 @pytest.mark.parametrize("name", ["two\nlines", "\x1b[2J", os.fsdecode(b"\xff"), "a'b?c#d%20"])

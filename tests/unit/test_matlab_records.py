@@ -103,3 +103,11 @@ def test_a_bad_mat_file_is_refused_in_one_sentence(tmp_path, changes, settings, 
     with refused(path, says) as problem:
         read_mat(path, VARIABLES | changes, 5, outline=True, **settings)
     assert not re.search(r"\b(row|column)\b", str(problem.value))
+
+
+def test_hdf5_is_refused_with_the_option_that_saves_otherwise(tmp_path):
+    (path := tmp_path / "outlines.mat").write_bytes(
+        b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(124) + b"\x00\x02IM" + bytes(384)
+    )
+    with refused(path, "save it in MATLAB or Octave with the -v7 option"):
+        read_table(str(path), make_manifold("kendall", 5), "age", ["landmarks"])
