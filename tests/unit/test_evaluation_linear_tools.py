@@ -114,6 +114,37 @@ def test_moment_matrices_know_the_public_number_of_records_alone(rng, monkeypatc
     assert [others for _, _, _, *others in seen] == [[300, 0.3, None], [300, 0.3, DELTA]] * 2
 
 
+def used_by(epsilon, *given, **how):
+    """Budgets of all mechanisms that diffprivlib uses."""
+    from diffprivlib.mechanisms import Laplace, LaplaceFolded, LaplaceTruncated
+
+    used = {}
+
+    def patched(kind):
+        own = kind.randomise
+
+        def randomise(self, value):
+            # One that calls that of its base class is one mechanism.
+            used[id(self)] = self
+            return own(self, value)
+
+        return mock.patch.object(kind, "randomise", randomise)
+
+    with patched(Laplace), patched(LaplaceFolded), patched(LaplaceTruncated):
+        methods.functional_mechanism(*given, epsilon, random_stream(3, "recorded"), **how)
+    return [each.epsilon for each in used.values()]
+
+
+@pytest.mark.competitors
+@pytest.mark.parametrize("k", [1, 3])
+def test_diffprivlib_spends_more_than_stated_with_an_intercept(rng, k):
+    problem, ones = a_problem(rng, k=k), np.ones(k)
+    for has_intercept, factor in ((False, 1.0), (True, 1.0 + 1.0 / (k + 1))):
+        given = problem.covariates, problem.responses, (-ones, ones), 1.0
+        spent = used_by(2.0, *given, has_intercept=has_intercept)
+        assert sum(spent) == pytest.approx(2.0 * factor)
+
+
 def test_columns_become_numbers(monkeypatch):
     order = pd.Categorical(["low", "high", "low", "low"], ["low", "high"], ordered=True)
     frame = {"y": [1.0, 2.0, np.nan, 4.0], "x": [1, 2, 3, 4], "two": ["no", "yes", "no", "yes"]}

@@ -166,3 +166,17 @@ def test_page_in_a_browser(finished, page, width, tmp_path):
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+@in_a_browser
+def test_what_is_wrong_with_a_page_is_seen(tmp_path):
+    """The checks above can fail."""
+    (page := tmp_path / "wrong.html").write_text(
+        '<!DOCTYPE html><img src="data:image/png;base64,AAAA"><script src="http://localhost:9/a.js">'
+        '</script><script>nothing()</script><div style="width: 900px">wide</div>'
+    )
+    found = chromium.seen(page, 375, tmp_path)
+    assert found["pictures"][0]["wide"] == 0
+    assert "http://localhost:9/a.js" in found["complaints"]
+    assert any("nothing is not defined" in complaint for complaint in found["complaints"])
+    assert found["width"] >= 900
