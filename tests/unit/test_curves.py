@@ -15,6 +15,7 @@ from test_interview import CLINIC, wrote
 import geodp
 import script
 from geodp_release.ask import planning
+from geodp_release.ask.cli import _rendered
 from geodp_release.ask.settings import read_settings
 from geodp_release.run.subjects import ONE_EACH
 from geodp_release.show.pictures import picture
@@ -107,6 +108,23 @@ def test_a_curve_with_groups_becomes_a_page(run, few_designs, monkeypatch):
 def test_terms_that_do_not_go_together_are_refused(refused, parts, says):
     write_table(3)
     assert says in refused(changed(TERMS | parts))
+
+
+def test_plans_say_widths_of_the_coefficients_that_mean_something_by_themselves():
+    write_table(3)
+    write(changed(TERMS))
+    settings = read_settings("mine.yaml")
+    found = settings.assumptions
+    values = {"errors": [1.0, 3.0, 2.0], "radii": np.ones(99), "slopes": np.arange(99.0)}
+    values |= {"settings": settings, "plan": SimpleNamespace(assumptions=found)}
+    shown = "\n".join(_rendered("usual.txt.j2", **values))
+    south, west = (index + 1 for index in found.terms.of(1))
+    assert (
+        f"half-widths of {south} for region: south against north; {west} for region: west" in shown
+    )
+    assert "age (years), per unit" not in shown
+    assert "region west" in shown
+    assert "region 0" not in shown
 
 
 def test_settings_say_periods_dates_and_words_in_numbers():

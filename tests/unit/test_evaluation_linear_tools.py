@@ -115,7 +115,7 @@ def test_moment_matrices_know_the_public_number_of_records_alone(rng, monkeypatc
 
 
 def used_by(epsilon, *given, **how):
-    """Budgets of all mechanisms that diffprivlib uses."""
+    """All mechanisms that diffprivlib uses."""
     from diffprivlib.mechanisms import Laplace, LaplaceFolded, LaplaceTruncated
 
     used = {}
@@ -132,7 +132,7 @@ def used_by(epsilon, *given, **how):
 
     with patched(Laplace), patched(LaplaceFolded), patched(LaplaceTruncated):
         methods.functional_mechanism(*given, epsilon, random_stream(3, "recorded"), **how)
-    return [each.epsilon for each in used.values()]
+    return list(used.values())
 
 
 @pytest.mark.competitors
@@ -142,7 +142,14 @@ def test_diffprivlib_spends_more_than_stated_with_an_intercept(rng, k):
     for has_intercept, factor in ((False, 1.0), (True, 1.0 + 1.0 / (k + 1))):
         given = problem.covariates, problem.responses, (-ones, ones), 1.0
         spent = used_by(2.0, *given, has_intercept=has_intercept)
-        assert sum(spent) == pytest.approx(2.0 * factor)
+        assert sum(each.epsilon for each in spent) == pytest.approx(2.0 * factor)
+
+
+@pytest.mark.competitors
+def test_diffprivlib_adds_no_noise_to_squares_of_a_covariate_from_zero_on():
+    given = np.array([[50.0]]), np.array([[0.5]]), (np.zeros(1), np.full(1, 100.0)), 1.0
+    *_, of_squares = used_by(2.0, *given, has_intercept=False)
+    assert of_squares.sensitivity == 0.0
 
 
 def test_columns_become_numbers(monkeypatch):

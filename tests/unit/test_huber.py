@@ -117,8 +117,8 @@ def test_bands_are_those_of_a_sandwich():
     assert "away from Huber's loss" in said
 
 
-def test_bands_hold_with_noise():
-    manifold = Sphere(2)
+@pytest.mark.parametrize("manifold", [Euclidean(1), Sphere(2)], ids=str)
+def test_bands_hold_with_noise(manifold):
     plan, rng, places = plan_of(assumed(manifold), 4), np.random.default_rng(5), [[-0.5], [0.0]]
     held = []
     for _ in range(10):
