@@ -15,6 +15,13 @@ from simulated import places_of
 LEVEL, SIZE = 0.9, 0.05
 
 
+def bands_hold(release, places, true):
+    """Whether bands hold true predictions, by place; NaN where none is drawn."""
+    radii = release.band(places, LEVEL)
+    away = release.plan.assumptions.manifold.dist(release.predict(places), true)
+    return np.where(np.isnan(radii), np.nan, away <= radii)
+
+
 def share(found):
     """Share of what is true, without NaN, and its standard error over independent releases."""
     value = np.nanmean(found) if np.any(~np.isnan(found)) else np.nan
@@ -39,10 +46,8 @@ def measure(cohort, tables, places, criteria, seed):
     for _ in range(tables):
         covariates, points, truth = given.draw(given.subjects, rng)
         release = script.release(plan, covariates, points, rng)
-        radii = release.band(places, LEVEL)
-        away = manifold.dist(release.predict(places), truth.predict(places))
-        is_drawn = ~np.isnan(radii)
-        row = {"bands": np.where(is_drawn, away <= radii, np.nan), "bands drawn": is_drawn}
+        held = bands_hold(release, places, truth.predict(places))
+        row = {"bands": held, "bands drawn": ~np.isnan(held)}
         row |= dict(zip(trends, release.p_values() <= SIZE, strict=True))
         scale, explained = release.residual_scale(LEVEL), release.r_squared(LEVEL)
         row["residual scale"] = scale.low <= truth.residual_scale <= scale.high

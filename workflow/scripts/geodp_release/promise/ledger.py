@@ -75,6 +75,10 @@ class Ledger:
         unit : {"epsilon", "rho"}
             Budgets of pure or of zero-concentrated differential privacy.
 
+        Returns
+        -------
+        Ledger
+
         Raises
         ------
         DataError
@@ -110,6 +114,10 @@ class Ledger:
         Parameters
         ----------
         path : str or Path
+
+        Returns
+        -------
+        Ledger
 
         Raises
         ------
@@ -333,10 +341,25 @@ class Ledger:
         """All releases, in the order of their reservations."""
         return self._account().entries
 
-    unit = property(lambda self: self._account().unit, doc='Of all budgets: "epsilon" or "rho".')
-    allowed = property(lambda self: self._account().allowed, doc="Total budget of all releases.")
-    spent = property(lambda self: self._account().spent, doc="Sum of all that are not cancelled.")
-    left = property(lambda self: self._account().left, doc="What further releases may spend.")
+    @property
+    def unit(self) -> str:
+        """Unit of all budgets: "epsilon" or "rho"."""
+        return self._account().unit
+
+    @property
+    def allowed(self) -> Decimal:
+        """Total budget of all releases."""
+        return self._account().allowed
+
+    @property
+    def spent(self) -> Decimal:
+        """Sum of the started and the finished releases."""
+        return self._account().spent
+
+    @property
+    def left(self) -> Decimal:
+        """What further releases may spend."""
+        return self._account().left
 
     def after(self, budget, key) -> str:
         """What a release would leave, in a sentence.
@@ -347,33 +370,11 @@ class Ledger:
         key : str
             Identifies what is released, as for `reserve`.
         """
-        found = self._account()
-        if budget.unit != found.unit:
-            return (
-                f"{self.path} accounts in {found.unit} and the release in {budget.unit}: it would "
-                "be refused."
-            )
-        now = f"{self.path} has {found.left:f} {found.unit} left"
-        if any(each.key == key and each.finished for each in found.entries):
-            return f"{now}; this release is in it already, and the same again spends nothing."
-        if budget.amount > found.left:
-            return f"{now}, less than the {budget.amount:f} of the release: it would be refused."
-        left = exact_sum([found.left, budget.amount.copy_negate()])
-        return f"{now}, and {left:f} after the release."
+        return self._account().after(self.path, budget, key)
 
     def words(self) -> str:
         """A table with one line a release, and the totals."""
-        found = self._account()
-        rows = [("when", "status", found.unit, "description", "folder")]
-        for each in found.entries:
-            folder = "" if each.folder is None else str(each.folder)
-            # Names of folders may have any character, and a terminal obeys some.
-            shown = folder if folder.isprintable() else ascii(folder)
-            rows.append((each.when, each.status, f"{each.amount:f}", each.description, shown))
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-        totals = f"allowed {found.allowed:f}, spent {found.spent:f}, left {found.left:f}"
-        return "\n".join([*lines, f"{totals} ({found.unit})"])
+        return self._account().words()
 
     def _account(self):
         """What the file holds, from one moment."""

@@ -60,11 +60,25 @@ WRITE, READ = "BEGIN IMMEDIATE", "BEGIN"
 
 @dataclass(frozen=True)
 class Entry:
-    """A release in a ledger, at a position from 1.
+    """A release in a ledger.
 
-    It was reserved at a time (``when``, UTC in ISO format).  Its amount is spent, unless its status
-    is "cancelled".  A finished release has a folder; a started one has a place where its draw is
-    kept.  Simulated data have no fingerprint, and earlier versions kept neither it nor the place.
+    Attributes
+    ----------
+    number : int
+        Position in the ledger, from 1.
+    when : str
+        Time of the reservation: UTC, in ISO format.
+    status : {"started", "finished", "cancelled"}
+    amount : Decimal
+        Spent, unless the status is "cancelled".
+    key : str
+    description : str
+    folder : Path or None
+        Where a finished release went.
+    draw : Path or None
+        Where that of a started release is kept; None where an earlier version reserved.
+    fingerprint : str or None
+        Of the data file; not of simulated data, nor where an earlier version reserved.
     """
 
     number: int
@@ -102,8 +116,37 @@ class Account:
     def left(self):
         return exact_sum([self.allowed, self.spent.copy_negate()])
 
+    def after(self, path, budget, key):
+        """What a release would leave of the ledger at a path, in a sentence."""
+        if budget.unit != self.unit:
+            return (
+                f"{path} accounts in {self.unit} and the release in {budget.unit}: it would be "
+                "refused."
+            )
+        now = f"{path} has {self.left:f} {self.unit} left"
+        if any(each.key == key and each.finished for each in self.entries):
+            return f"{now}; this release is in it already, and the same again spends nothing."
+        if budget.amount > self.left:
+            return f"{now}, less than the {budget.amount:f} of the release: it would be refused."
+        left = exact_sum([self.left, budget.amount.copy_negate()])
+        return f"{now}, and {left:f} after the release."
+
+    def words(self):
+        """A table with one line a release, and the totals."""
+        rows = [("when", "status", self.unit, "description", "folder")]
+        for each in self.entries:
+            folder = "" if each.folder is None else str(each.folder)
+            # Names of folders may have any character, and a terminal obeys some.
+            shown = folder if folder.isprintable() else ascii(folder)
+            rows.append((each.when, each.status, f"{each.amount:f}", each.description, shown))
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+        totals = f"allowed {self.allowed:f}, spent {self.spent:f}, left {self.left:f} ({self.unit})"
+        return "\n".join([*lines, totals])
+
 
 def exact_sum(amounts):
+    """Exact sum, whatever the number of digits."""
     with localcontext(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN):
         return sum(amounts, Decimal(0))
 
@@ -246,6 +289,7 @@ def upgrade(connection):
 
 
 def _entry(number, when, status, amount, key, description, folder, fingerprint=None):
+    """The entry of a row."""
     path = None if folder is None else Path(os.fsdecode(folder))
     folder, draw = (None, path) if status == STARTED else (path, None)
     return Entry(number, when, status, Decimal(amount), key, description, folder, fingerprint, draw)
