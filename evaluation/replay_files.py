@@ -4,6 +4,7 @@ Each cell is written by itself; what a format cannot hold becomes another cell o
 """
 
 import csv
+import itertools
 import re
 from decimal import Decimal
 from xml.sax.saxutils import quoteattr
@@ -21,6 +22,7 @@ from replay_tables import (
     ALIKE,
     COMMENT,
     DATED,
+    FOLDER,
     JOINED,
     LABEL,
     LABELS,
@@ -62,6 +64,15 @@ def write(space, table, columns, how, path):
             table = [{**row, COMMENT: row[COMMENT] or "-"} for row in table]
         found = storable(table, columns, dated)
         WRITERS[name](typed(found, name) if name in ("sav", "dta", "rds") else found, path)
+    elif name == FOLDER:
+        path.mkdir()
+        found = storable(table, columns)
+        for part, (start, end) in enumerate(itertools.pairwise([0, *sorted(how["cuts"]), None])):
+            # Whole numbers have a type of their own where all of a part are.
+            some = found[start:end]
+            for each in {*columns} - {LABEL, COMMENT}:
+                some = some.assign(**{each: pd.to_numeric(some[each], downcast="integer")})
+            some.to_parquet(path / f"{part}.parquet", index=False)
     elif name == "mat":
         # Labels are numbers: those of nobody are none.
         known = sorted({row[LABEL] for row in table} - {*NOBODY}, key=ascii)

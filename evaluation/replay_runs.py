@@ -113,11 +113,11 @@ class Runner:
         shutil.copy(self.place / "kept", here / "mine.ledger")
         by_what = self.command if by == BY_COMMAND else self.python
         release = by_what(pair.tables[which], pair.columns, pair.formats[which], here, by)
-        private = {path.name for path in here.iterdir()}
+        private = {*here.rglob("*")}
         with chdir(here), self.shortened(is_whole):
             left, seconds = observed(release, tape, self.place)
         for path in here.rglob("*"):
-            if path.is_file() and path.name not in private:
+            if path.is_file() and path not in private:
                 left[str(path.relative_to(here))] = path.read_bytes()
         return left | {"ledger": ledger.Ledger.open(here / "mine.ledger").words()}, seconds
 

@@ -45,9 +45,9 @@ COMMENTS = (
 UNCHANGED = ("nobody", "order", "format")
 
 # Suffixes of landmarks; names of a table whose points are one array, to which covariates are
-# joined, of a data frame, and of tables whose covariates are dates; and suffixes where they are not
-# the name.
-LANDMARKS, JOINED, FRAME = ("tps", "nts", "txt"), "joined", ""
+# joined, of a data frame, of a folder of Parquet files, and of tables whose covariates are dates;
+# and suffixes where they are not the name.
+LANDMARKS, JOINED, FRAME, FOLDER = ("tps", "nts", "txt"), "joined", "", "parts"
 DATED = {f"dates in {suffix}": suffix for suffix in ("csv", "parquet", "xlsx", "sav", "dta", "npz")}
 SUFFIXES = {JOINED: "npz", FRAME: "csv", **DATED}
 
@@ -71,6 +71,8 @@ CHOICES = {
         COMMENT: st.sampled_from([COMMENT, "in\ntwo", "in\r\ntwo", 'a "note"', "#"]),
     },
     FRAME: {"type": st.sampled_from(TYPES), LABEL: st.booleans()},
+    # Rows before which another file begins.
+    FOLDER: {"cuts": st.sets(st.integers(0, 8), max_size=2)},
     **{name: {"end": ENDS} for name in LANDMARKS},
 }
 CHOICES |= {name: CHOICES[suffix] for name, suffix in DATED.items() if suffix in CHOICES}
@@ -126,6 +128,7 @@ class Space:
             "ods",
             "mat",
             FRAME,
+            FOLDER,
         ]
         found += DATED if self.covariates == 1 else ()
         if self.covariates and not self.is_one_each:

@@ -88,6 +88,11 @@ def test_numbers_of_parts_have_a_type_for_all(folder, kinds):
     # Labels that lost digits in one file alone would be taken for those of others.
     with pytest.raises(DataError, match=r"who: .* type as double and (float|int32) and int"):
         table.refuse_unfit([], ["who"])
+    # A missing word of others is no reason to refuse.
+    words = {"age": {"20": 0.0, "70": 1.0}}
+    table = ParquetTable(str(folder), TableReading(categories=words))
+    table.refuse_unfit(["age"], [])
+    assert np.nansum(table.read(["age"])[0] == 1.0) == whole["age"].eq(70).sum()
 
 
 def test_what_is_no_folder_of_parts_is_refused(folder):

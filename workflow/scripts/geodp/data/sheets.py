@@ -129,8 +129,8 @@ class ParquetTable(ColumnTable):
         if kind == "numbers":
             return None if holds_numbers(own) else str(own)
         holds = arrow_kind(own)
-        if kind == "labels" and name in self._mixed:
-            # Digits may have been lost in one file, and not in others.
+        if kind == "labels" and name not in self.reading.categories and name in self._mixed:
+            # Digits may have been lost in one file, and not in others; listed words have few.
             return self._mixed[name]
         is_date = holds == "text" or DATE_TYPES.match(str(own))
         return None if (is_date if kind == "dates" else holds) else str(own)
