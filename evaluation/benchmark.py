@@ -9,6 +9,7 @@ import tempfile
 import time
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,9 @@ from geodp.samplers.random_walk import RandomWalk
 FEW, MANY = 150, 20000
 
 COMMAND = "-m", "geodp_release.ask.cli"
+
+# Records of a table that are made at once; one of more is a folder of so many each.
+AT_ONCE = 10**6
 
 TOLERANCE = 1e-10  # of the gradient at a mean, over the root mean squared distance
 
@@ -230,23 +234,32 @@ def releases(seed, n, suffixes):
 
     Microseconds of the processor, the plan included, and MB at the peak; of S^2 on a covariate.
     """
-    for number in n:
+    for number, suffix in product(n, suffixes):
         rng = random_stream(seed, "benchmark", "releases", f"n{number}")
-        age, noise = rng.uniform(20.0, 80.0, number), 0.2 * rng.standard_normal((number, 2))
-        points = np.column_stack([noise, np.ones(number)])
-        points[:, 0] += (age - 50.0) / 120.0
-        points /= np.linalg.norm(points, axis=-1, keepdims=True)
-        table = pd.DataFrame(points.round(9), columns=["x", "y", "z"])
-        labels = [f"p{each:08d}" for each in rng.permutation(number)]
-        table = table.assign(age=age.round(3), who=labels)
-        for suffix in suffixes:
-            with tempfile.TemporaryDirectory() as folder:
-                write = table.to_csv if suffix == "csv" else table.to_parquet
-                write(path := f"{folder}/table.{suffix}", index=False)
-                row = {"space": "S^2", "n": number, "beside": suffix}
-                for what, seconds, memory in _commands(folder, _settings(number, path, folder)):
-                    row |= {"what": what, "ours": 1e6 * seconds / number, "memory": memory}
-                    yield dict(row)
+        with tempfile.TemporaryDirectory() as folder:
+            path = f"{folder}/table.{suffix}"
+            if number > AT_ONCE:
+                os.mkdir(path)
+                for start in range(0, number, AT_ONCE):
+                    part = _table(rng, AT_ONCE, start)
+                    part.to_parquet(f"{path}/{start:09d}.parquet", index=False)
+            else:
+                table = _table(rng, number)
+                (table.to_csv if suffix == "csv" else table.to_parquet)(path, index=False)
+            row = {"space": "S^2", "n": number, "beside": suffix}
+            for what, seconds, memory in _commands(folder, _settings(number, path, folder)):
+                yield row | {"what": what, "ours": 1e6 * seconds / number, "memory": memory}
+
+
+def _table(rng, number, start=0):
+    """Points of S^2, a covariate and labels, which are numbered from a start on."""
+    age, noise = rng.uniform(20.0, 80.0, number), 0.2 * rng.standard_normal((number, 2))
+    points = np.column_stack([noise, np.ones(number)])
+    points[:, 0] += (age - 50.0) / 120.0
+    points /= np.linalg.norm(points, axis=-1, keepdims=True)
+    table = pd.DataFrame(points.round(9), columns=["x", "y", "z"])
+    labels = [f"p{start + each:09d}" for each in rng.permutation(number)]
+    return table.assign(age=age.round(3), who=labels)
 
 
 def _settings(number, path, folder):

@@ -1,5 +1,6 @@
 """A private quantile of residual lengths about a state, chosen from a public grid."""
 
+import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -104,7 +105,8 @@ class ScaleStage(Stage):
     def prepare(releases):
         """Means and deviations (2, releases, grid) of shares of records at each length."""
         grid = length_grid(releases.assumptions)
-        shares, squares = _mean_shares(releases, grid[0], _windows(releases.dim, len(grid))[:2])
+        tables = _padded_shares(releases.dim, len(grid))[:2]
+        shares, squares = _mean_shares(releases, grid[0], tables, len(grid))
         return np.array([shares, np.sqrt(np.maximum(squares - shares**2, 0.0))])
 
     def simulate(self, releases, rng):
@@ -165,44 +167,47 @@ class ScaleStage(Stage):
 
 def simulated_shares_within(releases, lengths):
     """Shares (releases,) of records whose residual is shorter than a length for each release."""
-    return _mean_shares(releases, lengths, _windows(releases.dim, 1)[2:])[0, :, 0]
+    return _mean_shares(releases, lengths, _padded_shares(releases.dim, 1)[2:], 1)[0, :, 0]
 
 
-def _mean_shares(releases, lengths, windows):
-    """Means (tables, releases, steps) over covariates of `_windows`, from lengths on."""
-    _, places = releases.at_nodes
-    steps = windows.shape[-1]
+def _mean_shares(releases, lengths, tables, steps):
+    """Means (tables, releases, steps) over covariates of `_padded_shares`, from lengths on."""
+    _, (below, part) = releases.at_nodes
+    number, starts = len(tables), tables.shape[-1] - steps + 1
     weights, per_doubling = releases.covariates.by_release[0], FINER * LIMITS_PER_DOUBLING
     # In `SIZES`, rounded up.
     sizes = np.ceil(np.log2(lengths / releases.typical / SIZES[0]) * per_doubling)
     sizes = sizes - np.rint(np.log2(releases.scales_at_nodes) * per_doubling)
-    weights, below, part, sizes = np.broadcast_arrays(weights, *places, sizes.astype(int))
-    whole, phases = np.divmod(sizes, FINER)
-    firsts = np.clip(steps + len(SIZES) // FINER - 1 - whole, 0, windows.shape[3] - 1)
-    found = np.zeros((len(windows), below.shape[1], steps))
+    whole, phases = np.divmod(sizes.astype(int), FINER)
+    firsts = np.clip(steps + len(SIZES) // FINER - 1 - whole, 0, starts - 1)
+    weights = np.broadcast_to(weights, below.shape)
+    # In a table as one row, of which that of the next distance is so far away.
+    places, away = (below * FINER + phases) * tables.shape[-1] + firsts, math.prod(tables.shape[2:])
+    windows = np.lib.stride_tricks.sliding_window_view(tables.reshape(number, -1), steps, axis=1)
+    found = np.zeros((number, *below.shape[1:], steps))
     for start in range(0, below.shape[1], BLOCK):
         # These are the largest arrays of a look: in place, and few enough for a cache.
         at = slice(start, start + BLOCK)
-        for node in range(len(below)):
-            row, phase, first = (each[node, at] for each in (below, phases, firsts))
-            low, high = (windows[:, each, phase, first] for each in (row, row + 1))
-            high -= low
-            high *= part[node, at, None]
-            high += low
-            high *= weights[node, at, None]
-            found[:, at] += high
+        for node, place in enumerate(places):
+            fraction, weight = (each[node, at, None] for each in (part, weights))
+            for table, total in zip(windows, found, strict=True):
+                low, high = table[place[at]], table[place[at] + away]
+                high -= low
+                high *= fraction
+                high += low
+                high *= weight
+                total[at] += high
     return found
 
 
 @lru_cache(maxsize=4)
-def _windows(dim, steps):
-    """Views (tables, distances, FINER, starts, steps) of `_shares_below` at sizes a level apart.
+def _padded_shares(dim, steps):
+    """`_shares_below` (tables, distances, FINER, sizes) at sizes a level apart, the largest first.
 
-    The largest sizes come first, and beyond `SIZES` shares are those at their ends.
+    Beyond `SIZES` shares are those at their ends, so many steps far.
     """
     tables = np.reshape(_shares_below(dim), (3, -1, FINER, len(DISTANCES)))[:, ::-1]
-    padded = np.pad(tables.transpose(0, 3, 2, 1), (*[(0, 0)] * 3, (steps, steps)), mode="edge")
-    return np.lib.stride_tricks.sliding_window_view(padded, steps, axis=-1)
+    return np.pad(tables.transpose(0, 3, 2, 1), (*[(0, 0)] * 3, (steps, steps)), mode="edge")
 
 
 @lru_cache(maxsize=8)
