@@ -200,6 +200,7 @@ def summarise(table, aims, few):
 def draw(cells, aims):
     """Shares of bands that hold, at the worst place of each simulated cell: a panel a space."""
     held = cells["min"].dropna(subset="population").reset_index()
+    held = held[held["law"] != RESAMPLED]
     held["size"] = held["n"] * held["epsilon"]
     worst = held.groupby(["space", "size"], sort=False)[["population", "records"]].min()
     parts = [

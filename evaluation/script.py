@@ -116,9 +116,13 @@ def panels(table, x, y, by, of, names=None, rows=1, size=(2.6, 2.6), **axis):
     parts = table.groupby(of, sort=False)
     columns = -(-len(parts) // rows)
     figure, axes = new_figure(rows, columns, size[0] * columns, size[1] * rows, sharex=True)
-    for panel, (name, part) in zip(axes.flat, parts, strict=True):
+    for panel in axes.flat[len(parts) :]:
+        panel.set_visible(False)
+    for panel, (name, part) in zip(axes.flat, parts, strict=False):
         curves(panel, part, x, y, by, names)
         panel.set(title=title(name), **axis)
+        # Also where the last row has no panel below.
+        panel.tick_params(labelbottom=True)
         if axis.get("xscale") == "log":
             # Places that were measured: less than a decade has no others that fit.
             places = np.unique(table[x])
