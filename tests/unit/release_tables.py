@@ -2,6 +2,7 @@
 
 import copy
 import csv
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -87,14 +88,21 @@ def frame(**changes):
     return pd.DataFrame(TABLE, columns=HEADER).assign(**changes)
 
 
-def as_csv(frame):
-    frame.to_csv("table.csv", index=False)
-    return "table.csv"
+def writer(save, path):
+    """A function that saves a data frame in a file, whose path it returns, by another one."""
+
+    def saving(frame, **choices):
+        save(frame, path, **choices)
+        return path
+
+    saving.__name__ = f"as_{path.rpartition('.')[2]}"
+    return saving
 
 
-def as_parquet(frame):
-    frame.to_parquet("table.parquet", index=False)
-    return "table.parquet"
+as_csv = writer(partial(pd.DataFrame.to_csv, index=False), "table.csv")
+as_parquet = writer(partial(pd.DataFrame.to_parquet, index=False), "table.parquet")
+# Below an empty row, which counts for nothing.
+as_excel = writer(partial(pd.DataFrame.to_excel, index=False, startrow=1), "table.xlsx")
 
 
 def as_parts(frame):
@@ -112,12 +120,6 @@ def as_arrays(frame):
     texts = {name: each.astype(str) for name, each in columns.items() if each.dtype.kind in "OTU"}
     np.savez("table.npz", **(columns | texts))
     return "table.npz"
-
-
-def as_excel(frame):
-    """Below an empty row, which counts for nothing."""
-    frame.to_excel("table.xlsx", index=False, startrow=1)
-    return "table.xlsx"
 
 
 def as_frame(frame):
