@@ -10,22 +10,13 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from cohort import changed
 from release_tables import as_parts, frame, refused
 
-from geodp import (
-    Assumptions,
-    DataError,
-    PrivacyBudget,
-    Sphere,
-    plan_release,
-    release_geodesic,
-)
+from geodp import Assumptions, DataError, PrivacyBudget, Sphere, plan_release, release_geodesic
 from geodp.data.cells import TableReading
 from geodp.data.sheets import ParquetTable
 from geodp.manifolds.registry import make_manifold
 from geodp.samplers import integer_choice
-from geodp_release.promise.ledger import Ledger
 from geodp_release.promise.public_inputs import ADD_OR_REMOVE, REPLACE
 from geodp_release.run.clipping_coordinates import ClippingCoordinates
 from geodp_release.run.contributions import covariate_sums, gradient_sums, loss_sums
@@ -40,31 +31,11 @@ def same_bits(monkeypatch):
     monkeypatch.setattr(integer_choice, "secrets", bits)
 
 
-def test_a_folder_of_parts_is_released_as_one_file(holder, run, monkeypatch):
-    """Subjects have records in several parts, of which the first two count."""
-    table = pd.read_csv("mine.csv")
-    table["who"] = np.random.default_rng(4).integers(0, 150, len(table))
-    table.to_parquet("whole.parquet", index=False)
-    Path("cut.parquet").mkdir()
-    for number, start in enumerate(range(0, len(table), 90)):
-        table[start : start + 90].to_parquet(f"cut.parquet/part-{number}.parquet", index=False)
-    public = {"public.subjects": table["who"].nunique(), "public.records_per_subject": 2}
-    said, found = [], []
-    for path in ("whole.parquet", "cut.parquet"):
-        here = {"ledger": f"{path}.of/ledger", "folder": f"{path}.out", "data.path": path}
-        Path(f"{path}.of").mkdir()
-        Ledger.create(here["ledger"], "2", "epsilon")
-        settings = changed(here | public)
-        said.append(run("check", settings).out.replace(path, "PATH"))
-        same_bits(monkeypatch)
-        run("release", settings)
-        files = Path(here["folder"]).iterdir()
-        found.append({each.name: each.read_bytes() for each in files})
-    assert said[0] == said[1]
-    assert found[0] == found[1]
-    # Whatever is wrong with a part is of the whole, whose fingerprint changed.
-    table[:5].to_parquet("cut.parquet/part-9.parquet", index=False)
-    assert "The data changed since" in run("check", settings).out
+def test_a_folder_has_the_fingerprint_of_all_its_files(folder, ledger):
+    path = as_parts(frame())
+    first = ledger.fingerprint(path)
+    frame().to_parquet("parts/3.parquet")
+    assert ledger.fingerprint(path) != first
 
 
 @pytest.mark.parametrize(
