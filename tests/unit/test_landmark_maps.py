@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from geodp.data.matrices import parse_matrix
-from geodp.data.messages import text_of
 from geodp.errors import DataError
 from geodp.manifolds.kendall import NoReducedShapeError, ReducedPlanarShapes
 from geodp.manifolds.landmark_maps import LandmarkMap, fourier_harmonics
@@ -69,14 +68,6 @@ def test_matrix_of_complex_and_real_entries():
     expected = [[0.5 + 0.25j, 1.0, -0.002], [1j, -0.5 - 1j, 3.0]]
     np.testing.assert_array_equal(parse_matrix(text, "map.csv"), expected)
     assert parse_matrix("1,2\n3,4", "map.csv").dtype == complex
-
-
-def test_a_file_of_too_many_characters_is_refused(tmp_path):
-    path = tmp_path / "map.csv"
-    path.write_text("1,2\n")
-    assert text_of(path, 4) == "1,2\n"
-    with pytest.raises(DataError, match=r"map.csv has more than 3 characters: give a smaller file"):
-        text_of(path, 3)
 
 
 # Shapes reduced by a landmark map

@@ -66,18 +66,12 @@ def test_labels_are_the_same_if_all_their_characters_are(monkeypatch, factor):
     assert found.tolist() == np.where(short, first, 0).tolist()
 
 
-def ascii_labels(*batches):
-    """Labels that are added as Parquet has them, in batches."""
-    labels = Labels()
-    for batch in batches:
+def test_a_long_label_changes_no_other_of_its_batch():
+    """Of labels that are added as Parquet has them."""
+    labels, long = Labels(), "l" * (SHORT + 1)
+    for batch in (["a", "b"], ["b", long, "a"]):
         offsets = np.cumsum([0, *map(len, batch)])
         labels.add_ascii(np.frombuffer("".join(batch).encode(), dtype=np.uint8), offsets)
-    return labels
-
-
-def test_a_long_label_changes_no_other_of_its_batch():
-    long = "l" * (SHORT + 1)
-    labels = ascii_labels(["a", "b"], ["b", long, "a"])
     assert labels == ["a", "b", "b", long, "a"]
     owners, seen = owners_of(labels)
     assert (owners.tolist(), seen) == ([0, 1, 1, 2, 0], 3)

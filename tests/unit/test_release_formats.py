@@ -7,6 +7,8 @@ from zipfile import ZipFile
 import numpy as np
 import openpyxl
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import release_tables as tables
 import scipy.io
@@ -164,9 +166,6 @@ def test_types_of_parquet(folder, name, values):
 
 
 def test_labels_of_parquet_that_are_missing_or_no_text(folder):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     labels = pa.array([b"a", b"\xff", b"\xfe", b"", b" ", None, b"a ", b"b"])
     table = pa.table(tables.frame()).drop_columns(["who"])
     table = table.append_column("who", labels.view(pa.string()))
@@ -176,9 +175,6 @@ def test_labels_of_parquet_that_are_missing_or_no_text(folder):
 
 def test_times_are_texts_on_a_machine_that_knows_no_zone(folder):
     """A label of the time was joined by its text, which needed a database of zones."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     times = pa.array([1500, None, 2**62], pa.timestamp("ms", "No/Where"))
     pq.write_table(pa.table({"who": times}), "table.parquet")
     texts = [text for _, (text,) in open_table("table.parquet").records(["who"])]
