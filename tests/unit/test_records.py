@@ -18,6 +18,8 @@ from geodp.errors import DataError
 from geodp.manifolds.kendall import KendallPlanarShapes, NoReducedShapeError
 from geodp.manifolds.registry import make_manifold
 
+pytestmark = pytest.mark.usefixtures("folder")
+
 TRIANGLES = """rat,age,x1,y1,x2,y2,x3,y3
 a,1,0,0,2,0,1,3
 a,10,1,1,3,1,2,5
@@ -25,17 +27,11 @@ b,100,0,0,-4,0,-1,-7
 """
 
 
-@pytest.fixture
-def read(tmp_path):
-    """A function that reads a text as a table, by default of triangles."""
-
-    def reading(text, manifold=("kendall", 3), covariate="age", columns=None, **settings):
-        path = tmp_path / "table.csv"
-        path.write_bytes(text.encode("utf-8", "surrogateescape"))
-        manifold = make_manifold(*manifold) if isinstance(manifold, tuple | list) else manifold
-        return read_table(str(path), manifold, covariate, columns, **settings)
-
-    return reading
+def read(text, manifold=("kendall", 3), covariate="age", columns=None, **settings):
+    """Records of a text as a table, by default of triangles."""
+    Path("table.csv").write_bytes(text.encode("utf-8", "surrogateescape"))
+    manifold = make_manifold(*manifold) if isinstance(manifold, tuple | list) else manifold
+    return read_table("table.csv", manifold, covariate, columns, **settings)
 
 
 FORMS = {
@@ -52,7 +48,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_the_same_table_in_other_forms(read, form):
+def test_the_same_table_in_other_forms(form):
     again, records = read(form(TRIANGLES), subject="rat"), read(TRIANGLES, subject="rat")
     np.testing.assert_array_equal(again.points, records.points)
     np.testing.assert_array_equal(again.covariates, records.covariates)
@@ -63,7 +59,7 @@ def test_the_same_table_in_other_forms(read, form):
 HALF = np.sqrt(0.5)
 
 
-def test_latitude_and_longitude(read):
+def test_latitude_and_longitude():
     text, columns = "x,lat,lon\n1,90,10\n2,0,90\n3,-45,180\n", ["lat", "lon"]
     records = read(text, ("sphere", 2), "x", columns, coordinates="latitude_longitude")
     expected = [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-HALF, 0.0, -HALF]]
@@ -71,7 +67,7 @@ def test_latitude_and_longitude(read):
     np.testing.assert_array_equal(records.covariates, [0.0, 0.5, 1.0])
 
 
-def test_values_that_are_no_misprint(read):
+def test_values_that_are_no_misprint():
     # On its logarithmic scale no value is far from the others.
     read(TRIANGLES.replace("b,100", "b,100000"), transformation="log")
     # A group and its complement.
@@ -96,7 +92,7 @@ def test_limit_of_a_wild_landmark(scale, place):
         check(1.1 * WILD_LANDMARK)
 
 
-def test_records_far_from_all_others_are_noted(read):
+def test_records_far_from_all_others_are_noted():
     rng = np.random.default_rng(1)
     points = rng.normal(size=(30, 2))
     points[[4, 17]] += [40.0, 0.0]
@@ -111,7 +107,7 @@ def test_records_far_from_all_others_are_noted(read):
 
 
 @pytest.mark.parametrize("shift", [1, 3, -1])
-def test_outlines_that_start_elsewhere_are_noted(read, shift):
+def test_outlines_that_start_elsewhere_are_noted(shift):
     rng = np.random.default_rng(2)
     angles = np.linspace(0.0, 2.0 * np.pi, 20, endpoint=False)
     outline = (3.0 + np.cos(2.0 * angles) + 0.5 * np.sin(3.0 * angles)) * np.exp(1j * angles)
@@ -154,21 +150,16 @@ def table_of(outlines, fields=FIELDS):
     return "\n".join(lines)
 
 
-@pytest.fixture
-def read_outlines(read):
-    """A function that reads given outlines back from a table."""
-
-    def reading(outlines, space=("kendall", 6), outline=True, **settings):
-        return read(table_of(outlines), space, outline=outline, **settings)
-
-    return reading
+def read_outlines(outlines, space=("kendall", 6), **settings):
+    """Outlines, read back from a table."""
+    return read(table_of(outlines), space, outline=True, **settings)
 
 
 def shapes(outlines):
     return make_manifold("kendall", np.shape(outlines)[-1]).project(np.asarray(outlines))
 
 
-def test_repeated_subjects_are_counted_and_not_named(read_outlines):
+def test_repeated_subjects_are_counted_and_not_named():
     records = read_outlines(ELLIPSES, subject="id")
     assert records.subjects == FIELDS["id"]
     said = "5 records of 4 subjects: a budget stated per record is not one per subject"
@@ -186,7 +177,7 @@ def test_repeated_subjects_are_counted_and_not_named(read_outlines):
     ],
     ids=["text", "two filters", "text for a number", "covariate", "all"],
 )
-def test_filters_keep_what_matches(read_outlines, keep, left):
+def test_filters_keep_what_matches(keep, left):
     records = read_outlines(ELLIPSES, keep=keep, subject="id")
     np.testing.assert_allclose(records.points, shapes(ELLIPSES[left]), atol=1e-14)
     ages = np.array(AGES)[left]
@@ -200,7 +191,7 @@ def test_filters_keep_what_matches(read_outlines, keep, left):
     assert records.notes == [said]
 
 
-def test_filters_take_names_with_underscores_as_names(read):
+def test_filters_take_names_with_underscores_as_names():
     lines = table_of(ELLIPSES).replace("s1", "1_1").splitlines()
     text = "\n".join([*lines, lines[1].replace("1_1", "11")])
     records = read(text, ("kendall", 6), subject="id", keep={"id": [11, "s3", "s4"]})
@@ -216,7 +207,7 @@ def test_filters_take_names_with_underscores_as_names(read):
         ({"keep": {"sex": 2}, "covariate_range": (60, 85)}, [0.06, 0.4, 0.88], (60, 85)),
     ],
 )
-def test_a_stated_range_becomes_the_unit_interval(read_outlines, settings, covariates, limits):
+def test_a_stated_range_becomes_the_unit_interval(settings, covariates, limits):
     records = read_outlines(ELLIPSES, **({"covariate_range": (40, 90)} | settings))
     np.testing.assert_allclose(records.covariates, covariates)
     assert records.covariate_range == pytest.approx(tuple(limits))
@@ -235,7 +226,7 @@ MENDED = {
 
 
 @pytest.mark.parametrize(("outlines", "landmarks", "notes"), MENDED.values(), ids=MENDED)
-def test_outlines_are_mended(read_outlines, outlines, landmarks, notes):
+def test_outlines_are_mended(outlines, landmarks, notes):
     records = read_outlines(outlines, ("kendall", landmarks))
     expected = ELLIPSES if landmarks == 6 else resample(ELLIPSES, landmarks)
     np.testing.assert_allclose(records.points, shapes(expected), atol=1e-13)
@@ -244,14 +235,14 @@ def test_outlines_are_mended(read_outlines, outlines, landmarks, notes):
 
 
 @pytest.mark.parametrize(("names", "cells"), [(",note,x", ",,?"), (",x7,y7,x8,y8", ",, ,,")])
-def test_columns_that_are_no_landmarks_may_hold_anything(read, names, cells):
+def test_columns_that_are_no_landmarks_may_hold_anything(names, cells):
     first, *lines = table_of(ELLIPSES).split("\n")
     text = "\n".join([first + names, *(line + cells for line in lines)])
     records = read(text, ("kendall", 6), outline=True)
     np.testing.assert_allclose(records.points, shapes(ELLIPSES), atol=1e-14)
 
 
-def test_record_without_a_reduced_shape_is_named(read_outlines):
+def test_record_without_a_reduced_shape_is_named():
     class Refusing(KendallPlanarShapes):
         def from_landmarks(self, landmarks):
             raise NoReducedShapeError(1, "the harmonics")
@@ -313,7 +304,7 @@ def edited(lines, edits):
     return [",".join(row) for row in rows]
 
 
-def read_kind(read, kind, lines, **changes):
+def read_kind(kind, lines, **changes):
     _, space, settings = KINDS[kind]
     return read("\n".join(lines), **{"manifold": space} | settings | changes)
 
@@ -333,9 +324,9 @@ REFUSED = yaml.safe_load(Path(__file__).with_name("bad_tables.yaml").read_text()
 
 
 @pytest.mark.parametrize(("kind", "edits", "says"), REFUSED["cells"])
-def test_a_bad_cell_is_named(tmp_path, read, kind, edits, says):
-    with refused(tmp_path / "table.csv", says):
-        read_kind(read, kind, edited(KINDS[kind][0], edits))
+def test_a_bad_cell_is_named(kind, edits, says):
+    with refused("table.csv", says):
+        read_kind(kind, edited(KINDS[kind][0], edits))
 
 
 CUT = [line.rsplit(",", 4)[0] for line in OUTLINES]
@@ -361,13 +352,13 @@ LINES = {
 
 
 @pytest.mark.parametrize(("kind", "lines", "says"), LINES.values(), ids=LINES)
-def test_bad_lines_are_named(tmp_path, read, kind, lines, says):
-    with refused(tmp_path / "table.csv", says):
-        read_kind(read, kind, lines)
+def test_bad_lines_are_named(kind, lines, says):
+    with refused("table.csv", says):
+        read_kind(kind, lines)
 
 
 @pytest.mark.parametrize(("kind", "changes", "argument", "says"), REFUSED["settings"])
-def test_settings_that_a_table_does_not_go_with(tmp_path, read, kind, changes, argument, says):
-    with refused(tmp_path / "table.csv", says) as problem:
-        read_kind(read, kind, KINDS[kind][0], **changes)
+def test_settings_that_a_table_does_not_go_with(kind, changes, argument, says):
+    with refused("table.csv", says) as problem:
+        read_kind(kind, KINDS[kind][0], **changes)
     assert problem.value.argument == argument
