@@ -17,16 +17,9 @@ AGES = RNG.uniform(30.0, 79.0, NUMBER)
 OCTAGON = np.exp(2j * np.pi * np.arange(8) / 8) * [3.0, 1.0, 1.5, 1.0, 2.0, 1.0, 1.2, 1.0]
 SHAPES = 100.0 * OCTAGON + RNG.normal(size=(NUMBER, 8, 2)) @ [2.0, 2.0j]
 LANDMARKS = np.stack([SHAPES.real, SHAPES.imag], axis=-1).reshape(NUMBER, 16)
-UPPER = np.triu_indices(3)
-
-
-def tensors():
-    """Upper triangles of matrices about one with a large first eigenvalue."""
-    roots = np.diag([1.3, 0.5, 0.4]) + 0.1 * RNG.normal(size=(NUMBER, 3, 3))
-    return (roots @ roots.transpose(0, 2, 1))[:, *UPPER]
-
-
-TENSORS = tensors()
+# Upper triangles of matrices about one with a large first eigenvalue.
+ROOTS = np.diag([1.3, 0.5, 0.4]) + 0.1 * RNG.normal(size=(NUMBER, 3, 3))
+TENSORS = (ROOTS @ ROOTS.transpose(0, 2, 1))[:, *np.triu_indices(3)]
 DEGREES = RNG.normal(size=(NUMBER, 2)) * [4.0, 6.0] + [-20.0, 160.0]
 LOWER = [0, 1, 3, 2, 4, 5]
 SPACES = {

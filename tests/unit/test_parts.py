@@ -4,6 +4,7 @@ import os
 import random
 import signal
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -79,6 +80,9 @@ def test_what_is_no_folder_of_parts_is_refused(folder):
     refused("parts: it cannot be read as a Parquet file", path)
 
 
+# Of so many subjects.
+assumed = partial(Assumptions, Sphere(2), [0, 0, 1], 0.6, 1.2, (20, 70))
+
 WHO = [3, "3", 3.0, b"3", True, None, np.nan, " ", (1, "a"), Decimal(3), "é", 2.5, -7, (1, "a")]
 
 
@@ -114,9 +118,7 @@ def test_sums_over_partitions_are_those_of_the_whole(neighbours, subjects):
     import dask.dataframe as dd
 
     table = records_of(90)
-    assumptions = Assumptions(
-        Sphere(2), [0, 0, 1], 0.6, 1.2, (20, 70), subjects, 2, neighbours, residual_scale=0.3
-    )
+    assumptions = assumed(subjects, 2, neighbours, residual_scale=0.3)
     whole = subject_records(assumptions, *columns_of(table))
     with dask.config.set({"dataframe.convert-string": False, "scheduler": "threads"}):
         parts = [table[start : start + 13] for start in range(0, 90, 13)]
@@ -143,7 +145,7 @@ def test_what_a_partition_raises_is_not_told(kind):
 
     table = records_of(30)
     cut = dd.from_map(opened, [0, 1], meta=table[:0])
-    assumptions = Assumptions(Sphere(2), [0, 0, 1], 0.6, 1.2, (20, 70), 9)
+    assumptions = assumed(9)
     with pytest.raises(DataError, match="a partition cannot be computed") as told:
         parted_records(assumptions, *columns_of(cut))
     assert told.value.__context__ is None
@@ -165,7 +167,7 @@ def test_no_type_of_a_partition_is_refused(monkeypatch, ages):
     parts = [table[:2].assign(age=pd.Series(ages).convert_dtypes()), table[2:]]
     cut = dd.from_map(lambda at: parts[at], [0, 1], meta=table[:0])
     table["age"] = pd.Series([*ages, *table["age"][2:]], dtype=object)
-    assumptions = Assumptions(Sphere(2), [0, 0, 1], 0.6, 1.2, (20, 70), 9)
+    assumptions = assumed(9)
     found = parted_records(assumptions, *columns_of(cut))
     assert covariate_sums(found) == covariate_sums(subject_records(assumptions, *columns_of(table)))
 
@@ -197,11 +199,7 @@ def test_a_cluster_that_loses_a_worker_releases_what_one_machine_does(folder, mo
     Path("parts").mkdir()
     for place in range(4):
         table[place * 100 : place * 100 + 100].to_parquet(f"parts/{place}.parquet", index=False)
-    plan = plan_release(
-        Assumptions(Sphere(2), [0, 0, 1], 0.6, 1.2, (20, 70), 150, 2),
-        PrivacyBudget("1"),
-        work=2**16,
-    )
+    plan = plan_release(assumed(150, 2), PrivacyBudget("1"), work=2**16)
     same_bits(monkeypatch)
     release_geodesic(plan, *columns_of(table)).save("one.json")
     same_bits(monkeypatch)

@@ -337,6 +337,7 @@ def wild_points(manifold):
     """Arrays of the right shape, and near points, of which some count."""
     size = int(np.prod(manifold.point_shape))
     entries = st.builds(complex, numbers, numbers) if manifold.dtype is complex else numbers
+    is_spd = isinstance(manifold, SPD)
 
     def shaped(values):
         return np.array(values, dtype=manifold.dtype).reshape(manifold.point_shape)
@@ -344,11 +345,9 @@ def wild_points(manifold):
     def projected(array):
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            array = array @ array.T if isinstance(manifold, SPD) else array
-            return manifold.project(array)
+            return manifold.project(array @ array.T if is_spd else array)
 
     def diagonal(array):
-        is_spd = isinstance(manifold, SPD)
         return np.where(np.eye(*manifold.point_shape), array, 0.0) if is_spd else array
 
     arrays = st.lists(entries, min_size=size, max_size=size).map(shaped)
