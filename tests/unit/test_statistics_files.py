@@ -241,28 +241,24 @@ def test_whole_numbers_of_64_bits_in_r(folder):
     np.testing.assert_array_equal(numbers[:, 0], [2.0**60, 2.0**60, np.nan])
 
 
-@pytest.fixture
-def landmarks():
-    """An array p x k x n of R, with names of specimens, and the shapes in it."""
-    points = np.random.default_rng(2).normal(size=(3, 2, 8))
-    names = [None, np.array(["X", "Y"]), np.array([f"s{row}" for row in range(8)])]
-    array = Attributed(points, {"dim": np.array([3, 2, 8], "int32"), "dimnames": names})
-    return array, make_manifold("kendall", 3).from_landmarks((points[:, 0] + 1j * points[:, 1]).T)
+# An array p x k x n of R, with names of specimens.
+POINTS, IDS = np.random.default_rng(2).normal(size=(3, 2, 8)), [f"s{row}" for row in range(8)]
+NAMES = [None, np.array(["X", "Y"]), np.array(IDS)]
+ARRAY = Attributed(POINTS, {"dim": np.array([3, 2, 8], "int32"), "dimnames": NAMES})
 
 
-def test_landmarks_of_r_are_shapes(folder, landmarks):
-    array, shapes = landmarks
-    path = as_r(array)
+def test_landmarks_of_r_are_shapes(folder):
+    shapes = make_manifold("kendall", 3).from_landmarks((POINTS[:, 0] + 1j * POINTS[:, 1]).T)
+    path = as_r(ARRAY)
     covariates, points, subjects = read(path, **LANDMARKS)
-    assert_same((points, subjects), (shapes, [f"s{row}" for row in range(8)]))
-    assert covariates[:, 0] == pytest.approx(
-        [np.linalg.norm(each - each.mean(0)) for each in np.moveaxis(array.numbers, 2, 0)]
-    )
+    assert_same((points, subjects), (shapes, IDS))
+    sizes = [np.linalg.norm(each - each.mean(0)) for each in np.moveaxis(POINTS, 2, 0)]
+    assert covariates[:, 0] == pytest.approx(sizes)
     choices = {"columns": ["x1", "y1"], "covariate": "x2", "subject": "ID"}
     refused("table.rds holds landmarks: set the space to kendall", path, **choices)
     # The data frame of geomorph, a list; what it has once is no column.
     sex = pd.Categorical(["F", "M", None, *"FMFMF"])
-    of = {"shape": array, "Sex": sex, "age": np.arange(8.0), "tree": ["a"], "iter": np.arange(2.0)}
+    of = {"shape": ARRAY, "Sex": sex, "age": np.arange(8.0), "tree": ["a"], "iter": np.arange(2.0)}
     path = as_r({"gdf": of, "plane": np.zeros((3, 3, 8))}, "table.RData")
     covariates, points, subjects = read(path, **LANDMARKS | {"covariate": "age", "subject": "Sex"})
     assert_same((points, covariates[:, 0]), (shapes, range(8)))
@@ -270,7 +266,7 @@ def test_landmarks_of_r_are_shapes(folder, landmarks):
     assert open_table(path, landmarks=3).names[-4:] == ["centroid_size", "ID", "Sex", "age"]
 
 
-def test_files_of_r_with_several_tables_or_none(folder, landmarks):
+def test_files_of_r_with_several_tables_or_none(folder):
     path = as_r({"old": of_r(frame()), "new": of_r(frame(a=1.0))}, "table.RData")
     refused("; it has several tables, and the key sheet names one: (old, new|new, old)", path)
     assert np.all(read(path, sheet="new")[1][:, 0] == 1.0)
@@ -296,10 +292,9 @@ def test_damaged_files_and_libraries_that_are_not_there(folder, save, monkeypatc
     refused("rename it to end in|unpack it|save it as CSV|is not UTF-8", "table.csv")
 
 
-def test_a_sheet_of_a_file_of_r_is_asked_for(folder, landmarks, monkeypatch):
-    path = as_r(
-        {"b": {"coords": landmarks[0], "age": np.arange(8.0)}, "a": of_r(frame())}, "t.RData"
-    )
+def test_a_sheet_of_a_file_of_r_is_asked_for(folder, monkeypatch):
+    specimens = {"coords": ARRAY, "age": np.arange(8.0)}
+    path = as_r({"b": specimens, "a": of_r(frame())}, "t.RData")
     answers = ["b", "", "age", "ID", "", "0, 9", *[""] * 4, "300", *[""] * 4]
     monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(answers) + "\n"))
     assert main(["init", path]) == 0
