@@ -37,11 +37,11 @@ def settings_of(path, space=("euclidean", 2), centre="origin", **data):
     return settings
 
 
-def written(rows=TABLE, header=HEADER, path="table.csv", **choices):
+def written(rows=TABLE, header=HEADER):
     """A file of rows as the csv module writes them."""
-    with open(path, "w", newline="", encoding="utf-8", errors="surrogateescape") as file:
-        csv.writer(file, **choices).writerows([header, *rows])
-    return path
+    with open("table.csv", "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *rows])
+    return "table.csv"
 
 
 def read(path="table.csv", **choices):

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pyreadstat
 import pytest
 import release_tables as tables
 import test_statistics_files as statistics
@@ -26,6 +25,7 @@ from geodp.settings.settings_files import check
 from geodp_release.ask.settings import ReleaseSettings
 
 SINCE = {"dates": {"age": {"since": "2000-01-01", "unit": "days"}}}
+IN_DAYS = TableReading(dates={"age": Dates("2000-01-01", "days")})
 DAYS = [0.0, 1.0, -0.5, 366.25, np.nan, 7305.0, 50.0, -40000.0]
 TIMES = pd.Timestamp("2000-01-01") + pd.to_timedelta(DAYS, unit="D")
 
@@ -85,9 +85,8 @@ def test_dates_of_any_format_are_covariates(folder, save):
         # As labels they are what they are.
         assert len({*open_table(path).read(["a"], "age")[1]}) == 8
     if save not in FRAMES:
-        reading = TableReading(dates={"age": Dates("2000-01-01", "days")})
         with pytest.raises(DataError, match=r"column age: (the value is missing|'NaT' is no date)"):
-            tables.studied(path, reading=reading)
+            tables.studied(path, reading=IN_DAYS)
 
 
 @pytest.mark.parametrize(("kind", "ones"), [("Date", 86400.0), ("POSIXct", 1.0)])
@@ -98,8 +97,7 @@ def test_dates_of_r_are_covariates(folder, kind, ones):
     path = statistics.as_r({"age": passed, "coords": np.zeros((3, 2, 8))})
     with pytest.raises(DataError, match="age: the file states its type as a date"):
         open_table(path, landmarks=3).refuse_unfit(["age"], [])
-    reading = TableReading(dates={"age": Dates("2000-01-01", "days")})
-    found, _ = open_table(path, reading, landmarks=3).read(["age"])
+    found, _ = open_table(path, IN_DAYS, landmarks=3).read(["age"])
     np.testing.assert_allclose(found[:, 0], DAYS, atol=1e-8)
 
 
@@ -111,8 +109,7 @@ def test_periods_of_stata_are_their_first_days(folder, letter, first):
     """Numbers of Stata's own, as functions of other writers take days at the end of a year."""
     a_year = PERIODS[letter]
     ages = [42 * a_year - 1, -1, 0, np.nan, 1e300, 0, 0, 0]
-    path, shown = "table.dta", {"age": f"%t{letter}"}
-    pyreadstat.write_dta(frame(age=ages), path, variable_format=shown)
+    path = statistics.as_stata(frame(age=ages), variable_format={"age": f"%t{letter}"})
     covariates, *_ = read(path, **SINCE)
     begins = pd.to_datetime([first, first.replace("2001", "1959"), "1960-01-01"])
     np.testing.assert_array_equal(covariates[:3, 0], (begins - pd.Timestamp("2000-01-01")).days)
@@ -121,8 +118,8 @@ def test_periods_of_stata_are_their_first_days(folder, letter, first):
 
 def test_years_of_stata_are_numbers(folder):
     ages = [1999.0, 2001.0, *[2000.0] * 6]
-    pyreadstat.write_dta(frame(age=ages), "table.dta", variable_format={"age": "%ty"})
-    assert read("table.dta")[0][:, 0].tolist() == ages
+    path = statistics.as_stata(frame(age=ages), variable_format={"age": "%ty"})
+    assert read(path)[0][:, 0].tolist() == ages
 
 
 def test_texts_that_r_calls_dates_are_texts():

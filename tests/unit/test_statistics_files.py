@@ -82,6 +82,8 @@ def as_rdata(table):
 as_sav = writer(pyreadstat.write_sav, "table.sav")
 as_zsav = writer(partial(pyreadstat.write_sav, compress=True), "table.zsav")
 as_dta = writer(partial(pd.DataFrame.to_stata, write_index=False), "table.dta")
+# With formats, words and missing codes.
+as_stata = writer(pyreadstat.write_dta, "table.dta")
 as_feather = writer(pd.DataFrame.to_feather, "table.feather")
 
 
@@ -144,10 +146,7 @@ def coded_dta():
     words = {"sex": WORDS | {"a": "refused"}, "age": {8: "8 or more"}}
     missing = {"sex": ["a", "b", "z"], "age": ["c"]}
     table = pd.DataFrame(table, dtype=object)
-    pyreadstat.write_dta(
-        table, "table.dta", missing_user_values=missing, variable_value_labels=words
-    )
-    return "table.dta"
+    return as_stata(table, missing_user_values=missing, variable_value_labels=words)
 
 
 def coded_rds():
