@@ -7,22 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import test_contributions as common
 from scipy.linalg import block_diag
-from test_contributions import (
-    CLIP,
-    FEW,
-    LIMIT,
-    RANGE,
-    WINDOW,
-    assumed,
-    draw_records,
-    each_gradient,
-    grouped,
-    matrix_of,
-    states_of,
-    take,
-    within,
-)
 from test_public_inputs import rotated
 
 from geodp import SPD, Hyperbolic, Sphere
@@ -46,8 +32,8 @@ def fine(monkeypatch):
     monkeypatch.setattr(contributions, "MATRIX_LATTICE", FINE)
 
 
-def gradients_of(assumptions, records, state, clip=CLIP):
-    window = WINDOW
+def gradients_of(assumptions, records, state, clip=common.CLIP):
+    window = common.WINDOW
     if assumptions.number_of_covariates > 1:
         # Covariates that go together.
         parts = np.tril(np.full((assumptions.number_of_covariates,) * 2, 0.1))
@@ -61,19 +47,19 @@ def assert_additive(assumptions, records, states, clip, seed=8, times=4):
     number = len(records)
     losses = loss_sums(assumptions, records, states, clip)
     gradients = gradients_of(assumptions, records, states[0], clip)
-    matrix = matrix_of(assumptions, records, states[0], clip)
+    matrix = common.matrix_of(assumptions, records, states[0], clip)
     assert np.any(losses % 1024)
     assert np.any(gradients)
     assert np.any(matrix % 1024)
     parts = [rng.permutation(number) for _ in range(times)]
     cuts = [1, number - 1, *rng.integers(1, number, size=times)][:times]
     for order, cut in zip(parts, cuts, strict=True):
-        both = take(records, order[:cut]), take(records, order[cut:])
+        both = common.take(records, order[:cut]), common.take(records, order[cut:])
         found = [loss_sums(assumptions, each, states, clip) for each in both]
         np.testing.assert_array_equal(found[0] + found[1], losses)
         found = [gradients_of(assumptions, each, states[0], clip) for each in both]
         np.testing.assert_array_equal(found[0] + found[1], gradients)
-        found = [matrix_of(assumptions, each, states[0], clip) for each in both]
+        found = [common.matrix_of(assumptions, each, states[0], clip) for each in both]
         # On fine lattices products have their last 64 bits alone.
         assert not np.any((found[0] + found[1] - matrix) % 2**64)
 
@@ -82,16 +68,16 @@ def assert_additive(assumptions, records, states, clip, seed=8, times=4):
 def test_removal_and_order_leave_other_subjects_as_they_are(manifold):
     """Whatever they are: some far, no points, or no numbers at all."""
     number = CHUNK + 30
-    assumptions = assumed(manifold, number, records_per_subject=2)
-    covariates, points = draw_records(assumptions, 2 * number, 9)
-    points[0] = draw_records(assumptions, 1, 7, 3.0)[1][0]
+    assumptions = common.assumed(manifold, number, records_per_subject=2)
+    covariates, points = common.draw_records(assumptions, 2 * number, 9)
+    points[0] = common.draw_records(assumptions, 1, 7, 3.0)[1][0]
     points[1], points[2], points[3] = np.nan, 1e300, 0.0
     subjects = np.arange(2 * number) // 2
     records = subject_records(assumptions, covariates, points, subjects)
-    assert_additive(assumptions, records, states_of(assumptions, 8), 4.0)
-    several = replace(assumptions, covariate_range=(RANGE,) * 3)
+    assert_additive(assumptions, records, common.states_of(assumptions, 8), 4.0)
+    several = replace(assumptions, covariate_range=(common.RANGE,) * 3)
     records = subject_records(several, np.stack([covariates] * 3, axis=-1), points, subjects)
-    assert_additive(several, records, states_of(several, 4), 4.0)
+    assert_additive(several, records, common.states_of(several, 4), 4.0)
 
 
 # By public numbers of subjects.
@@ -105,10 +91,10 @@ CHUNK_SIZES = {1: 32, 33: 64, 200: 256, 257: 256, 800: 256, 900: 1024, 4000: 409
 )
 def test_what_is_public_decides_how_many_records_are_computed_at_once(space, subjects, size):
     """Not how many there are, which is private under addition and removal."""
-    public = assumed(space, subjects, neighbours=ADD_OR_REMOVE)
-    records = grouped(assumed(space, 300), 9)
+    public = common.assumed(space, subjects, neighbours=ADD_OR_REMOVE)
+    records = common.grouped(common.assumed(space, 300), 9)
     for number in (1, 40, 300):
-        chunks = contributions._chunks(public, take(records, range(number)))
+        chunks = contributions._chunks(public, common.take(records, range(number)))
         assert {len(part[-1]) for part in chunks} == {size}
 
 
@@ -116,8 +102,8 @@ def test_what_is_public_decides_how_many_records_are_computed_at_once(space, sub
 @pytest.mark.parametrize("space", [Sphere(2), SPD(2), SPD(3), KendallPlanarShapes(8)], ids=str)
 @pytest.mark.usefixtures("fine")
 def test_large_chunks_are_additive(space, size):
-    few = assumed(space, size + 30, neighbours=ADD_OR_REMOVE)
-    records, states = grouped(few, 9), states_of(few, 2)
+    few = common.assumed(space, size + 30, neighbours=ADD_OR_REMOVE)
+    records, states = common.grouped(few, 9), common.states_of(few, 2)
     assert_additive(replace(few, subjects=5 * size), records, states, 4.0, times=2)
 
 
@@ -136,12 +122,12 @@ WEAK = {
 def test_old_weak_points_are_additive(space, length, number):
     """With shooting vectors as long as they may be, far records, and one in many copies."""
     public = {"shooting_vector_length": length, "footpoint_radius": 1.0}
-    assumptions = assumed(space, number, records_per_subject=LIMIT, **public)
-    covariates, points = draw_records(assumptions, number, 10, 1.5)
+    assumptions = common.assumed(space, number, records_per_subject=common.LIMIT, **public)
+    covariates, points = common.draw_records(assumptions, number, 10, 1.5)
     # The first subject has all of its records.
-    repeated = np.concatenate([[0] * (LIMIT - 1), np.arange(number)])
+    repeated = np.concatenate([[0] * (common.LIMIT - 1), np.arange(number)])
     records = subject_records(assumptions, covariates[repeated], points[repeated], repeated)
-    states = states_of(assumptions, 16)
+    states = common.states_of(assumptions, 16)
     states[:, 1] *= space.expand(length / space.norm(states[:, 0], states[:, 1]))
     assert_additive(assumptions, records, states, 8.0)
 
@@ -156,13 +142,13 @@ KEPT = {
 @pytest.mark.parametrize(("space", "centre"), KEPT.values(), ids=KEPT)
 @pytest.mark.filterwarnings("error")
 def test_far_centres_that_are_not_refused_keep_the_sensitivity(space, centre, monkeypatch):
-    assumptions = assumed(space, 30, centre=centre)
-    records, states = grouped(assumptions, 12), states_of(assumptions, 4)
+    assumptions = common.assumed(space, 30, centre=centre)
+    records, states = common.grouped(assumptions, 12), common.states_of(assumptions, 4)
     assert records.valid.all()
     with monkeypatch.context() as patch:
-        patch.setattr(contributions, "CHUNK", FEW)
+        patch.setattr(contributions, "CHUNK", common.FEW)
         for state in states:
-            assert all(map(within, each_gradient(assumptions, records, state)))
+            assert all(map(common.within, common.each_gradient(assumptions, records, state)))
     monkeypatch.setattr(contributions, "LATTICE", FINE)
     monkeypatch.setattr(contributions, "LOSS_LATTICE", FINE)
     assert_additive(assumptions, records, states, 4.0)

@@ -9,20 +9,13 @@ import pytest
 import geodp
 import script
 from geodp.samplers.integer_choice import generator_bits
+from geodp_release import stages as st
 from geodp_release.plan.agreeing import agreeing_releases, has_subjects
 from geodp_release.plan.bands import band_radii, sampled_errors
 from geodp_release.promise.public_inputs import ADD_OR_REMOVE, EVENLY, TWO_GROUPS, UNKNOWN
 from geodp_release.run.covariate_moments import possible_moments
 from geodp_release.run.subjects import ONE_EACH, subject_records
 from geodp_release.show.rehearsal import Rehearsed, without_data
-from geodp_release.stages import (
-    CountStage,
-    FarStage,
-    MatrixStage,
-    MomentsStage,
-    NoisyStep,
-    ScaleStage,
-)
 from geodp_release.stages.covariates import Covariates
 from geodp_release.stages.draw import Released
 from geodp_release.stages.residual_tables import length_grid
@@ -53,9 +46,9 @@ def cohort(assumptions):
 def quick(assumptions):
     """A plan by hand, whose predicted errors mean nothing."""
     prior = (0.1,) * (1 + assumptions.number_of_covariates)
-    stages = [NoisyStep(1, clip=0.5, prior=prior), NoisyStep(1, clip=0.2, prior=prior)]
+    stages = [st.NoisyStep(1, clip=0.5, prior=prior), st.NoisyStep(1, clip=0.2, prior=prior)]
     if assumptions.number_of_covariates:
-        stages.insert(0, MomentsStage(Fraction(1, 2)))
+        stages.insert(0, st.MomentsStage(Fraction(1, 2)))
     return geodp.ReleasePlan(assumptions, geodp.PrivacyBudget("2.5"), tuple(stages), 0.1, 0.1, 0.3)
 
 
@@ -66,7 +59,7 @@ def test_means_are_divided_by_the_number_of_subjects_that_was_released():
     """Also in simulations, where a noisy number is one at least."""
     assumptions = assumed(geodp.Sphere(2), 1, 20, neighbours=ADD_OR_REMOVE)
     records = subject_records(assumptions, *cohort(assumptions), ONE_EACH)
-    state, step = assumptions.support.origin, NoisyStep(1, clip=0.5)
+    state, step = assumptions.support.origin, st.NoisyStep(1, clip=0.5)
     before = [Released(state, each, np.array([0.0, 1.0 / 12.0])) for each in (20.0, 40.0)]
     bits = [generator_bits(np.random.default_rng(2)) for _ in before]
     one, two = (
@@ -75,7 +68,7 @@ def test_means_are_divided_by_the_number_of_subjects_that_was_released():
     np.testing.assert_allclose(two, 0.5 * one)
     rng = np.random.default_rng(1)
     start = FlatReleases.start(assumptions, 400, rng)
-    counted = CountStage(Fraction(1, 100)).simulate(start, rng).counted
+    counted = st.CountStage(Fraction(1, 100)).simulate(start, rng).counted
     assert np.max(counted) == 20.0
     assert np.min(counted) < 0.5
 
@@ -166,7 +159,7 @@ def test_releases_predict_at_covariates(covariates):
 
 def test_a_mean_has_subjects_whatever_moments_say():
     plan = quick(assumed(geodp.Euclidean(2), 0, 50))
-    measured = replace(plan, stages=(MatrixStage(Fraction(1), clip=0.2, prior=(0.05,)),))
+    measured = replace(plan, stages=(st.MatrixStage(Fraction(1), clip=0.2, prior=(0.05,)),))
     for each in (plan, measured):
         assert has_subjects(each, np.empty(0), np.empty((2, 0))).tolist() == [True, True]
     assert Covariates.by_turns([Covariates.independent(())], 3).nodes.shape[1:3] == (0, 3)
@@ -238,7 +231,7 @@ def test_coefficients_are_those_of_predictions_and_their_intervals_hold():
 
 def test_doubts_say_what_to_change_and_withhold_bands():
     plan = quick(assumed(geodp.Sphere(2), 1))
-    looks = ScaleStage(1, share=0.75), FarStage(1)
+    looks = st.ScaleStage(1, share=0.75), st.FarStage(1)
     data, public = cohort(plan.assumptions), replace(plan.assumptions, residual_scale=None)
     stages = *plan.stages, *looks
     plan = replace(plan, assumptions=public, budget=geodp.PrivacyBudget("4.5"), stages=stages)

@@ -10,6 +10,7 @@ from test_estimator import DIM, PUBLIC, SMALL, dummy_plan, estimator
 from geodp import Assumptions, Euclidean, PrivacyBudget, Sphere, plan_release, release_geodesic
 from geodp.manifolds.registry import make_manifold
 from geodp.samplers.integer_choice import generator_bits
+from geodp_release import stages as st
 from geodp_release.plan import agreeing, bands
 from geodp_release.plan import sample_size as needed
 from geodp_release.plan.release_plan import NOISE, ReleasePlan, Way
@@ -18,15 +19,7 @@ from geodp_release.promise.budget import CONCENTRATED
 from geodp_release.promise.public_inputs import ADD_OR_REMOVE, EVENLY, TWO_GROUPS, UNKNOWN
 from geodp_release.run.subjects import ONE_EACH, subject_records
 from geodp_release.show.hypotheses import check_stages
-from geodp_release.stages import (
-    CountStage,
-    FarStage,
-    LastStep,
-    MomentsStage,
-    ProductsStage,
-    ScaleStage,
-    residual_tables,
-)
+from geodp_release.stages import residual_tables
 from geodp_release.stages.covariates import CLUSTERED, Covariates
 from geodp_release.stages.draw import run_plan
 from geodp_release.stages.moments import TO_CONTRADICT
@@ -76,16 +69,16 @@ def test_stages_spend_the_budget_on_every_way(budget, others, few_designs):
     for stages in plan.paths:
         spent = sum(stage.budget for stage in stages)
         assert Fraction(999, 1000) * budget.exact < spent <= budget.exact
-        counted = [isinstance(stage, CountStage) for stage in stages]
+        counted = [isinstance(stage, st.CountStage) for stage in stages]
         assert counted == [bool(others)] + [False] * (len(counted) - 1)
         assert sum(stage.measures for stage in stages) == 1
-        place = [isinstance(stage, LastStep) for stage in stages].index(True)
+        place = [isinstance(stage, st.LastStep) for stage in stages].index(True)
         *before, look, last = stages[: place + 1]
         after = [type(stage) for stage in stages[place + 1 :]]
         # Where few residuals lie beyond the last look before it there is one after it.
-        more = [ScaleStage] if look.share > LAST_SHARE else []
-        assert [each for each in after if each is not ProductsStage] == [*more, FarStage]
-        assert ProductsStage in after
+        more = [st.ScaleStage] if look.share > LAST_SHARE else []
+        assert [each for each in after if each is not st.ProductsStage] == [*more, st.FarStage]
+        assert st.ProductsStage in after
         assert stages[-1].share == min(look.share, LAST_SHARE)
         assert {each.share for each in before if each.is_look} <= {SHARE}
         assert (last.share > 0) == last.is_relative
@@ -97,7 +90,7 @@ def test_stages_spend_the_budget_on_every_way(budget, others, few_designs):
 def test_a_release_goes_the_way_of_its_length():
     """The first way takes what is longer than all limits, and a length goes with its own limit."""
     assumptions = assumed(("euclidean", 2), (1.0, 2.0), None, 60, (EVENLY,))
-    looks = [ScaleStage(Fraction(1, number)) for number in (4, 3, 5)]
+    looks = [st.ScaleStage(Fraction(1, number)) for number in (4, 3, 5)]
     ways = tuple(Way(longest, (look,)) for longest, look in zip((1.0, 0.5), looks[1:], strict=True))
     given = assumptions, PrivacyBudget("1"), (looks[0],), 1.0, 1.0, 1.0
     plan = ReleasePlan(*given, ways=ways)
@@ -110,7 +103,7 @@ def test_a_release_goes_the_way_of_its_length():
     assert np.sort(found.typical).tolist() == np.sort(start.typical).tolist()
     assert check_stages(plan) == {"R4": True, "R5": True}
     other = type("Other", (Way,), {})(1.0, (looks[1],))
-    for way in (Way(1.0, (CountStage(Fraction(1, 9)),)), other):
+    for way in (Way(1.0, (st.CountStage(Fraction(1, 9)),)), other):
         assert not check_stages(replace(plan, ways=(way,)))["R4"]
 
 
@@ -173,7 +166,7 @@ def test_a_plan_says_what_clustered_covariates_cost(few_designs):
 @pytest.mark.parametrize("subjects", [600, 100_000])
 def test_moments_contradict_covariates_that_are_said_to_be_even(budget, subjects):
     assumptions = assumed(("euclidean", 2), (1.0, 2.0), 0.1, subjects, (EVENLY,))
-    stage = MomentsStage.planned(assumptions, budget.unit, budget.exact, **TO_CONTRADICT)
+    stage = st.MomentsStage.planned(assumptions, budget.unit, budget.exact, **TO_CONTRADICT)
     start = FlatReleases.start(assumptions, 4000, np.random.default_rng(4))
     for beta, least, most in (((1.0, 1.0), 0.0, 0.008), (CLUSTERED, 0.95, 1.0)):
         some = replace(start, covariates=Covariates.beta(*beta))
@@ -242,7 +235,7 @@ def test_releases_err_and_bands_hold_as_predicted(name, few_points):
     others = {"neighbours": ADD_OR_REMOVE} if name.endswith("+-") else {}
     plan = plan_release(assumed(*given, spreads, **others), budget)
     kinds = {type(stage) for stage in plan.stages}
-    assert (CountStage in kinds) == bool(others)
+    assert (st.CountStage in kinds) == bool(others)
     assert not plan.is_noise
     squares, held = drawn(plan, releases)
     assert np.sqrt(np.mean(squares)) == pytest.approx(plan.error, rel=0.15)
