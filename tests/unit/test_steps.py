@@ -54,6 +54,7 @@ from simulated import RESIDUALS, true_r_squared
 NUMBER = 4000
 # So much that there is next to no noise.
 PLENTY = Fraction(10**5)
+LAST = LastStep(PLENTY, clip=8.0, prior=(1.0, 1.0), is_relative=True)
 
 
 def skewed(dim=1, covariates=1, seed=3, number=NUMBER):
@@ -177,8 +178,7 @@ def test_a_last_step_expects_errors_that_simulations_do_not_have():
 def test_bands_are_of_second_moments_as_they_are():
     """Those of residuals that are longer at one end of the range, beside the sandwich's."""
     assumptions, x, points = skewed()
-    last = LastStep(PLENTY, clip=8.0, prior=(1.0, 1.0), is_relative=True)
-    plan = plan_of(assumptions, last)
+    plan = plan_of(assumptions, LAST)
     release = released(plan, x, points)
     design = np.column_stack([np.ones(NUMBER), x])
     residuals = points[:, 0] - design @ least_squares(x, points)[:, 0]
@@ -191,7 +191,7 @@ def test_bands_are_of_second_moments_as_they_are():
     # Moments of the sample are not those that are assumed, which a step from afar makes more of.
     assert np.all((ratio > 0.97) & (ratio < 1.25))
     # Squares beyond a shorter clip may be as many as the statement allows, and are not.
-    short = released(replace(plan, stages=plan_of(assumptions, last, clip=1.0).stages), x, points)
+    short = released(plan_of(assumptions, LAST, clip=1.0), x, points)
     # As evenly over the range, though a clip takes more where residuals are longer.
     ratio = short.band(at) / release.band(at)
     assert np.all((ratio > 0.95) & (ratio < 1.2))
@@ -210,36 +210,32 @@ def test_squares_beyond_a_clip_are_those_of_residuals_of_any_scale(dim, clip):
 
 
 @pytest.mark.parametrize("law", ["normal", "lognormal", "t(3)"])
-def test_intervals_of_r_squared_hold_what_clipping_takes_from_squares(law):
+def test_intervals_of_r_squared_and_of_scales_hold_what_clipping_takes_from_squares(law):
     """And the chance of the sample: of a population, with next to no noise."""
-    dim, number, scale = 2, 20000, 0.3
-    manifold, held = Euclidean(dim), []
-    public = manifold, np.zeros(dim), 3.0, 3.0, ((-0.5, 0.5),), number
-    assumptions = Assumptions(*public, covariate_spread=(EVENLY,))
-    last = LastStep(PLENTY, clip=8.0, prior=(1.0, 1.0), is_relative=True)
-    plan = plan_of(assumptions, last, clip=1.0)
+    number, scale, held = 20000, 0.3, []
+    assumptions, *_ = skewed(2, number=number)
+    plan = plan_of(assumptions, LAST, clip=1.0)
     state = np.array([[0.0, 0.0], [1.0, 0.0]])
-    true = true_r_squared(manifold, state, scale, np.full(1, 1.0 / 12.0))
+    true = true_r_squared(assumptions.manifold, state, scale, np.full(1, 1.0 / 12.0))
     for seed in range(6):
         rng = np.random.default_rng(seed)
         x = rng.random((number, 1)) - 0.5
-        residuals = RESIDUALS[law](rng, rng.normal(size=(number, dim)), x)
-        value, low, high, _ = released(plan, x, x * state[1] + scale * residuals).r_squared(0.95)
-        held.append(low <= true <= high)
+        residuals = RESIDUALS[law](rng, rng.normal(size=(number, 2)), x)
+        release = released(plan, x, x * state[1] + scale * residuals)
+        spread, (value, low, high, _) = release.residual_scale(0.95), release.r_squared(0.95)
+        held.append([low <= true <= high, spread.low <= scale <= spread.high])
         if law == "normal":
             assert value == pytest.approx(true, abs=0.02)
-    assert np.mean(held) > 0.8
+    assert np.all(np.mean(held, axis=0) > 0.8)
 
 
 def test_what_clipping_may_take_widens_bands_and_is_doubted_where_counts_are_higher():
     assumptions, x, points = skewed()
-    last = LastStep(PLENTY, clip=2.0, prior=(1.0, 1.0), is_relative=True)
-    tail = TailStage(PLENTY, limit=2.0)
-    plans = [
-        plan_of(assumptions, replace(last, share=share), before=(tail,))
+    last, tail = replace(LAST, clip=2.0), TailStage(PLENTY, limit=2.0)
+    narrow, wide = (
+        released(plan_of(assumptions, replace(last, share=share), before=(tail,)), x, points)
         for share in (Fraction(0), Fraction(1, 4))
-    ]
-    narrow, wide = (released(plan, x, points) for plan in plans)
+    )
     length = wide.lengths[-1]
     more = wide.band([0.0, 0.5]) - narrow.band([0.0, 0.5])
     # In the middle of the range and at its end, where the leverage is four times as large.
