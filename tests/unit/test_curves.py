@@ -165,14 +165,6 @@ def released(basis, subjects, epsilon, lengths, count, seed):
     return plan, found
 
 
-@pytest.mark.parametrize("bend", [0.0, 0.4])
-def test_a_bend_is_more_than_a_geodesic(bend, few_designs):
-    _, found = released([{"spline": 4}], 1000, "4", (0.7, bend, bend), 2, 3)
-    values = np.array([each.p_value([1, 2]) for each, *_ in found])
-    assert np.all(values < 0.01 if bend else values > 0.01)
-    assert all(each.p_values()[0] < 0.01 for each, *_ in found)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("basis", "lengths", "subjects", "epsilon", "ratio"),
