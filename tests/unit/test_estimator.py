@@ -50,11 +50,11 @@ def fitted():
 
 @pytest.fixture
 def given(monkeypatch):
-    """What a release is given, in place of the release."""
+    """What a release is given, and its budget, in place of the release."""
     found = []
 
     def stop(plan, covariates, points, subjects):
-        found.append((covariates, points, subjects))
+        found.append((covariates, points, subjects, plan.budget))
         raise InterruptedError
 
     monkeypatch.setattr(module, "release_geodesic", stop)
@@ -109,29 +109,6 @@ def test_score_is_the_coefficient_of_determination_of_a_flat_space(fitted):
         fitted.score(X, y)
 
 
-def test_curved_space_several_columns_and_subjects_with_many_records():
-    space, number = geodp.Sphere(DIM), 4000
-    pole, X = np.eye(DIM + 1)[0], np.random.default_rng(1).uniform(size=(number, 2))
-    line = space.exp(pole, (X - 0.5) @ np.eye(DIM + 1)[1:3])
-    X[0, 1] = np.nan
-    found = estimator(
-        **{"manifold": space, "centre": pole, "residual_scale": 0.1},
-        **{"covariate_range": ((0, 1),) * 2, "covariate_spread": "evenly"},
-        **{"footpoint_radius": 1.0, "shooting_vector_length": 1.5},
-        **{"epsilon": None, "rho": "5", "delta": "1e-6"},
-        **{"unit": None, "subjects": number // 2, "records_per_subject": 2},
-    )
-    found.fit(X, line, subjects=np.arange(number) // 2)
-    assert found.plan_.budget == geodp.PrivacyBudget("5", "rho", "1e-6")
-    assert found.release_.number == number // 2
-    assert "of which 2 count" in found.release_.guarantee.words()
-    assert (found.n_features_in_, found.shooting_vectors_.shape) == (2, (2, DIM + 1))
-    assert found.score(X[1:], line[1:]) > 0.9
-    assert np.isnan(found.predict(X[:2])).all(axis=1).tolist() == [True, False]
-    with pytest.raises(DataError, match="X has 3 columns"):
-        found.fit(np.ones((number, 3)), line, subjects=np.arange(number) // 2)
-
-
 # What an estimator is made with
 
 
@@ -182,10 +159,9 @@ def test_no_seed():
         estimator().fit(*records(), random_state=0)
 
 
-# What a release is given
-
-
-def test_labels_of_subjects(given):
+def test_budgets_and_labels_of_subjects(given):
+    found = given(X, Y, epsilon=None, rho="5", delta="1e-6")
+    assert found[3] == geodp.PrivacyBudget("5", "rho", "1e-6")
     labels = np.arange(NUMBER) // 2
     # Those of a fit come first.
     assert given(X, Y, labels, unit=None)[2] is given(X, Y, labels)[2] is labels
@@ -215,7 +191,7 @@ def layouts(space):
 def test_layouts_of_points(given, space):
     points, found, centre = layouts(space)
     for y in found:
-        covariates, taken, _ = given(X.tolist(), y, manifold=space, centre=centre, **SMALL)
+        covariates, taken, *_ = given(X.tolist(), y, manifold=space, centre=centre, **SMALL)
         assert covariates == X.tolist()
         np.testing.assert_allclose(taken, points, atol=1e-12)
 
@@ -234,7 +210,7 @@ def test_a_bad_record_changes_no_other(given, bad):
     """Nor does it raise: an error would tell of it."""
     rows, points = X.tolist(), Y.tolist()
     rows[0], points[5] = bad, bad
-    covariates, found, _ = given(rows, points)
+    covariates, found, *_ = given(rows, points)
     assert covariates == rows
     np.testing.assert_array_equal(np.delete(found, 5, axis=0), np.delete(Y, 5, axis=0))
     assert np.all(np.isnan(found[5]))
