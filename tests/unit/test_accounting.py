@@ -67,8 +67,6 @@ def test_the_epsilon_is_the_least_over_orders(rho, delta, known):
     assert known is None or found == pytest.approx(known, abs=1e-3)
 
 
-# Choices
-
 fractions = st.fractions(min_value=Fraction(1, 10**6), max_value=1000)
 
 
@@ -97,9 +95,6 @@ def test_a_bounded_range_is_concentrated_as_stated(epsilon):
     assert largest <= cost * (1.0 + 1e-9) + 1e-12
     # Of small choices the bound is nearly reached.
     assert epsilon > 0.5 or largest > 0.95 * cost
-
-
-# Stages and plans
 
 
 def planned(*stages, budget="1", unit=PURE, covariates=1):

@@ -19,8 +19,6 @@ from geodp_release.ask.settings import read_settings
 from geodp_release.plan import sample_size as needed
 from geodp_release.stages import LastStep
 
-# --- Plans ---
-
 
 def test_a_plan_needs_no_data_and_no_ledger(holder, run, few_designs):
     Path("mine.csv").unlink()
@@ -69,9 +67,6 @@ def test_rats_are_refused_with_the_number_that_would_do(
     # A plan says the same by its status.
     run("plan", status=1)
     run("plan", settings | {"allow_noise": True})
-
-
-# --- Releases ---
 
 
 def test_a_release_is_a_folder_with_a_release_a_page_and_a_table(holder, drawn, run):
@@ -157,9 +152,6 @@ def test_the_command_releases_means(holder, drawn, run, few_designs):
     np.testing.assert_array_equal(Release.load("out/trial/release.json").predict(), predicted)
 
 
-# --- What is refused before anything is spent ---
-
-
 MEMORY = "1000000000 subjects of up to 100 records take 14616 GB of memory and this machine has"
 MISTAKES = [
     *(({}, *each) for each in cohort.REFUSALS["settings"]),
@@ -224,9 +216,6 @@ def test_a_covariate_may_be_called_anything(holder, drawn, run):
 
 def no_numbers(lines):
     return [lines[0], *(line.replace(".", ";") for line in lines[1:])]
-
-
-# --- Checks ---
 
 
 FEW = "no: the data have 399 subjects, and public.subjects says"

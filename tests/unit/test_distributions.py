@@ -78,9 +78,6 @@ def ends(rng, kernel, target, count, steps):
     return np.concatenate(found)
 
 
-# Densities and their laws
-
-
 @dataclass(frozen=True)
 class Case:
     """A density with its law by quadrature, and bins of the total variation."""

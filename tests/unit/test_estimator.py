@@ -72,9 +72,6 @@ def dummy_plan(assumptions, budget, error=0.1):
     return geodp.ReleasePlan(assumptions, budget, (), error, 0.1, 1.0)
 
 
-# Fits and predictions
-
-
 def test_predictions_and_bands(fitted):
     np.testing.assert_array_equal(fitted.footpoint_, fitted.release_.footpoint)
     np.testing.assert_array_equal(fitted.shooting_vectors_, fitted.release_.shooting_vectors)
@@ -107,9 +104,6 @@ def test_score_is_the_coefficient_of_determination_of_a_flat_space(fitted):
     y[0, 0] = np.nan
     with pytest.raises(DataError, match="valid points"):
         fitted.score(X, y)
-
-
-# What an estimator is made with
 
 
 def test_public_inputs_but_radii_have_no_default():
@@ -245,11 +239,7 @@ def test_no_record_is_kept(fitted):
     np.testing.assert_array_equal(pickle.loads(saved).predict(X), fitted.predict(X))
 
 
-# scikit-learn's own checks
-
-# They are made for data of several columns: this takes the first.
-
-
+# Checks of scikit-learn are made for data of several columns: this takes the first.
 def first_column(self, X, number, covariates=module.PrivateRegression._covariates):
     table = getattr(X, "to_numpy", lambda: X)()
     if np.ndim(X) == 2 and not hasattr(X, "tocsr"):

@@ -23,9 +23,6 @@ def agree(counts, chances):
     return chisquare(counts, np.array(chances) * sum(counts)).pvalue > 1e-4
 
 
-# Noise
-
-
 @pytest.mark.parametrize("dimension", [1, 7, pytest.param(96, marks=pytest.mark.slow)])
 def test_lengths_are_gamma_and_directions_uniform(dimension):
     scale = Fraction(1 << 40, 3)
@@ -114,9 +111,6 @@ def test_bits_that_are_drawn_do_not_follow_the_value(name, scale):
 def test_what_is_not_above_zero_is_refused(draw, scale):
     with pytest.raises(ValueError, match="above zero"):
         draw(integer_choice.system_bits, scale)
-
-
-# Noise on symmetric matrices
 
 
 def matrices(triangles):
@@ -251,9 +245,6 @@ def test_gaussian_matrices_have_chi_squared_frobenius_norms():
     assert fits(exact(noise))
     assert fits(noise.draw(np.random.default_rng(31), (number, 1, 6)))
     assert not fits(exact(GaussianNoise(noise.scales)))
-
-
-# Choices
 
 
 @pytest.mark.parametrize("rate", [Fraction(1, 4096), Fraction(57, 10)])

@@ -46,9 +46,6 @@ def refused(pattern):
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
 
 
-# The life of a release
-
-
 def test_new_ledger(path):
     before = os.umask(0)
     try:
@@ -89,9 +86,6 @@ def test_only_a_started_release_of_this_ledger_is_finished(ledger, tmp_path):
     assert ledger.entries() == (finished,)
 
 
-# Fingerprints and checks
-
-
 def test_fingerprints_tell_files_apart_and_ledgers_too(ledger, path, tmp_path):
     data = tmp_path / "data"
     data.write_bytes(b"records" * 300_000)
@@ -116,9 +110,6 @@ def test_the_last_check_of_a_file_counts(ledger, path):
         assert ledger.last_check("other columns", "file") is not passed
         assert ledger.last_check("columns", "other file") is None
     assert execute(path, "SELECT count(*) FROM checks") == [(2,)]
-
-
-# Amounts
 
 
 def test_sums_are_exact(path):
@@ -164,9 +155,6 @@ def test_bad_arguments_spend_nothing(ledger, path, name, value, pattern):
         with refused("^unit: .* is no unit of a budget"):
             Ledger.create(path.with_name("other"), "1", value)
     assert os.listdir(path.parent) == ["ledger"]
-
-
-# Words
 
 
 def test_table(ledger, path):
@@ -230,9 +218,6 @@ def test_processes_at_once(path):
     assert sorted(value for value in found if isinstance(value, int)) == [*range(1, room + 1)]
     assert all("while 0.0 is left" in message for message in messages)
     assert len(Ledger.open(path).entries()) == room
-
-
-# Crashes
 
 
 def ended(function, *arguments):

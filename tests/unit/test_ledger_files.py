@@ -18,8 +18,6 @@ from geodp_release.promise import ledger as module
 from geodp_release.promise import ledger_file
 from geodp_release.promise.ledger import Ledger
 
-# Ledgers of version 1
-
 
 @pytest.fixture
 def old(path):
@@ -72,9 +70,6 @@ def test_first_write_upgrades_an_old_ledger(old, write):
     ledger.note_check("columns", found, True)
     # The secret stays.
     assert Ledger.open(old).last_check("columns", ledger.fingerprint(__file__)) is True
-
-
-# Files that are refused
 
 
 @pytest.mark.parametrize("taken", ["ledger", "ledger-journal"])

@@ -28,9 +28,6 @@ def rng(request):
     return random_stream(15, request.node.name)
 
 
-# Privacy losses
-
-
 def test_gaussian_noise_spends_epsilon_and_delta(rng):
     """The loss of Gaussian noise depends on the change's norm over the deviation alone."""
     epsilon = 0.7
@@ -96,9 +93,6 @@ def test_both_releases_spend_the_budget_and_no_more(delta):
         assert gaussian_delta(0.3, np.hypot(*ratios)) == pytest.approx(DELTA, rel=1e-6)
     # The second is made where its noise allows, and not where nothing is clipped.
     assert excess_noise(0.6, 100, 0.3, delta) is excess_noise(1.0, 10**6, 0.3, delta) is None
-
-
-# Estimates
 
 
 @pytest.mark.parametrize(

@@ -156,9 +156,6 @@ def test_nodes_have_the_moments_of_their_distribution(spreads):
     assert np.sum(found.weights) == pytest.approx(1.0)
 
 
-# Sums of covariates of subjects
-
-
 def one_subject(covariates, number=1):
     """Records of one subject with a number of covariates each."""
     x = np.reshape(covariates, (1, -1, number))

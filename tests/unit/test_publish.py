@@ -24,8 +24,6 @@ from geodp_release.ask.settings import read_settings
 from geodp_release.run.subjects import record_array
 from geodp_release.show import folder as folder_module
 
-# --- Faults ---
-
 
 def noisy_fault(problem):
     """A function that fails and quotes a record wherever it can."""
@@ -143,9 +141,6 @@ def test_a_command_whose_output_nobody_reads_goes_on(holder):
     assert (found.returncode, found.stderr) == (0, b"")
 
 
-# --- The holder's file ---
-
-
 @pytest.mark.parametrize("taken", ["mine.csv", "link", "nowhere/seen.txt"])
 def test_the_holders_file_is_never_overwritten(holder, refused, taken):
     Path("link").symlink_to("elsewhere")
@@ -237,9 +232,6 @@ def test_misuse_that_no_setting_shows_is_told_to_the_holder_alone(holder, run, f
     shown = run("check", status=1).out
     assert "no record is valid" in shown
     assert "as they are spread in the data" not in shown
-
-
-# --- Interruptions ---
 
 
 def interrupt(*arguments):
@@ -351,9 +343,6 @@ def test_records_that_are_converted_in_threads_leave_warnings_as_they_were():
     ended.set()
     other.join()
     assert of_process() == before
-
-
-# --- One release, by whatever path ---
 
 
 def test_the_same_data_by_another_path_are_not_paid_for_again(released, monkeypatch, run, refused):

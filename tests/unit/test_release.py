@@ -75,9 +75,6 @@ def failing(*given, **named):
     return {each.name for each in checked(*given, **named) if each.state == FAILS}
 
 
-# The guarantee in words
-
-
 def guarantee_of(plan, hypotheses):
     assumptions = plan.assumptions
     return ReleaseGuarantee(
@@ -119,9 +116,6 @@ def test_the_guarantee_says_whom_it_protects_and_what_it_assumes():
 def test_a_guarantee_that_does_not_hold_says_so(hypotheses, words):
     found = guarantee_of(PLAN, hypotheses)
     assert (found.holds, found.words()) == (False, words)
-
-
-# Hypotheses
 
 
 def weakened(**others):
@@ -197,9 +191,6 @@ def test_other_records_bits_and_spaces_have_no_guarantee(monkeypatch):
         release_geodesic(PLAN, *example(PLAN.assumptions), ONE_EACH)
 
 
-# Releases
-
-
 def test_a_release_holds_nothing_else_of_the_data(capfd, caplog):
     """Fields, attributes, what is printed, and what is logged."""
     caplog.set_level(logging.DEBUG)
@@ -220,9 +211,6 @@ def test_a_release_holds_nothing_else_of_the_data(capfd, caplog):
     assert names == [*expected, "tails", "products", "reached", "within", "is_whole"]
     captured = capfd.readouterr()
     assert captured.out + captured.err + caplog.text == ""
-
-
-# Draws of stages
 
 
 def test_frequencies_of_few_points_are_their_probabilities():

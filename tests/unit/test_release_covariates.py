@@ -52,9 +52,6 @@ def quick(assumptions):
     return geodp.ReleasePlan(assumptions, geodp.PrivacyBudget("2.5"), tuple(stages), 0.1, 0.1, 0.3)
 
 
-# Simulations and noise
-
-
 def test_means_are_divided_by_the_number_of_subjects_that_was_released():
     """Also in simulations, where a noisy number is one at least."""
     assumptions = assumed(geodp.Sphere(2), 1, 20, neighbours=ADD_OR_REMOVE)
@@ -98,9 +95,6 @@ def test_bands_are_finite_where_covariates_are_constant(spreads):
         assert np.all(radii < 10.0)
 
 
-# Records
-
-
 ROWS = [[12.0], [13.0], [np.nan]]
 
 
@@ -132,9 +126,6 @@ def test_covariates_without_a_logarithm_are_those_of_unusable_records(bad):
     )
     assert found.valid[:, 0].tolist() == [True, False, True]
     np.testing.assert_array_equal(found.covariates[[0, 2]], good.covariates[[0, 2]])
-
-
-# Releases
 
 
 @pytest.mark.parametrize("covariates", [0, 2])

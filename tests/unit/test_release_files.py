@@ -156,9 +156,6 @@ def test_a_space_without_a_name_is_refused(example, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-# Files
-
-
 @pytest.mark.parametrize("links", [True, False])
 def test_a_file_is_never_overwritten(example, tmp_path, monkeypatch, links):
     if not links:

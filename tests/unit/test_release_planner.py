@@ -174,9 +174,6 @@ def test_moments_contradict_covariates_that_are_said_to_be_even(budget, subjects
         assert least <= np.mean(~stage.agrees(found, assumptions)) <= most
 
 
-# Releases on the manifold, of cohorts as the planner assumes them
-
-
 LEVELS = (0.5, 0.9)
 THREE = (EVENLY, TWO_GROUPS, TWO_GROUPS)
 
@@ -247,9 +244,6 @@ def test_releases_err_and_bands_hold_as_predicted(name, few_points):
         for factor, found in held.items()
     }
     assert missed[1.0] < 0.02 + 2.2 * chance < min(missed[NARROW], missed[WIDE])
-
-
-# Numbers of subjects that would do, and plans that are kept by their inputs
 
 
 # One plan that would do, if any, and numbers of subjects to start from.

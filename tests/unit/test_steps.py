@@ -172,9 +172,6 @@ def test_a_last_step_expects_errors_that_simulations_do_not_have():
     np.testing.assert_allclose(change, [[0.1], [0.24]], rtol=1e-3)
 
 
-# Bands
-
-
 def test_bands_are_of_second_moments_as_they_are():
     """Those of residuals that are longer at one end of the range, beside the sandwich's."""
     assumptions, x, points = skewed()
@@ -286,9 +283,6 @@ def test_mean_squares_of_residuals_count_what_clipping_took_and_what_is_guessed(
     # And a sample of the population is, the less it has.
     few = replace(measured, clip=4.0).residual_squares(np.full(2001, 2.0), 1200.0)
     assert np.std(few[2::32]) == pytest.approx(np.sqrt(4.0 * 12.0 / 1200.0), rel=0.3)
-
-
-# Steps in any space
 
 
 @pytest.mark.parametrize("reach", [10.0, 1.3])
