@@ -11,7 +11,6 @@ inequality a perfect sampler exceeds its mean by 0.01 with probability ``exp(-2 
 refuses a right sampler with probability 1e-4.  Seeds are fixed.
 """
 
-from dataclasses import dataclass
 from functools import cache, partial
 
 import numpy as np
@@ -21,7 +20,7 @@ import quadrature
 from geodp import SPD, Euclidean, Hyperbolic, Sphere
 from geodp.randomness import random_stream
 from geodp.samplers import exact, matched
-from geodp.samplers.kernel import Target, run
+from geodp.samplers.kernel import run
 from geodp.samplers.random_walk import RandomWalk
 
 # Enough draws take minutes; a few see what is grossly wrong, as do those of `test_exact`.
@@ -78,36 +77,22 @@ def ends(rng, kernel, target, count, steps):
     return np.concatenate(found)
 
 
-@dataclass(frozen=True)
-class Case:
-    """A density with its law by quadrature, and bins of the total variation."""
-
-    target: Target
-    law: quadrature.CellLaw
-    bins: int = BINS
-
-
-def width(target):
-    """In the direction where the density is the widest."""
-    return float(target.scale[0] / np.min(np.abs(np.linalg.eigvalsh(target.hessian[0]))))
-
-
-def reach_of(space, wide):
-    """Radius of a ball that holds a density; a compact space has modes far away, too."""
-    return np.pi if space is SPHERE else NOTHING_LEFT / (1.0 / wide - space.volume_growth)
-
-
 def chart_of(space, pole, reach, wide):
     """Coordinates whose middle is about the mean radius of a density of a width."""
     return quadrature.PolarChart(space, pole, reach, (2.7 if space is MATRICES else 1.7) * wide)
 
 
 def footpoint(space, noise_variance, budget, bins=BINS):
-    """The footpoint's density on the whole space."""
+    """The footpoint's density on the whole space; of a compact one with modes far away, too.
+
+    With its law by quadrature and bins of the total variation, as all cases.
+    """
     target = quadrature.published_mechanism(space, (noise_variance,)).footpoint_target(budget)
-    wide = width(target)
-    chart = chart_of(space, target.centre[0], reach_of(space, wide), wide)
-    return Case(target, quadrature.law_of(target, chart), bins)
+    # In the direction where the density is the widest.
+    wide = float(target.scale[0] / np.min(np.abs(np.linalg.eigvalsh(target.hessian[0]))))
+    reach = np.pi if space is SPHERE else NOTHING_LEFT / (1.0 / wide - space.volume_growth)
+    chart = chart_of(space, target.centre[0], reach, wide)
+    return target, quadrature.law_of(target, chart), bins
 
 
 def footpoint_in_a_ball(space, noise_variance, budget, radius, aside=0.0, bins=4):
@@ -117,7 +102,7 @@ def footpoint_in_a_ball(space, noise_variance, budget, radius, aside=0.0, bins=4
     )
     wide = radius * 0.5 ** (1.0 / space.dim) / (2.7 if space is MATRICES else 1.7)
     chart = chart_of(space, target.support.centre[0], radius, wide)
-    return Case(target, quadrature.law_of(target, chart), bins)
+    return target, quadrature.law_of(target, chart), bins
 
 
 def shooting_vector(noise_variance, budget, distance, bins=BINS):
@@ -127,7 +112,7 @@ def shooting_vector(noise_variance, budget, distance, bins=BINS):
         quadrature.beside_the_fit(whole, distance)[:, None], budget
     )
     chart = quadrature.PolarChart(PLANE, np.zeros(2), np.pi, 0.5 * np.pi)
-    return Case(target, quadrature.law_of(target, chart), bins)
+    return target, quadrature.law_of(target, chart), bins
 
 
 CASES = {
@@ -178,15 +163,15 @@ PAIRS = {(sampler, name) for sampler in PLANNERS for name in CASES} - {REFUSED, 
 @slow
 @pytest.mark.parametrize(("sampler", "name"), [*sorted(PAIRS), MISSED])
 def test_draws_have_the_law_of_their_density(sampler, name):
-    known = case(name)
+    target, law, bins = case(name)
     # Quadrature's, in total variation.
-    assert known.law.error < 1e-3
-    states = draws_of(sampler, known.target, DRAWS[known.bins])
-    measured, floor = known.law.total_variation(states, known.bins)
+    assert law.error < 1e-3
+    states = draws_of(sampler, target, DRAWS[bins])
+    measured, floor = law.total_variation(states, bins)
     assert floor < NOISE_FLOOR
     assert measured < floor + BEYOND_NOISE
     if sampler == "exact":
-        assert known.law.p_value(states, FINE_BINS) > FALSE_ALARM
+        assert law.p_value(states, FINE_BINS) > FALSE_ALARM
 
 
 QUICK = ("S2 wide", "S2 vector, 0.1 away", "S2 vector, opposite, 0.2 away", "S2 ball")
@@ -194,12 +179,11 @@ QUICK = ("S2 wide", "S2 vector, 0.1 away", "S2 vector, opposite, 0.2 away", "S2 
 
 @pytest.mark.parametrize("name", QUICK)
 def test_a_few_draws_have_the_law_of_their_density(name):
-    known = case(name)
-    states = draws_of("matched", known.target, 4000)
-    assert known.law.p_value(states, FINE_BINS) > FALSE_ALARM
+    target, law, _ = case(name)
+    assert law.p_value(draws_of("matched", target, 4000), FINE_BINS) > FALSE_ALARM
 
 
 def test_a_random_walk_long_enough_has_the_law_of_its_density():
-    known = case("S2 wide")
-    states = ends(random_stream(1, "random walk"), RandomWalk(), known.target, 12_000, 80)
-    assert known.law.p_value(states, FINE_BINS) > FALSE_ALARM
+    target, law, _ = case("S2 wide")
+    states = ends(random_stream(1, "random walk"), RandomWalk(), target, 12_000, 80)
+    assert law.p_value(states, FINE_BINS) > FALSE_ALARM
