@@ -142,15 +142,3 @@ def test_the_part_that_clipping_keeps(rng, limit):
     # Nothing is taken that might be noise.
     assert part_kept(squares, 0.02 * squares, np.sum(y**2) - squares, 30.0, *plan) > found
     assert part_kept(squares, 0.0, 10.0, 30.0, *plan) == 1.0
-
-
-@pytest.mark.parametrize("delta", [None, DELTA])
-def test_slopes_are_not_shortened_by_clipping(rng, monkeypatch, delta):
-    monkeypatch.setattr(linear_matrix, "planned_clipping", lambda *of: 0.15)
-    x = rng.standard_normal((20_000, 3))
-    x /= np.linalg.norm(x, axis=1, keepdims=True)
-    y = x @ [[0.2], [-0.2], [0.3]] + 0.15 * rng.standard_normal((20_000, 1))
-    found = private_slopes(rng, x, y, 20_000, 50.0, delta)
-    np.testing.assert_allclose(found, [[0.2], [-0.2], [0.3]], rtol=0.1)
-    monkeypatch.setattr(linear_matrix, "excess_noise", lambda *of: None)
-    assert np.abs(private_slopes(rng, x, y, 20_000, 50.0, delta)).max() < 0.65 * 0.3
