@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from test_curves import TERMS
 
 from geodp import DataError, Release, ReleasePlan
 from geodp_release.ask import planning
@@ -159,6 +160,7 @@ MISTAKES = [
     ({}, "budget", {"epsilon": 10**99}, "budget.epsilon: a budget of 1e+99 is not between"),
     ({"public.subjects": 10**9}, "public.records_per_subject", 100, MEMORY),
     *((SEVERAL, *each) for each in cohort.REFUSALS["covariates"]),
+    *((TERMS, *each) for each in cohort.REFUSALS["terms"]),
     *(
         (MEAN, key, value, f"key {key}: a mean has no covariate: remove it")
         for key, value in cohort.REFUSALS["means"]

@@ -91,25 +91,6 @@ def test_a_curve_with_groups_becomes_a_page(run, few_designs, monkeypatch):
     assert svg.count("<path") > 50
 
 
-@pytest.mark.parametrize(
-    ("parts", "says"),
-    [
-        ({"data.basis": {"sex": {"spline": 4}}}, "it has words, and no curve goes along these"),
-        ({"data.basis": {"height": {"spline": 4}}}, "it is the column of no covariate"),
-        ({"data.basis": {"age": {"periodic": "day"}}}, "give the unit of age by units"),
-        ({"data.basis": {"age": {"spline": 4, "polynomial": 2}}}, "give one of spline"),
-        ({"data.products": ["age:height"]}, "age:height is no product of two covariates"),
-        ({"public.covariate_range": [[50, 90]]}, "it names 2 columns without listed words"),
-        ({"public.transformation": ["none"]}, "public.transformation has 1 values"),
-        ({"predictions": [[60, "East", 0]]}, "East is no value there: give one of north"),
-        ({"predictions": [[60, 1, 0]]}, "1 is no value there: give one of north, south"),
-    ],
-)
-def test_terms_that_do_not_go_together_are_refused(refused, parts, says):
-    write_table(3)
-    assert says in refused(changed(TERMS | parts))
-
-
 def test_plans_say_widths_of_the_coefficients_that_mean_something_by_themselves():
     write_table(3)
     write(changed(TERMS))
