@@ -156,13 +156,6 @@ def test_nodes_have_the_moments_of_their_distribution(spreads):
     assert np.sum(found.weights) == pytest.approx(1.0)
 
 
-def one_subject(covariates, number=1):
-    """Records of one subject with a number of covariates each."""
-    x = np.reshape(covariates, (1, -1, number))
-    valid = np.ones(x.shape[:2], bool)
-    return SubjectRecords(x, np.zeros(x.shape), valid, np.array([valid.size]))
-
-
 def test_covariate_sums_are_additive_sums_of_means():
     """Bit by bit, whatever the order."""
     records = grouped(
@@ -198,5 +191,6 @@ HALF = COVARIATE_LATTICE // 2
     ],
 )
 def test_covariates_are_rounded_towards_zero(steps, first, second):
-    x = np.array(steps) / COVARIATE_LATTICE
-    assert covariate_sums(one_subject(x)) == ([first], [second])
+    x = np.reshape(steps, (1, -1, 1)) / COVARIATE_LATTICE
+    subject = SubjectRecords(x, x, np.ones(x.shape[:2], bool), np.array([len(steps)]))
+    assert covariate_sums(subject) == ([first], [second])

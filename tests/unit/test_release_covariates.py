@@ -13,7 +13,7 @@ from geodp_release import stages as st
 from geodp_release.plan.agreeing import agreeing_releases, has_subjects
 from geodp_release.plan.bands import band_radii, sampled_errors
 from geodp_release.promise.public_inputs import ADD_OR_REMOVE, EVENLY, TWO_GROUPS, UNKNOWN
-from geodp_release.run.covariate_moments import possible_moments
+from geodp_release.run.covariate_moments import matrix_moments, possible_moments
 from geodp_release.run.subjects import ONE_EACH, subject_records
 from geodp_release.show.rehearsal import Rehearsed, without_data
 from geodp_release.stages.covariates import Covariates
@@ -95,16 +95,12 @@ def test_bands_are_finite_where_covariates_are_constant(spreads):
         assert np.all(radii < 10.0)
 
 
-ROWS = [[12.0], [13.0], [np.nan]]
-
-
-@pytest.mark.parametrize(
-    "given", [ROWS, np.array(ROWS), np.array(ROWS)[:, 0], [12.0, 13.0, np.nan]], ids=range(4)
-)
-def test_one_covariate_may_come_in_rows_of_one(given):
-    found = subject_records(assumed(geodp.Euclidean(1), 1, 3), given, np.zeros((3, 1)), ONE_EACH)
-    assert found.valid[:, 0].tolist() == [True, True, False]
-    np.testing.assert_allclose(found.covariates[:2, 0, 0], [-0.3, -0.2])
+def test_one_covariate_may_come_in_rows_of_one():
+    rows, assumptions = [[12.0], [13.0], [np.nan]], assumed(geodp.Euclidean(1), 1, 3)
+    for given in (rows, np.array(rows), np.array(rows)[:, 0], [12.0, 13.0, np.nan]):
+        found = subject_records(assumptions, given, np.zeros((3, 1)), ONE_EACH)
+        assert found.valid[:, 0].tolist() == [True, True, False]
+        np.testing.assert_allclose(found.covariates[:2, 0, 0], [-0.3, -0.2])
 
 
 def test_records_with_half_of_their_covariates_are_unusable():
@@ -161,13 +157,9 @@ def test_subjects_are_where_moments_say(covariates):
     """All over ranges of even covariates, and about the middle of a clump, if noise lets it."""
     spreads = {"covariate_spread": (UNKNOWN,) * covariates}
     plan, few = (quick(assumed(geodp.Euclidean(2), covariates, n, **spreads)) for n in (50000, 50))
-    ends, middle = np.full((2, covariates), 0.5), np.zeros((1, covariates))
-    ends[1] *= -1.0
-    places = np.concatenate([ends, middle])
+    places = np.array([[0.5], [-0.5], [0.0]]) * np.ones(covariates)
     even = Covariates.independent((UNKNOWN,) * covariates).moments
-    clump = np.append(
-        np.zeros(covariates), 0.0025 * np.eye(covariates)[np.triu_indices(covariates)]
-    )
+    clump = matrix_moments(np.diag([1.0] + [0.0025] * covariates))
     assert has_subjects(plan, even, places).tolist() == [True, True, True]
     # Where noise hides where they are, bands are drawn, and wide.
     assert has_subjects(few, even, places).tolist() == [True, True, True]

@@ -57,24 +57,19 @@ def stages_of(budget, neighbours):
     )
 
 
-def records(manifold, seed=1, number=NUMBER):
-    rng = np.random.default_rng(seed)
+def released(manifold, budget=EPSILON, neighbours=REPLACE):
+    rng = np.random.default_rng(1)
     centre = manifold.random_point(rng)
-    away = manifold.random_tangent(rng, np.broadcast_to(centre, (number, *centre.shape)))
-    points = manifold.exp(centre, 0.1 * away)
-    return centre, rng.uniform(20.0, 70.0, number), points
-
-
-def released(manifold, number=NUMBER, seed=1, budget=EPSILON, neighbours=REPLACE, labels=ONE_EACH):
-    centre, covariates, points = records(manifold, seed, number)
+    away = manifold.random_tangent(rng, np.broadcast_to(centre, (NUMBER, *centre.shape)))
     # Numbers of other types than float, as a caller may give them.
-    public = manifold, centre, np.float64(0.7), 1, [20, np.float64(70.1)], np.int64(number)
+    public = manifold, centre, np.float64(0.7), 1, [20, np.float64(70.1)], np.int64(NUMBER)
     others = {"residual_scale": 0.1, "sources": {"centre": "a random point"}}
     others |= {"neighbours": neighbours, "transformation": "log"}
     assumptions = Assumptions(*public, **others)
     found = stages_of(budget, neighbours)
     plan = ReleasePlan(assumptions, budget, found, 0.25, 0.1, np.float64(1.0 / 3.0))
-    return release_geodesic(plan, covariates, points, labels)
+    covariates, points = rng.uniform(20.0, 70.0, NUMBER), manifold.exp(centre, 0.1 * away)
+    return release_geodesic(plan, covariates, points, ONE_EACH)
 
 
 @pytest.fixture(scope="module")

@@ -41,10 +41,6 @@ def sphere(number, **others):
     return assumed(("sphere", 2), (np.pi / 4, np.pi / 2), 0.03, number, **others)
 
 
-def matrices(number):
-    return assumed(("spd", 2), (0.5, 1.0), 0.01, number)
-
-
 def quick(assumptions, budget):
     """A plan from few candidates."""
     return plan_release(assumptions, budget, work=1 << 16)
@@ -124,7 +120,7 @@ def test_a_plan_follows_from_public_assumptions_alone(few_designs):
 
 def test_releases_get_better_with_subjects_and_budget(few_designs):
     poor, better, best = (
-        quick(matrices(number), PrivacyBudget(epsilon))
+        quick(assumed(("spd", 2), (0.5, 1.0), 0.01, number), PrivacyBudget(epsilon))
         for number, epsilon in ((20, "0.1"), (20, "3"), (200, "3"))
     )
     assert best.error < 0.1 * better.error < 0.1 * poor.error
