@@ -2,6 +2,7 @@
 
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from unittest.mock import Mock, call
 
 import numpy as np
 import pytest
@@ -26,10 +27,8 @@ def agree(counts, chances):
 @pytest.mark.parametrize("dimension", [1, 7, pytest.param(96, marks=pytest.mark.slow)])
 def test_lengths_are_gamma_and_directions_uniform(dimension):
     scale = Fraction(1 << 40, 3)
-    drawn = np.array(
-        [rounded_laplace(bits([3, dimension, k]), dimension, scale) for k in range(400)],
-        dtype=float,
-    )
+    drawn = [rounded_laplace(bits([3, dimension, k]), dimension, scale) for k in range(400)]
+    drawn = np.array(drawn, dtype=float)
     lengths = np.linalg.norm(drawn, axis=1)
     assert kstest(lengths / float(scale), gamma(dimension).cdf).pvalue > 1e-4
     # A coordinate of a uniform direction, and the squares of all.
@@ -275,28 +274,14 @@ def test_frequencies_are_the_probabilities():
     assert agree(counts[kept], mass[kept] / np.sum(mass[kept]))
 
 
-class Given:
-    """Bits that are given, and no others."""
-
-    def __init__(self, *words):
-        self.words = list(words)
-        self.asked = []
-
-    def __call__(self, count):
-        self.asked.append(count)
-        return self.words.pop(0)
-
-
 def test_the_first_and_the_last_number_choose_the_ends():
     """Down to weights of e^-150, which a double drawn at once would never reach."""
     choice = integer_choice.ExactChoice([1, 1, 1], [0, 300, 300], Fraction(1, 2))
     whole = 2**320 - 1
-    assert choice.draw(Given(0)) == 0
-    assert choice.draw(Given(whole - 2**102)) == 2
     share = Fraction(float(np.exp(-150.0)))
-    for factor, index in ((3, 0), (1.5, 1), (0.5, 2)):
-        below = whole - int(Fraction(factor) * share * 2**320)
-        assert choice.draw(Given(below)) == index
+    below = [whole - int(Fraction(factor) * share * 2**320) for factor in (3, 1.5, 0.5)]
+    given = Mock(side_effect=[0, whole - 2**102, *below])
+    assert [choice.draw(given) for _ in range(5)] == [0, 2, 0, 1, 2]
 
 
 @pytest.mark.parametrize(("offset", "index"), [(-(2**200), 0), (2**200, 1)])
@@ -307,12 +292,12 @@ def test_bits_that_do_not_decide_are_followed_by_more(offset, index):
         boundary = 1 / (1 + Decimal(-1).exp())
         prefix = int(boundary * 2**320)
         rest = int((boundary * 2**320 - prefix) * 2**256)
-    source = Given(prefix, rest + offset)
+    source = Mock(side_effect=[prefix, rest + offset])
     assert integer_choice.ExactChoice([1, 1], [0, 1], Fraction(1)).draw(source) == index
-    assert source.asked == [320, 256]
+    assert source.call_args_list == [call(320), call(256)]
     # Half of the total is where two equal weights meet.
     equal = integer_choice.ExactChoice([1, 1], [5, 5], Fraction(1))
-    assert equal.draw(Given(1 << 319, rest + offset)) == 1
+    assert equal.draw(Mock(side_effect=[1 << 319, rest + offset])) == 1
 
 
 @pytest.mark.parametrize(
