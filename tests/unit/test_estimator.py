@@ -2,6 +2,7 @@
 
 import pickle
 import re
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -51,19 +52,15 @@ def fitted():
 @pytest.fixture
 def given(monkeypatch):
     """What a release is given, and its budget, in place of the release."""
-    found = []
-
-    def stop(plan, covariates, points, subjects):
-        found.append((covariates, points, subjects, plan.budget))
-        raise InterruptedError
-
+    stop = Mock(side_effect=InterruptedError)
     monkeypatch.setattr(module, "release_geodesic", stop)
     monkeypatch.setattr(module, "planned", dummy_plan)
 
     def fit(X, y, subjects=None, **changed):
         with pytest.raises(InterruptedError):
             estimator(**changed).fit(X, y, subjects=subjects)
-        return found.pop()
+        plan, *found = stop.call_args.args
+        return *found, plan.budget
 
     return fit
 

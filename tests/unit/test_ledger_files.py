@@ -8,6 +8,7 @@ import time
 from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from cohort import REFUSALS
@@ -106,10 +107,7 @@ def test_ledger_that_appears_meanwhile_is_not_overwritten(path, monkeypatch):
 @pytest.mark.parametrize("step", ["seal", "claim", "move_to_new"])
 @pytest.mark.parametrize("problem", [OSError(5, "Input/output error"), KeyboardInterrupt()])
 def test_failed_creation_leaves_nothing(path, monkeypatch, step, problem):
-    def fail(*_):
-        raise problem
-
-    monkeypatch.setattr(module, step, fail)
+    monkeypatch.setattr(module, step, Mock(side_effect=problem))
     expected = DataError if isinstance(problem, OSError) else KeyboardInterrupt
     with pytest.raises(expected):
         Ledger.create(path, "1", "epsilon")

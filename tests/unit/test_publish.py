@@ -10,6 +10,7 @@ import sys
 import threading
 import warnings
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -234,10 +235,7 @@ def test_misuse_that_no_setting_shows_is_told_to_the_holder_alone(holder, run, f
     assert "as they are spread in the data" not in shown
 
 
-def interrupt(*arguments):
-    raise KeyboardInterrupt
-
-
+interrupt = Mock(side_effect=KeyboardInterrupt)
 # What is said where a release was drawn and has no folder.
 STAYS = r"2 epsilon of \S+mine.ledger stays spent"
 KEPT = r", and (\S+mine\.ledger-1-\d+\.json) keeps the draw: the same settings again make .*"

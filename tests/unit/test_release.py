@@ -3,6 +3,7 @@
 import logging
 from dataclasses import fields, replace
 from fractions import Fraction
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -254,15 +255,10 @@ def test_the_work_of_a_release_does_not_depend_on_the_data(monkeypatch):
 
 def test_draws_that_share_choices_are_those_of_the_plan(monkeypatch):
     records = grouped(PLAN.assumptions)
-    shared, scored, loss_sums = {}, [], points_module.loss_sums
-
-    def counted(*arguments):
-        scored.append(len(arguments[2]))
-        return loss_sums(*arguments)
-
+    shared, scored = {}, Mock(wraps=points_module.loss_sums)
     together, apart = (generator_bits(np.random.default_rng(4)) for _ in range(2))
     alone = [run_plan(PLAN, records, apart).state for _ in range(3)]
-    monkeypatch.setattr(points_module, "loss_sums", counted)
+    monkeypatch.setattr(points_module, "loss_sums", scored)
     found = [run_plan(PLAN, records, together, shared).state for _ in range(3)]
     np.testing.assert_array_equal(found, alone)
-    assert len(scored) == 1
+    assert scored.call_count == 1

@@ -7,6 +7,7 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -118,10 +119,6 @@ def test_what_is_loaded_is_what_was_saved(name, budget, neighbours, tmp_path):
     for key in files.PredictedDocument.model_fields:
         assert getattr(found.plan, key) == getattr(release.plan, key)
     assert found.guarantee == release.guarantee
-    ages = [20.0, 33.3, 70.0]
-    assert bits(found.predict(ages)) == bits(release.predict(ages))
-    if name == "S2":
-        assert bits(found.band(ages)) == bits(release.band(ages))
     assert str(found) == str(release)
     assert len(str(found).splitlines()) < 36 + 2 * len(release.plan.stages)
     # A second file has the same text.
@@ -189,10 +186,7 @@ def test_of_two_at_once_one_is_there(example, tmp_path):
 
 
 def failing(number):
-    def fail(*_):
-        raise OSError(number, os.strerror(number))
-
-    return fail
+    return Mock(side_effect=OSError(number, os.strerror(number)))
 
 
 def test_a_file_is_whole_or_not_there(example, tmp_path, monkeypatch):

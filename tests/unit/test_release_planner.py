@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -284,22 +285,17 @@ OTHERS = [
 
 
 def test_plans_are_kept_by_their_inputs(monkeypatch):
-    made = []
-
-    def plan(*inputs):
-        made.append(inputs)
-        return dummy_plan(*inputs)
-
-    monkeypatch.setattr(needed, "plan_release", plan)
+    made = Mock(side_effect=dummy_plan)
+    monkeypatch.setattr(needed, "plan_release", made)
     needed._kept_plan.cache_clear()
     first = Assumptions(**PUBLIC)
     same = Assumptions(**PUBLIC | {"manifold": Euclidean(DIM), "sources": {"centre": "zero"}})
     for each in (first, same):
         assert planned(each, PrivacyBudget("1")).assumptions is each
-    assert len(made) == 1
+    assert made.call_count == 1
     for change in OTHERS:
         planned(Assumptions(**PUBLIC | change), PrivacyBudget("1"))
     for other in (PrivacyBudget("2"), PrivacyBudget("1", "rho", "1e-6")):
         planned(first, other)
-    assert len(made) == 1 + len(OTHERS) + 2
+    assert made.call_count == 1 + len(OTHERS) + 2
     needed._kept_plan.cache_clear()
