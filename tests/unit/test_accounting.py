@@ -6,10 +6,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from cohort import REFUSALS
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies
 
 from geodp import Assumptions, DataError, Euclidean, ReleasePlan
+from geodp_release import stages as st
 from geodp_release.promise.budget import (
     CONCENTRATED,
     PURE,
@@ -18,15 +18,6 @@ from geodp_release.promise.budget import (
     choice_cost,
     choice_epsilon,
     epsilon_of_rho,
-)
-from geodp_release.stages import (
-    CountStage,
-    LastStep,
-    MatrixStage,
-    MomentsStage,
-    NoisyStep,
-    PointsStage,
-    ScaleStage,
 )
 
 
@@ -67,15 +58,15 @@ def test_the_epsilon_is_the_least_over_orders(rho, delta, known):
     assert known is None or found == pytest.approx(known, abs=1e-3)
 
 
-fractions = st.fractions(min_value=Fraction(1, 10**6), max_value=1000)
+fractions = strategies.fractions(min_value=Fraction(1, 10**6), max_value=1000)
 
 
-@given(fractions, st.sampled_from(UNITS))
+@given(fractions, strategies.sampled_from(UNITS))
 def test_choices_cost_no_more_than_asked(cost, unit):
     """And nearly as much: a grain more of epsilon would be too much."""
     epsilon = choice_epsilon(cost, unit)
     assert choice_cost(epsilon, unit) <= cost < choice_cost(epsilon + Fraction(1, 1 << 20), unit)
-    stage = PointsStage.of(epsilon, unit, 16, 0.3)
+    stage = st.PointsStage.of(epsilon, unit, 16, 0.3)
     assert stage.budget == (epsilon if unit == PURE else epsilon**2 / 8)
 
 
@@ -105,26 +96,27 @@ def planned(*stages, budget="1", unit=PURE, covariates=1):
     return ReleasePlan(assumptions, amount, stages, 1.0, 1.0, 1.0)
 
 
+THIRD = st.NoisyStep(Fraction(1, 3), clip=0.2)
 BAD_STAGES = [
-    (lambda: PointsStage(1, PURE, 2, 16, 0.3), "does not cost its budget"),
-    (lambda: PointsStage(1, CONCENTRATED, 1, 16, 0.3), "does not cost its budget"),
-    (lambda: PointsStage.of(1, PURE, 12, 0.3), "power of two"),
-    (lambda: PointsStage.of(1, PURE, 1, 0.3), "power of two"),
-    (lambda: PointsStage.of(1, PURE, 16, np.nan), "clip nan"),
-    (lambda: PointsStage.of(0, PURE, 16, 0.3), "budget 0: give each one above zero"),
-    (lambda: CountStage(-1), "budget -1"),
-    (lambda: MomentsStage(1, "delta"), "epsilon or rho"),
-    *((lambda c=c: NoisyStep(1, clip=c), f"clip {c}") for c in (0.0, np.inf)),
-    *((lambda r=r: MatrixStage(1, clip=1.0, reach=r), f"reach {r}") for r in (0.0, np.inf)),
-    (lambda: NoisyStep(1, clip=1.0, kept=0.0), "kept 0.0"),
-    *((lambda k=k: ScaleStage(1, share=k), f"share {k}: give") for k in (0, 1, Fraction(1, 3))),
-    (lambda: NoisyStep(1, clip=1.0, prior=(1.0, 0.0)), "positive numbers"),
-    (lambda: LastStep(1, clip=1.0, unlike=-1.0), "a stage has unlike -1"),
-    (lambda: LastStep(1, clip=1.0, share=Fraction(2)), "share 2: give k/1024 between 0 and 1"),
+    (lambda: st.PointsStage(1, PURE, 2, 16, 0.3), "does not cost its budget"),
+    (lambda: st.PointsStage(1, CONCENTRATED, 1, 16, 0.3), "does not cost its budget"),
+    (lambda: st.PointsStage.of(1, PURE, 12, 0.3), "power of two"),
+    (lambda: st.PointsStage.of(1, PURE, 1, 0.3), "power of two"),
+    (lambda: st.PointsStage.of(1, PURE, 16, np.nan), "clip nan"),
+    (lambda: st.PointsStage.of(0, PURE, 16, 0.3), "budget 0: give each one above zero"),
+    (lambda: st.CountStage(-1), "budget -1"),
+    (lambda: st.MomentsStage(1, "delta"), "epsilon or rho"),
+    *((lambda c=c: st.NoisyStep(1, clip=c), f"clip {c}") for c in (0.0, np.inf)),
+    *((lambda r=r: st.MatrixStage(1, clip=1.0, reach=r), f"reach {r}") for r in (0.0, np.inf)),
+    (lambda: st.NoisyStep(1, clip=1.0, kept=0.0), "kept 0.0"),
+    *((lambda k=k: st.ScaleStage(1, share=k), f"share {k}: give") for k in (0, 1, Fraction(1, 3))),
+    (lambda: st.NoisyStep(1, clip=1.0, prior=(1.0, 0.0)), "positive numbers"),
+    (lambda: st.LastStep(1, clip=1.0, unlike=-1.0), "a stage has unlike -1"),
+    (lambda: st.LastStep(1, clip=1.0, share=Fraction(2)), "share 2: give k/1024 between 0 and 1"),
     # For other covariates than there are.
-    (lambda: planned(NoisyStep(1, clip=1.0), covariates=2), "2 numbers for the 3 parts of a state"),
-    (lambda: planned(MomentsStage(1), covariates=0), "a mean has no covariates"),
-    (lambda: planned(NoisyStep(1, clip=1.0, is_relative=True)), "no stage before it releases"),
+    (lambda: planned(THIRD, covariates=2), "2 numbers for the 3 parts of a state"),
+    (lambda: planned(st.MomentsStage(1), covariates=0), "a mean has no covariates"),
+    (lambda: planned(st.NoisyStep(1, clip=1.0, is_relative=True)), "no stage before it releases"),
 ]
 
 
@@ -136,16 +128,16 @@ def test_stages_that_make_no_sense_are_refused(stage, says):
 
 def test_budgets_of_stages_add_up_exactly():
     """Three thirds are one, and a hair more is too much."""
-    third = [NoisyStep(Fraction(1, 3), clip=0.2)] * 3
+    third = [THIRD] * 3
     assert planned(*third).stages == tuple(third)
-    hairs = [NoisyStep(Fraction(part), clip=0.1) for part in (1.0, 1e-17, 1e-17)]
-    for stages in (hairs, [*third, CountStage(Fraction(1, 10**40))]):
+    hairs = [st.NoisyStep(Fraction(part), clip=0.1) for part in (1.0, 1e-17, 1e-17)]
+    for stages in (hairs, [*third, st.CountStage(Fraction(1, 10**40))]):
         with pytest.raises(DataError, match="cost 1, which is more than the budget 1"):
             planned(*stages)
     with pytest.raises(DataError, match="of different units"):
-        planned(NoisyStep(Fraction(1, 2), CONCENTRATED, clip=0.2))
+        planned(st.NoisyStep(Fraction(1, 2), CONCENTRATED, clip=0.2))
     for unit, enough, less in ((PURE, "3", "2.999"), (CONCENTRATED, "1.125", "1.124")):
-        choice = PointsStage.of(Fraction(3), unit, 16, 0.3)
+        choice = st.PointsStage.of(Fraction(3), unit, 16, 0.3)
         assert planned(choice, budget=enough, unit=unit).stages == (choice,)
         with pytest.raises(DataError, match="more than the budget"):
             planned(choice, budget=less, unit=unit)

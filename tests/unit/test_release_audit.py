@@ -6,7 +6,7 @@ the sums differ to which noise of its scale is added (`geodp_release.run.replay`
 has its distribution is tested in `test_exact_noise`.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from itertools import product
@@ -17,6 +17,7 @@ from conftest import space_of
 
 from geodp import SPD, DataError, Euclidean, ReleasePlan, Sphere
 from geodp.samplers.integer_choice import generator_bits
+from geodp_release import stages as st
 from geodp_release.promise.assumptions import Assumptions
 from geodp_release.promise.budget import CONCENTRATED, PURE, UNITS, PrivacyBudget, choice_epsilon
 from geodp_release.promise.public_inputs import (
@@ -30,19 +31,6 @@ from geodp_release.run.clipping_coordinates import WINDOW
 from geodp_release.run.contributions import LATTICE
 from geodp_release.run.replay import Tape
 from geodp_release.run.subjects import SubjectRecords, subject_records
-from geodp_release.stages import (
-    BeyondStage,
-    CountStage,
-    FarStage,
-    LastStep,
-    MatrixStage,
-    MomentsStage,
-    NoisyStep,
-    PointsStage,
-    ProductsStage,
-    ScaleStage,
-    TailStage,
-)
 from geodp_release.stages.covariates import Covariates
 from geodp_release.stages.draw import Released
 from replay_runs import few_at_once
@@ -68,34 +56,25 @@ def assumed(manifold=SPHERE, neighbours=REPLACE, number=NUMBER, covariates=1, lo
 def stage_of(kind, unit, budget, covariates=1):
     """A stage of about a budget, and exactly that unless it is a choice."""
     if kind == "points":
-        return PointsStage.of(choice_epsilon(budget, unit), unit, FEW, 0.5)
+        return st.PointsStage.of(choice_epsilon(budget, unit), unit, FEW, 0.5)
     if kind in ("step", "last"):
-        cls = NoisyStep if kind == "step" else LastStep
+        cls = st.NoisyStep if kind == "step" else st.LastStep
         return cls(budget, unit, clip=CLIP, prior=(1.0,) * (1 + covariates))
     if kind == "matrix":
         # So far that records at the ends of ranges are not shortened.
-        widths = MatrixStage.widths(assumed(covariates=covariates))[1:]
+        widths = st.MatrixStage.widths(assumed(covariates=covariates))[1:]
         reach = float(np.sqrt(1.0 + np.sum(0.25 / widths**2)))
-        return MatrixStage(budget, unit, clip=CLIP, prior=(1.0,) * (1 + covariates), reach=reach)
+        return st.MatrixStage(budget, unit, clip=CLIP, prior=(1.0,) * (1 + covariates), reach=reach)
     if kind in ("blocks", "ways"):
-        return ProductsStage(budget, unit, clip=CLIP / FAR_AWAY, directions=kind == "ways")
+        return st.ProductsStage(budget, unit, clip=CLIP / FAR_AWAY, directions=kind == "ways")
     if kind == "tail":
-        return TailStage(budget, unit, limit=0.5 * CLIP / FAR_AWAY)
-    others = BeyondStage, CountStage, FarStage, MomentsStage, partial(ScaleStage, share=0.75)
-    names = "beyond", "count", "far", "moments", "scale"
-    return dict(zip(names, others, strict=True))[kind](budget, unit)
+        return st.TailStage(budget, unit, limit=0.5 * CLIP / FAR_AWAY)
+    others = {"beyond": st.BeyondStage, "count": st.CountStage, "far": st.FarStage}
+    others |= {"moments": st.MomentsStage, "scale": partial(st.ScaleStage, share=0.75)}
+    return others[kind](budget, unit)
 
 
 # Neighbouring data sets
-
-
-@dataclass(frozen=True)
-class Neighbours:
-    """Two data sets that differ in their last subject, or of which the second lacks it."""
-
-    assumptions: Assumptions
-    first: SubjectRecords
-    second: SubjectRecords
 
 
 def extreme_subject(assumptions, state, rng):
@@ -154,7 +133,8 @@ def opposite_subjects(assumptions, state, place, signs=(1.0, -1.0), direction=0)
 def neighbours_about(assumptions, anchors, rng, products=False):
     """A hard pair of neighbours at a state, the first of the anchors, or about the others.
 
-    Or one that is hard for ``products``.
+    Or one that is hard for ``products``.  Returned are assumptions and two data sets, which differ
+    in their last subject, or of which the second lacks it.
     """
     number = NUMBER if rng.random() < 0.5 else 1
     assumptions = replace(assumptions, subjects=number)
@@ -181,11 +161,11 @@ def neighbours_about(assumptions, anchors, rng, products=False):
         other, _ = opposite_subjects(assumptions, anchors[0], end, signs, 1)
     first = assembled(assumptions, subjects)
     if assumptions.neighbours == REPLACE:
-        return Neighbours(assumptions, first, assembled(assumptions, [*subjects[:-1], other]))
+        return assumptions, first, assembled(assumptions, [*subjects[:-1], other])
     parts = vars(first).items()
     second = SubjectRecords(**{name: part[:-1] for name, part in parts if name != "gradients"})
     pair = (first, second) if rng.random() < 0.5 else (second, first)
-    return Neighbours(assumptions, *pair)
+    return assumptions, *pair
 
 
 # Exact privacy losses
@@ -207,9 +187,9 @@ def loss_of(stage, pair, state):
     Infinite where the noise of one data set, added to the sums of the other, does not give the
     same release.
     """
-    assumptions, bits = pair.assumptions, generator_bits(np.random.default_rng(5))
+    (assumptions, *pair), bits = pair, generator_bits(np.random.default_rng(5))
     given, calls, released = before(assumptions, state), [], []
-    for records in (pair.first, pair.second):
+    for records in pair:
         tape = Tape(recorded=calls[0] if calls else None)
         with tape.running():
             released.append(vars(stage.run(given, assumptions, records, bits)))
@@ -235,9 +215,9 @@ def largest_loss(stages, assumptions, tries=40, seed=3):
         state = states[attempt % 2]
         anchors = state[None]
         for stage in stages:
-            if isinstance(stage, PointsStage):
+            if isinstance(stage, st.PointsStage):
                 anchors = np.concatenate([anchors, support.even_points(FEW)[0]])
-        products = isinstance(stages[0], ProductsStage)
+        products = isinstance(stages[0], st.ProductsStage)
         pair = neighbours_about(assumptions, anchors, rng, products)
         largest = max(largest, sum(loss_of(stage, pair, state) for stage in stages))
     return largest
@@ -316,7 +296,7 @@ def test_a_plan_holds_its_budget_and_spending_one_twice_is_found(unit, neighbour
 def test_a_step_releases_what_is_on_a_lattice(unit):
     """The same for all data."""
     assumptions, rng = assumed(number=1), np.random.default_rng(8)
-    state, stage = assumptions.support.origin, NoisyStep(Fraction(4), unit, clip=0.25)
+    state, stage = assumptions.support.origin, st.NoisyStep(Fraction(4), unit, clip=0.25)
     records = assembled(assumptions, [extreme_subject(assumptions, state, rng)])
     bits = [generator_bits(np.random.default_rng([7, seed])) for seed in range(8)]
     released = before(assumptions, state, 1.0)
