@@ -44,10 +44,12 @@ def plan_of(assumptions, budget):
     return ReleasePlan(assumptions, PrivacyBudget(str(budget)), stages, 0.1, 0.1, 1.0)
 
 
-def released(plan, rng, slopes):
+def released(plan, rng):
     """A release, its covariates and points: a tenth of residuals are long, and to one side."""
     manifold, covariates = plan.assumptions.manifold, plan.assumptions.number_of_covariates
     x = rng.random((NUMBER, covariates)) - 0.5
+    slopes = np.zeros((covariates, *manifold.point_shape))
+    slopes[:, 0] = 0.4
     state = np.stack([plan.assumptions.centre, *slopes])
     residuals = 0.05 * rng.normal(size=(NUMBER, manifold.dim))
     residuals[:, 0] += 0.5 * (rng.random(NUMBER) < 0.1)
@@ -77,12 +79,6 @@ def least(release, x, points):
     return state(found.x)
 
 
-def slopes_of(manifold, covariates):
-    found = np.zeros((covariates, *manifold.point_shape))
-    found[..., 0] = 0.4
-    return found
-
-
 @pytest.mark.parametrize(
     ("manifold", "covariates"),
     [(Euclidean(1), 1), (Euclidean(2), 2), (Euclidean(1), 0), (Sphere(2), 1)],
@@ -90,7 +86,7 @@ def slopes_of(manifold, covariates):
 )
 def test_without_noise_the_least_of_the_loss_is_released(manifold, covariates):
     plan = plan_of(assumed(manifold, covariates), 10**6)
-    release, x, points = released(plan, np.random.default_rng(4), slopes_of(manifold, covariates))
+    release, x, points = released(plan, np.random.default_rng(4))
     places = np.linspace(-0.5, 0.5, 3 if covariates else 1)[:, None] * np.ones(covariates)
     away = manifold.dist(release.predict(places), manifold.ends(*least(release, x, points), places))
     assert np.all(away < 0.1 * release.band(places, doubted=True))
@@ -100,7 +96,7 @@ def test_without_noise_the_least_of_the_loss_is_released(manifold, covariates):
 def test_bands_are_those_of_a_sandwich():
     assumptions = assumed(Euclidean(1))
     plan = plan_of(assumptions, 10**6)
-    release, x, points = released(plan, np.random.default_rng(4), [[0.4]])
+    release, x, points = released(plan, np.random.default_rng(4))
     footpoint, [vector] = least(release, x, points)
     residuals, rows = (points - footpoint - x * vector)[:, 0], np.insert(x, 0, 1.0, axis=1)
     pulls = np.clip(residuals, -release.threshold, release.threshold)
@@ -122,7 +118,7 @@ def test_bands_hold_with_noise(manifold):
     plan, rng, places = plan_of(assumed(manifold), 4), np.random.default_rng(5), [[-0.5], [0.0]]
     held = []
     for _ in range(10):
-        release, x, points = released(plan, rng, slopes_of(manifold, 1))
+        release, x, points = released(plan, rng)
         fit = manifold.ends(*least(release, x, points), np.array(places))
         band = release.band(places, doubted=True)
         held.append(manifold.dist(release.predict(places), fit) < band)
@@ -142,7 +138,7 @@ def test_a_plan_is_of_the_loss_of_its_assumptions():
 
 def test_a_file_has_the_loss(tmp_path):
     plan = plan_of(assumed(Euclidean(1), threshold=3.0), 4)
-    release, x, points = released(plan, np.random.default_rng(6), [[0.4]])
+    release, x, points = released(plan, np.random.default_rng(6))
     release = release_geodesic(plan, x, points, ONE_EACH)
     release.save(tmp_path / "release.json")
     found = Release.load(tmp_path / "release.json")

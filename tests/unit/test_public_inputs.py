@@ -26,10 +26,7 @@ from geodp_release.run.subjects import ONE_EACH, subject_records
         ({"covariate_spread": ("evenly", "oddly")}, "'oddly': give one of 'evenly', 'two groups'"),
         ({"transformation": "sqrt"}, "give one of 'none', 'log'"),
         ({"transformation": ("log", "none"), "covariate_range": ((0, 1), (1, 2))}, "no logarithm"),
-        (
-            {"footpoint_radius": 10.0, "manifold": geodp.Sphere(2)},
-            r"no more than 3\.14159 means anything",
-        ),
+        ({"footpoint_radius": 10.0, "manifold": Sphere(2)}, "no more than 3.14159 means anything"),
         ({"centre": "everywhere"}, "centre is 'everywhere': give a point, or one of"),
         ({"centre": "identity"}, "R.3 has no centre called identity: give a point"),
         (

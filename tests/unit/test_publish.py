@@ -243,24 +243,17 @@ INTERRUPTED = {
     "planned": ("nothing was spent", "0"),
     "read_data": (r"nothing of \S+mine.ledger was spent", "0"),
     "release_records": (STAYS, "2"),
-    "write_folder": (STAYS + KEPT, "2"),
     "check_data": (r"2 epsilon .* is spent, and the release is complete in \S+/out/trial", "2"),
 }
 
 
 @pytest.mark.parametrize("place", INTERRUPTED)
-def test_ctrl_c_says_what_is_spent(holder, run, refused, monkeypatch, place):
+def test_ctrl_c_says_what_is_spent(holder, run, monkeypatch, place):
     words, amount = INTERRUPTED[place]
-    with monkeypatch.context() as patch:
-        patch.setattr(planning if place == "planned" else publish_module, place, interrupt)
-        shown = run("release", None, "--for-holder", "seen.txt", status=130)
+    monkeypatch.setattr(planning if place == "planned" else publish_module, place, interrupt)
+    shown = run("release", None, "--for-holder", "seen.txt", status=130)
     assert re.fullmatch(f"geodp: interrupted: {words}\n", shown.err)
     assert (spent(), Path("out/trial/index.html").is_file()) == (amount, place == "check_data")
-    if place == "write_folder":
-        # A draw whose file is gone is paid for again.
-        [kept] = Path().glob("mine.ledger-*.json")
-        kept.unlink()
-        assert "while 1 is left" in refused()
 
 
 def test_a_picture_that_cannot_be_drawn_is_refused_before_anything_is_spent(
