@@ -226,6 +226,12 @@ def largest_loss(stages, assumptions, tries=40, seed=3):
 # What rounding of floats in the audit itself may add.
 SLACK = 1.0 + 1e-9
 ONE = Fraction(1)
+# Sums on all other spaces are bounded in `test_contributions`.
+OTHERS = (Euclidean(1), 1), (SPD(2), 1), (space_of("Torus"), 1), (SPHERE, 0), (SPHERE, 2)
+# Of each of these two pairs, which hold each unit and each kind of neighbours.
+PAIRS = (PURE, REPLACE), (CONCENTRATED, ADD_OR_REMOVE)
+CASES = [(SPHERE, 1, *pair) for pair in product(UNITS, NEIGHBOURS)]
+CASES += [(*other, *pair) for other, pair in product(OTHERS, PAIRS)]
 
 
 @pytest.fixture(autouse=True)
@@ -234,22 +240,7 @@ def _fast():
         yield
 
 
-@pytest.mark.parametrize(
-    ("space", "covariates", "unit", "neighbours"),
-    [
-        *((SPHERE, 1, unit, neighbours) for unit in UNITS for neighbours in NEIGHBOURS),
-        # Of the others two pairs, which hold each unit and each kind of neighbours.
-        *(
-            (space, covariates, unit, neighbours)
-            for space, covariates in (
-                # Sums on all others are bounded in `test_contributions`.
-                *((Euclidean(1), 1), (SPD(2), 1), (space_of("Torus"), 1), (SPHERE, 0), (SPHERE, 2)),
-            )
-            for unit, neighbours in ((PURE, REPLACE), (CONCENTRATED, ADD_OR_REMOVE))
-        ),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("space", "covariates", "unit", "neighbours"), CASES, ids=str)
 @pytest.mark.parametrize(
     ("kind", "loss"), [*product(KINDS, [LEAST_SQUARES]), *product(ROBUST, [HUBER])]
 )
