@@ -13,14 +13,9 @@ from geodp import Sphere
 from geodp.samplers.integer_choice import generator_bits
 from geodp_release.promise.budget import PURE, UNITS
 from geodp_release.promise.public_inputs import EVENLY, SQUARES, TWO_GROUPS, UNKNOWN
+from geodp_release.run import covariate_moments as cm
 from geodp_release.run.clipping_coordinates import ClippingCoordinates, noise_of
 from geodp_release.run.contributions import COVARIATE_LATTICE, covariate_sums
-from geodp_release.run.covariate_moments import (
-    LEAST,
-    matrix_moments,
-    moment_matrix,
-    possible_moments,
-)
 from geodp_release.run.subjects import ONE_EACH, SubjectRecords, subject_records
 from geodp_release.stages import MomentsStage
 from geodp_release.stages.covariates import Covariates
@@ -40,7 +35,7 @@ def test_coordinates_are_about_where_subjects_are():
         np.testing.assert_allclose(each[..., 0], [[0.0, 1.0], [0.5, 0.5], [1.0, 0.0]], atol=1e-3)
     mean, covariance = np.array([0.1, -0.2]), 0.04 * np.array([[1.0, 0.8], [0.8, 1.0]])
     matrix = np.outer([1.0, *mean], [1.0, *mean]) + block_diag(0.0, covariance)
-    standard = ClippingCoordinates.about(matrix_moments(matrix)).standard
+    standard = ClippingCoordinates.about(cm.matrix_moments(matrix)).standard
     np.testing.assert_allclose(standard @ matrix @ standard.T, np.eye(3), atol=1e-12)
 
 
@@ -70,7 +65,7 @@ def test_noise_has_the_variances_that_are_planned_with(covariates, unit):
 
 def sample_moments(x):
     rows = np.concatenate([np.ones((len(x), 1)), x], axis=1)
-    return matrix_moments(rows.T @ rows / len(x))
+    return cm.matrix_moments(rows.T @ rows / len(x))
 
 
 @pytest.mark.parametrize("covariates", [1, 2, 5])
@@ -80,12 +75,12 @@ def test_possible_moments_leave_every_covariate_a_variance(covariates, noise):
     products = covariates * (covariates + 1) // 2
     corner = np.array([0.5] * covariates + [0.25] * products)
     drawn = np.random.default_rng(1).normal(size=(2000, len(corner)))
-    moments = possible_moments(corner + noise * drawn)
-    np.testing.assert_allclose(possible_moments(moments), moments, atol=1e-12)
-    found = moment_matrix(moments)
+    moments = cm.possible_moments(corner + noise * drawn)
+    np.testing.assert_allclose(cm.possible_moments(moments), moments, atol=1e-12)
+    found = cm.moment_matrix(moments)
     means = found[..., 0, 1:]
     left = found[..., 1:, 1:] - means[..., None] * means[..., None, :]
-    assert np.linalg.eigvalsh(left).min() > (1.0 - 1e-9) * LEAST
+    assert np.linalg.eigvalsh(left).min() > (1.0 - 1e-9) * cm.LEAST
     assert np.all(np.abs(found) <= np.outer(*[[1.0] + [0.5] * covariates] * 2))
 
 
@@ -151,7 +146,7 @@ def test_a_distribution_with_given_moments_has_them(start, moments):
 @pytest.mark.parametrize("spreads", [(), (EVENLY,), (UNKNOWN,), THREE, (EVENLY,) * 5])
 def test_nodes_have_the_moments_of_their_distribution(spreads):
     found = Covariates.independent(spreads)
-    wanted = matrix_moments(np.diag([1.0, *(SQUARES[spread] for spread in spreads)]))
+    wanted = cm.matrix_moments(np.diag([1.0, *(SQUARES[spread] for spread in spreads)]))
     np.testing.assert_allclose(found.moments, wanted, atol=0.01 if len(spreads) > 3 else 1e-12)
     assert np.sum(found.weights) == pytest.approx(1.0)
 

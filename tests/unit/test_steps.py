@@ -14,47 +14,27 @@ import script
 from geodp import Assumptions, Euclidean, PrivacyBudget, ReleasePlan, Sphere
 from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.samplers.integer_choice import TABLE, ExactChoice, generator_bits
+from geodp_release import stages as st
 from geodp_release.ask.holder_warnings import off_least_squares
 from geodp_release.plan.bands import Scatter
 from geodp_release.promise.public_inputs import EVENLY
+from geodp_release.run import contributions as sums
 from geodp_release.run.clipping_coordinates import ClippingCoordinates
-from geodp_release.run.contributions import (
-    LATTICE,
-    LOSS_LATTICE,
-    gradients,
-    lattice_gradients,
-    tail_counts,
-)
 from geodp_release.run.noise import Noise
 from geodp_release.run.subjects import ONE_EACH, subject_records
 from geodp_release.show.doubts import long_tails
-from geodp_release.stages import (
-    FarStage,
-    LastStep,
-    MatrixStage,
-    NoisyStep,
-    PointsStage,
-    ProductsStage,
-    ScaleStage,
-    TailStage,
-    scale,
-)
+from geodp_release.stages import scale
+from geodp_release.stages import tail_count as tails
 from geodp_release.stages.covariates import Covariates
 from geodp_release.stages.draw import Released, run_plan
 from geodp_release.stages.products import triangle_matrix
 from geodp_release.stages.step import moved, straightened
-from geodp_release.stages.tail_count import (
-    excess_beyond,
-    share_beyond,
-    squares_beyond,
-    student_squares_beyond,
-)
 from simulated import RESIDUALS, true_r_squared
 
 NUMBER = 4000
 # So much that there is next to no noise.
 PLENTY = Fraction(10**5)
-LAST = LastStep(PLENTY, clip=8.0, prior=(1.0, 1.0), is_relative=True)
+LAST = st.LastStep(PLENTY, clip=8.0, prior=(1.0, 1.0), is_relative=True)
 
 
 def skewed(dim=1, covariates=1, number=NUMBER):
@@ -75,13 +55,13 @@ def plan_of(assumptions, last, clip=4.0, before=()):
     """A plan with a short step, a look at the upper quartile, and a last step."""
     blocks = (1.0,) * (1 + assumptions.number_of_covariates)
     stages = (
-        ScaleStage(PLENTY),
-        NoisyStep(PLENTY, clip=0.8, prior=blocks, is_relative=True),
-        ScaleStage(PLENTY, share=0.75),
+        st.ScaleStage(PLENTY),
+        st.NoisyStep(PLENTY, clip=0.8, prior=blocks, is_relative=True),
+        st.ScaleStage(PLENTY, share=0.75),
         *before,
         last,
-        ProductsStage(PLENTY, clip=clip),
-        FarStage(PLENTY),
+        st.ProductsStage(PLENTY, clip=clip),
+        st.FarStage(PLENTY),
     )
     return ReleasePlan(assumptions, PrivacyBudget("1000000"), stages, 0.1, 0.1, 1.0)
 
@@ -99,20 +79,22 @@ def least_squares(x, points):
 @pytest.mark.parametrize("dim", [1, 2, 14])
 def test_what_is_beyond_a_length_is_as_the_statement_has_it(dim, share):
     def shares(ratio):
-        return share_beyond(share, ratio, dim)
+        return tails.share_beyond(share, ratio, dim)
 
     for ratio in (1.0, 1.7):
         found = quad(shares, ratio, 60.0, limit=200)[0]
-        assert excess_beyond(share, ratio, dim) == pytest.approx(found, rel=1e-6)
+        assert tails.excess_beyond(share, ratio, dim) == pytest.approx(found, rel=1e-6)
         found = quad(lambda ratio: 2.0 * ratio * shares(ratio), ratio, 60.0, limit=200)[0]
-        assert squares_beyond(share, ratio, dim) == pytest.approx(found, rel=1e-6)
+        assert tails.squares_beyond(share, ratio, dim) == pytest.approx(found, rel=1e-6)
     # Normal residuals are within it.
     length = chi.isf(share, dim)
     ratios = np.linspace(1.0, 4.0, 50)
     assert np.all(chi.sf(ratios * length, dim) <= shares(ratios) * (1.0 + 1e-9))
     assert shares(1.0) == pytest.approx(share)
     # Below the length as if all were longer.
-    assert excess_beyond(share, 0.4, dim) == pytest.approx(0.6 + excess_beyond(share, 1.0, dim))
+    assert tails.excess_beyond(share, 0.4, dim) == pytest.approx(
+        0.6 + tails.excess_beyond(share, 1.0, dim)
+    )
 
 
 @pytest.mark.parametrize("covariates", [0, 1, 2])
@@ -121,15 +103,15 @@ def test_products_and_long_contributions_are_those_of_gradients(covariates):
     records = subject_records(assumptions, x, points, ONE_EACH)
     moments = Covariates.independent(assumptions.spreads).moments
     about, state = ClippingCoordinates.about(moments), assumptions.support.origin
-    found = gradients(assumptions.manifold, x, points, state, about)
+    found = sums.gradients(assumptions.manifold, x, points, state, about)
     whole, coarse = (
-        lattice_gradients(assumptions.manifold, found, np.ones(300, bool), clip, about)
-        * (clip / LATTICE)
+        sums.lattice_gradients(assumptions.manifold, found, np.ones(300, bool), clip, about)
+        * (clip / sums.LATTICE)
         for clip in (100.0, 0.7)
     )
     before = Released(state, 300.0, moments, lengths=(0.5,))
     for directions, kind in ((False, "nbd,ncd->bc"), (True, "nbd,nbe->de")):
-        stage = ProductsStage(PLENTY, clip=1.4, directions=directions)
+        stage = st.ProductsStage(PLENTY, clip=1.4, directions=directions)
         [found] = stage.run(
             before, assumptions, records, generator_bits(np.random.default_rng(1))
         ).products
@@ -138,8 +120,8 @@ def test_products_and_long_contributions_are_those_of_gradients(covariates):
         assert len(expected) == stage.size(assumptions)
     limits = np.array([0.3, 0.6, 1.2])
     expected, _ = np.histogram(about.norm(whole), [*limits, np.inf])
-    found = tail_counts(assumptions, records, state, limits, about)
-    assert found == (expected * LOSS_LATTICE).tolist()
+    found = sums.tail_counts(assumptions, records, state, limits, about)
+    assert found == (expected * sums.LOSS_LATTICE).tolist()
 
 
 @pytest.mark.parametrize(("dim", "covariates"), [(1, 1), (2, 2), (1, 0)])
@@ -148,18 +130,21 @@ def test_a_last_step_leads_to_least_squares_where_clipped_steps_do_not(dim, cova
     prior = (1e-4,) * (1 + covariates)
     how = {"clip": 8.0, "prior": prior, "is_relative": True}
     fit, off = least_squares(x, points), {}
-    for step in (LastStep(PLENTY, unlike=0.4, **how), NoisyStep(PLENTY, **how | {"clip": 0.8})):
+    for step in (
+        st.LastStep(PLENTY, unlike=0.4, **how),
+        st.NoisyStep(PLENTY, **how | {"clip": 0.8}),
+    ):
         release = released(plan_of(assumptions, step), x, points)
         found = np.stack([release.footpoint, *release.shooting_vectors])
         off[type(step)] = np.linalg.norm(found[0] - fit[0])
-    assert off[LastStep] < 0.006 < 0.02 < off[NoisyStep]
+    assert off[st.LastStep] < 0.006 < 0.02 < off[st.NoisyStep]
 
 
 def test_a_last_step_expects_errors_that_simulations_do_not_have():
     """So that it leaves little of them, and bands have what it leaves."""
     assumptions, *_ = skewed()
     how = {"clip": 8.0, "prior": (1e-8, 1e-8), "is_relative": True}
-    sure, unsure = (LastStep(Fraction(1, 10), unlike=each, **how) for each in (0.0, 0.4))
+    sure, unsure = (st.LastStep(Fraction(1, 10), unlike=each, **how) for each in (0.0, 0.4))
     moments = Covariates.independent((EVENLY,)).moments
     before = Released(assumptions.support.origin, float(NUMBER), moments, lengths=(0.3,))
     means = np.array([[0.1], [0.02]])
@@ -201,7 +186,7 @@ def test_squares_beyond_a_clip_are_those_of_residuals_of_any_scale(dim, clip):
         limit = clip**2 * squares.mean()
         kept = quad(squares.sf, 0.0, limit)[0]
         beyond = squares.mean() - kept
-        found = student_squares_beyond(kept / limit, 0.9999, dim, degrees)
+        found = tails.student_squares_beyond(kept / limit, 0.9999, dim, degrees)
         assert found == pytest.approx(beyond / limit, rel=2e-3, abs=1e-4)
 
 
@@ -227,7 +212,7 @@ def test_intervals_of_r_squared_and_of_scales_hold_what_clipping_takes_from_squa
 
 def test_what_clipping_may_take_widens_bands_and_is_doubted_where_counts_are_higher():
     assumptions, x, points = skewed()
-    last, tail = replace(LAST, clip=2.0), TailStage(PLENTY, limit=2.0)
+    last, tail = replace(LAST, clip=2.0), st.TailStage(PLENTY, limit=2.0)
     narrow, wide = (
         released(plan_of(assumptions, replace(last, share=share), before=(tail,)), x, points)
         for share in (Fraction(0), Fraction(1, 4))
@@ -235,9 +220,9 @@ def test_what_clipping_may_take_widens_bands_and_is_doubted_where_counts_are_hig
     length = wide.lengths[-1]
     more = wide.band([0.0, 0.5]) - narrow.band([0.0, 0.5])
     # In the middle of the range and at its end, where the leverage is four times as large.
-    expected = excess_beyond(0.25, 2.0, 1) * length * np.array([1.0, 2.0])
+    expected = tails.excess_beyond(0.25, 2.0, 1) * length * np.array([1.0, 2.0])
     np.testing.assert_allclose(more, expected, rtol=1e-6)
-    assert 0 < sum(wide.tails) < share_beyond(0.25, 2.0, 1) * NUMBER
+    assert 0 < sum(wide.tails) < tails.share_beyond(0.25, 2.0, 1) * NUMBER
     assert not long_tails(wide)
     longer = replace(wide, tails=(*wide.tails[:2], 90.0, 60.0, 0.0))
     assert long_tails(longer)
@@ -250,7 +235,10 @@ def test_the_holder_is_told_how_far_clipping_leads_from_least_squares():
     assumptions, x, points = skewed()
     records, off = subject_records(assumptions, x, points, ONE_EACH), []
     how = {"prior": (1e-6, 1e-6), "is_relative": True}
-    for last in (LastStep(PLENTY, clip=8.0, unlike=0.4, **how), LastStep(PLENTY, clip=0.8, **how)):
+    for last in (
+        st.LastStep(PLENTY, clip=8.0, unlike=0.4, **how),
+        st.LastStep(PLENTY, clip=0.8, **how),
+    ):
         said = off_least_squares(plan_of(assumptions, last), records)
         off.append(float(re.search("at most ([^ ]+) radii", said)[1]))
     assert off[0] < 0.3
@@ -267,7 +255,7 @@ def test_mean_squares_of_residuals_count_what_clipping_took_and_what_is_guessed(
     measured = Scatter(*given, 0.0, (1.0, 0.0))
     # From nothing, which is what normal residuals lose, to what heavy tails do.
     found = measured.residual_squares(typical, many)
-    heavy = clip**2 * student_squares_beyond(4.0 / clip**2, 0.9, 1, 3.0)
+    heavy = clip**2 * tails.student_squares_beyond(4.0 / clip**2, 0.9, 1, 3.0)
     assert np.quantile(found, [0.0, 0.5, 1.0]) == pytest.approx([4.0, 4.0, 4.0 + heavy], rel=1e-3)
     # Or to what is in blocks for it.
     found = replace(measured, lost=1.0).residual_squares(typical, many)
@@ -295,7 +283,7 @@ def test_without_noise_a_matrix_leads_to_least_squares(manifold, reach, monkeypa
     clean = manifold.ends(true[0], true[1:], x)
     points = manifold.exp(clean, 1e-3 / np.sqrt(manifold.dim) * manifold.random_tangent(rng, clean))
     records = subject_records(assumptions, x, points, ONE_EACH)
-    stage = MatrixStage(10**6, clip=1.0, prior=(1.0,) * 3, reach=reach)
+    stage = st.MatrixStage(10**6, clip=1.0, prior=(1.0,) * 3, reach=reach)
     plan = ReleasePlan(assumptions, PrivacyBudget("1e6"), (stage,), 1.0, 1.0, 1.0)
     released = run_plan(plan, records, None)
     found, rows = released.state, np.column_stack([np.ones(61), x])
@@ -334,8 +322,8 @@ def test_steps_in_units_of_a_released_length_are_steps():
     records = subject_records(assumptions, rng.uniform(-0.5, 0.5, 60), points, ONE_EACH)
     before = np.array(assumptions.support.origin), 60.0, np.array([0.0, 1 / 12]), 0.1 * np.eye(2)
     before = Released(*before, lengths=(length,))
-    relative = NoisyStep(1, clip=2.0, prior=(0.5, 0.5), is_relative=True)
-    absolute = NoisyStep(1, clip=2.0 * length, prior=(0.5 * length**2,) * 2)
+    relative = st.NoisyStep(1, clip=2.0, prior=(0.5, 0.5), is_relative=True)
+    absolute = st.NoisyStep(1, clip=2.0 * length, prior=(0.5 * length**2,) * 2)
     one, other = (
         each.run(before, assumptions, records, generator_bits(np.random.default_rng(1)))
         for each in (relative, absolute)
@@ -350,7 +338,7 @@ def test_choices_of_wide_supports_have_weights_and_noisy_numbers_make_none_long(
     wide = replace(wide, shooting_vector_length=())
     rng = np.random.default_rng(0)
     records = subject_records(wide, None, wide.support.draw(rng, (3,))[:, 0], ONE_EACH)
-    _, choice = PointsStage.of(1, "epsilon", 256, 1.0)._choice(wide, records)
+    _, choice = st.PointsStage.of(1, "epsilon", 256, 1.0)._choice(wide, records)
     assert len(choice.weights) == 256
     made = []
 
@@ -360,5 +348,5 @@ def test_choices_of_wide_supports_have_weights_and_noisy_numbers_make_none_long(
 
     monkeypatch.setattr(scale, "ExactChoice", kept)
     found = Released(wide.support.origin, 1e10, np.zeros(0))
-    ScaleStage(1).run(found, wide, records, generator_bits(rng))
+    st.ScaleStage(1).run(found, wide, records, generator_bits(rng))
     assert made[0].size == TABLE
