@@ -12,18 +12,8 @@ from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.registry import MANIFOLDS
 from geodp_release.ask.timing import extreme_points
 from geodp_release.promise.assumptions import Assumptions
-from geodp_release.run import contributions
+from geodp_release.run import contributions as sums
 from geodp_release.run.clipping_coordinates import ClippingCoordinates
-from geodp_release.run.contributions import (
-    LARGE_CHUNKS,
-    LATTICE,
-    LOSS_LATTICE,
-    MATRIX_LATTICE,
-    gradient_sums,
-    length_counts,
-    loss_sums,
-    matrix_sums,
-)
 from geodp_release.run.subjects import ONE_EACH, SubjectRecords, subject_records
 from geodp_release.stages import MatrixStage
 from geodp_release.stages.covariates import Covariates
@@ -73,14 +63,14 @@ def take(records, chosen):
 def each_gradient(assumptions, records, state, clip=CLIP):
     """Contributions (subjects, 2, dim), each computed alone."""
     found = [
-        gradient_sums(assumptions, take(records, [k]), state, clip, WINDOW)
+        sums.gradient_sums(assumptions, take(records, [k]), state, clip, WINDOW)
         for k in range(len(records))
     ]
     assert all(type(entry) is int for ends in found for end in ends for entry in end)
     return np.array(found, dtype=object)
 
 
-def within(contribution, lattice=LATTICE):
+def within(contribution, lattice=sums.LATTICE):
     """Whether Euclidean norms of two rows of integers add up to a length at most, without roots."""
     first, second = (sum(int(entry) ** 2 for entry in row) for row in contribution)
     rest = lattice**2 - first - second
@@ -90,7 +80,7 @@ def within(contribution, lattice=LATTICE):
 def matrix_of(assumptions, records, state, clip=CLIP, reach=1.0):
     """A subject's symmetric matrix, or that of all, in whole numbers."""
     vectors = MatrixStage(1, clip=clip, reach=reach)._vectors(assumptions)
-    upper = matrix_sums(assumptions, records, state, clip, vectors)
+    upper = sums.matrix_sums(assumptions, records, state, clip, vectors)
     assert all(type(entry) is int for entry in upper)
     size = len(state) + assumptions.manifold.dim
     matrix = np.zeros((size, size), dtype=object)
@@ -122,7 +112,7 @@ def test_every_space_of_the_theorem_is_tested_here():
 @pytest.mark.parametrize(("spread", "clip"), [(0.01, 0.3), (0.5, 0.01), (5.0, 0.01), (5.0, 0.3)])
 def test_no_subject_contributes_more_than_the_lattice(manifold, spread, clip, limit, monkeypatch):
     """Exactly, in integers; many contribute as much as it lets them."""
-    monkeypatch.setattr(contributions, "CHUNK", FEW)
+    monkeypatch.setattr(sums, "CHUNK", FEW)
     assumptions = assumed(manifold, 12, records_per_subject=limit)
     records = grouped(assumptions, 1, spread)
     states = states_of(assumptions, 2)
@@ -130,17 +120,17 @@ def test_no_subject_contributes_more_than_the_lattice(manifold, spread, clip, li
     assert all(map(within, each))
     if (spread, clip) == (0.5, 0.01):
         norms = np.linalg.norm(each[records.counts == 1].astype(float), axis=-1).sum(axis=-1)
-        assert np.mean(norms > 0.99 * LATTICE) > 0.5
+        assert np.mean(norms > 0.99 * sums.LATTICE) > 0.5
     alone = [take(records, [k]) for k in range(12)]
-    losses = np.array([loss_sums(assumptions, one, states, clip) for one in alone])
+    losses = np.array([sums.loss_sums(assumptions, one, states, clip) for one in alone])
     assert np.all(losses >= 0)
-    assert np.all(losses <= LOSS_LATTICE)
+    assert np.all(losses <= sums.LOSS_LATTICE)
     if clip == 0.01 and spread > 0.1:
-        assert np.max(losses) == LOSS_LATTICE
+        assert np.max(losses) == sums.LOSS_LATTICE
     for reach in (1.0, 1.5):
         parts = [matrix_of(assumptions, one, states[0], clip, reach) for one in alone]
         assert all(map(is_semidefinite, parts))
-        shares = np.array([np.trace(part) / MATRIX_LATTICE**2 for part in parts])
+        shares = np.array([np.trace(part) / sums.MATRIX_LATTICE**2 for part in parts])
         assert np.all(shares <= 1.0)
         if (spread, clip, limit) == (0.5, 0.01, 1):
             assert np.max(shares) > 0.85
@@ -149,7 +139,7 @@ def test_no_subject_contributes_more_than_the_lattice(manifold, spread, clip, li
 @pytest.mark.parametrize(("length", "count"), [(1.0, 1), (1.5, 1), (1.0, LIMIT), (1.5, LIMIT)])
 def test_vectors_that_are_too_long_count_for_nothing(length, count):
     """Whatever made them; and sums of the longest that count fit, many at a time."""
-    many = 4 * LARGE_CHUNKS[0]
+    many = 4 * sums.LARGE_CHUNKS[0]
     assumptions = assumed(Euclidean(1), many, records_per_subject=count)
     x, points = draw_records(assumptions, many * count, 1)
     records = subject_records(assumptions, x, points, np.arange(many * count) // count)
@@ -157,8 +147,8 @@ def test_vectors_that_are_too_long_count_for_nothing(length, count):
     def vectors(covariates, residuals):
         return np.repeat([[length, 0.0, 0.0]], len(covariates), axis=0)
 
-    found = matrix_sums(assumptions, records, assumptions.support.origin, 1.0, vectors)
-    whole = int((1.0 - contributions.MARGIN) * MATRIX_LATTICE * count**-0.5)
+    found = sums.matrix_sums(assumptions, records, assumptions.support.origin, 1.0, vectors)
+    whole = int((1.0 - sums.MARGIN) * sums.MATRIX_LATTICE * count**-0.5)
     assert found == [many * count * whole**2 if length == 1.0 else 0, 0, 0, 0, 0, 0]
 
 
@@ -170,8 +160,10 @@ def test_gradients_that_are_kept_are_those_of_state_and_coordinates():
     states, records = (first, np.stack([first[0], turn])), grouped(assumptions, 2)
     for state in (states[0], states[1], states[0]):
         for window in (WINDOW, ClippingCoordinates.whole(1), WINDOW):
-            kept = gradient_sums(assumptions, records, state, CLIP, window)
-            assert kept == gradient_sums(assumptions, grouped(assumptions, 2), state, CLIP, window)
+            kept = sums.gradient_sums(assumptions, records, state, CLIP, window)
+            assert kept == sums.gradient_sums(
+                assumptions, grouped(assumptions, 2), state, CLIP, window
+            )
 
 
 def test_contributions_are_means_of_clipped_gradients(manifold):
@@ -179,7 +171,7 @@ def test_contributions_are_means_of_clipped_gradients(manifold):
     records = grouped(assumptions, 3)
     (state,) = states_of(assumptions, 1, 4)
     clip = 1e3
-    each = each_gradient(assumptions, records, state, clip).astype(float) * (clip / LATTICE)
+    each = each_gradient(assumptions, records, state, clip).astype(float) * (clip / sums.LATTICE)
     model = GeodesicModel(manifold)
     parameters = model.parameters(*state)
     frame = manifold.frame(state[0])
@@ -225,8 +217,8 @@ def test_no_record_decides_which_lines_are_computed(manifold):
 
     def release(points):
         records = subject_records(assumptions, covariates, points, ONE_EACH)
-        loss_sums(assumptions, records, states, 1.0)
-        gradient_sums(assumptions, records, states[0], CLIP, WINDOW)
+        sums.loss_sums(assumptions, records, states, 1.0)
+        sums.gradient_sums(assumptions, records, states[0], CLIP, WINDOW)
         matrix_of(assumptions, records, states[0])
 
     # What is kept between calls is there.
@@ -248,17 +240,19 @@ def test_one_record_moves_numbers_of_lengths_by_one_at_most(size):
     for point in (assumptions.centre, far):
         records = subject_records(assumptions, [40.0], point[None], ONE_EACH)
         for state in states_of(assumptions, 64):
-            found.append(length_counts(assumptions, records, state, np.geomspace(1e-3, 100.0, 9)))
+            found.append(
+                sums.length_counts(assumptions, records, state, np.geomspace(1e-3, 100.0, 9))
+            )
     found = np.array(found)
-    assert np.all((found >= 0) & (found <= LOSS_LATTICE))
+    assert np.all((found >= 0) & (found <= sums.LOSS_LATTICE))
     assert np.all(np.diff(found, axis=1) >= 0)
-    assert found[:64, -1].min() == LOSS_LATTICE
+    assert found[:64, -1].min() == sums.LOSS_LATTICE
 
 
 @pytest.mark.parametrize("space", [Sphere(5), KendallPlanarShapes(5)], ids=str)
 def test_contributions_fall_to_zero_before_the_cut_locus(space, monkeypatch):
     """Without a jump, so that rounding cannot decide whether a record counts."""
-    monkeypatch.setattr(contributions, "CHUNK", FEW)
+    monkeypatch.setattr(sums, "CHUNK", FEW)
     assumptions = assumed(space, 400)
     rng = np.random.default_rng(10)
     state = assumptions.support.origin
@@ -268,9 +262,9 @@ def test_contributions_fall_to_zero_before_the_cut_locus(space, monkeypatch):
     records = subject_records(assumptions, np.full(400, 45.0), points, ONE_EACH)
     each = each_gradient(assumptions, records, state)
     norms = np.sqrt(np.sum(each.astype(float) ** 2, axis=(1, 2)))
-    assert norms[0] > 0.7 * LATTICE / np.sqrt(2.0)
+    assert norms[0] > 0.7 * sums.LATTICE / np.sqrt(2.0)
     assert not each[lengths > 0.9991 * space.injectivity_radius].any()
-    assert np.max(np.abs(np.diff(norms))) < 0.01 * LATTICE
+    assert np.max(np.abs(np.diff(norms))) < 0.01 * sums.LATTICE
 
 
 @pytest.mark.filterwarnings("error")
@@ -286,8 +280,8 @@ def test_bad_records_contribute_nothing_and_nobody_is_told(manifold):
     for k in range(5):
         one, is_good = take(records, [k]), k not in (2, 3)
         assert matrix_of(assumptions, one, states[0]).any() == is_good
-        losses = loss_sums(assumptions, one, states, CLIP).tolist()
-        assert is_good or losses == [LOSS_LATTICE] * 2
+        losses = sums.loss_sums(assumptions, one, states, CLIP).tolist()
+        assert is_good or losses == [sums.LOSS_LATTICE] * 2
 
 
 def test_points_farther_away_than_digits_reach_contribute_nothing():
