@@ -1,18 +1,19 @@
 """Searches for the worst places of polar cells; see `test_gradient_bounds`."""
 
-import numpy as np
-from quadrature import footpoint_density, shooting_vector_density
+from functools import partial
 
-from geodp import SPD, Euclidean, Hyperbolic, KendallPlanarShapes, Sphere
+import numpy as np
+
+from geodp import SPD, Euclidean, GeodesicModel, Hyperbolic, KendallPlanarShapes, Sphere
+from geodp.mechanisms.density import FootpointDensity
 from geodp.randomness import random_directions
 
 KINDS = {"R": (Euclidean, 2), "S": (Sphere, 1, 2, 3), "H": (Hyperbolic, 1, 2, 3)}
 KINDS |= {"SPD": (SPD, 1, 2, 3), "Kendall": (KendallPlanarShapes, 3, 5)}
 SPACES = {f"{each}{size}": kind(size) for each, (kind, *sizes) in KINDS.items() for size in sizes}
 
-# Configurations of a search, and random moves in each.
+# Configurations of a search.
 TRIALS = 300
-MOVES = 6
 
 # Longest covariate and shooting vector, and farthest record of a space without a cut locus.
 COVARIATE = 1.5
@@ -52,9 +53,9 @@ def arc_stretch(space, rng):
     return speed / (claimed + DIFFERENCES), distance > 0.5
 
 
-def cells(space, rng, reach):
+def cells(space, rng):
     """Polar cells: their direction, least and greatest distance and angle; and places in them."""
-    unit = random_directions(rng, (TRIALS, space.dim))
+    unit, reach = random_directions(rng, (TRIALS, space.dim)), end_of_cut(space)
     wide = 10.0 ** rng.uniform(-3.0, 0.0, (2, TRIALS))
     low = reach * rng.random(TRIALS)
     # At the cut locus itself the vector that is carried there is not defined.
@@ -73,7 +74,7 @@ def cells(space, rng, reach):
 def exp_volume_range(space, rng):
     pole = space.random_point(rng, (TRIALS,))
     frame = space.frame(pole)
-    unit, low, high, angle, places = cells(space, rng, end_of_cut(space))
+    unit, low, high, angle, places = cells(space, rng)
     volume = space.exp_volume(pole[:, None], space.vector(frame[:, None], places))
     direction = space.vector(frame, unit)
     least, greatest = space.exp_volume_range(pole, direction, low, high, angle)
@@ -95,28 +96,14 @@ def pairs_of_records(space, rng, footpoints, vectors):
     residuals = space.expand(away) * space.random_direction(rng, predictions)
     points = np.stack([space.exp(predictions, sign * residuals) for sign in (1.0, -1.0)], axis=1)
     points[::8, 1] = points[::8, 0]
-    return covariates, points, np.ones(TRIALS)
+    return covariates, points
 
 
-def extremes(states, rng, pole, reach, density_at):
-    """Log densities at places in polar cells, against their lower bounds there."""
-    unit, low, high, angle, places = cells(states, rng, reach)
-    frame = states.frame(pole)
-    direction = states.vector(frame, unit)
-    middle = 0.5 * (low + high)
-    state = states.exp(pole, states.expand(middle) * direction)
-    radii = 0.5 * (high - low) + angle * states.arc_stretch(pole, direction, middle)
-    made = density_at(state)
-    lower, upper = made.extremes(state[:, None], radii[:, None], angle[:, None], pole[:, None])
-    found = made.log_density(states.exp(pole[:, None], states.vector(frame[:, None], places)))
-    # Where gradients do not vanish the bound from above says something, too.
-    assert np.all(found <= upper)
-    assert np.mean(upper < -0.1) > 0.02
-    return found / lower, (radii < 0.05)[:, None]
+def extremes(space, rng, aside=False):
+    """Log densities of footpoints at places in polar cells, against their lower bounds there.
 
-
-def footpoint_extremes(space, rng, aside=False):
-    """Cells about where the shooting vector was fitted, or about a point elsewhere."""
+    Cells are about where the shooting vector was fitted, or about a point elsewhere.
+    """
     fitted = space.random_point(rng, (TRIALS,))
     lengths = VECTOR * rng.random(TRIALS)
     vectors = space.expand(lengths) * space.random_direction(rng, fitted)
@@ -124,22 +111,28 @@ def footpoint_extremes(space, rng, aside=False):
     if aside:
         away = 0.5 * end_of_cut(space) * rng.random(TRIALS)
         pole = space.exp(fitted, space.expand(away) * space.random_direction(rng, fitted))
+    unit, low, high, angle, places = cells(space, rng)
+    frame = space.frame(pole)
+    direction = space.vector(frame, unit)
+    middle = 0.5 * (low + high)
+    state = space.exp(pole, space.expand(middle) * direction)
+    radii = 0.5 * (high - low) + angle * space.arc_stretch(pole, direction, middle)
+    x, points = pairs_of_records(space, rng, state, space.transport_to(fitted, state, vectors))
+    model = GeodesicModel(space)
+    data = x[..., None], points, np.ones(TRIALS)
+    made = FootpointDensity(model, *data, model.parameters(fitted, vectors))
+    lower, upper = made.extremes(state[:, None], radii[:, None], angle[:, None], pole[:, None])
+    found = made.log_density(space.exp(pole[:, None], space.vector(frame[:, None], places)))
+    # Where gradients do not vanish the bound from above says something, too.
+    assert np.all(found <= upper)
+    assert np.mean(upper < -0.1) > 0.02
+    return found / lower, (radii < 0.05)[:, None]
 
-    def density_at(state):
-        carried = space.transport_to(fitted, state, vectors)
-        data = pairs_of_records(space, rng, state, carried)
-        return footpoint_density(space, *data, fitted, vectors)
 
-    return extremes(space, rng, pole, end_of_cut(space), density_at)
-
-
-def shooting_vector_extremes(space, rng):
-    footpoints = space.random_point(rng, (TRIALS,))
-    frames = space.frame(footpoints)
-
-    def density_at(state):
-        data = pairs_of_records(space, rng, footpoints, space.vector(frames, state))
-        return shooting_vector_density(space, *data, footpoints, frames)
-
-    flat, pole = Euclidean(space.dim), np.zeros((TRIALS, space.dim))
-    return extremes(flat, rng, pole, VECTOR, density_at)
+# As `SEARCHES` of `test_gradient_bounds`.
+OF_CELLS = {
+    "arc_stretch": (arc_stretch, 0.999, 0.98),
+    "exp_volume_range": (exp_volume_range, 0.999, 0.99),
+    "footpoint_extremes": (extremes, 0.9, 0.8),
+    "footpoint_extremes_aside": (partial(extremes, aside=True), 0.9, 0.75),
+}
