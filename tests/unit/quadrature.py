@@ -14,24 +14,16 @@ from geodp.mechanisms.kng_as_published import KNGAsPublished, PublishedSupport
 from geodp.samplers.kernel import Target
 
 
-def records(manifold, noise_variances, number=20, length=np.pi / 4, seed=1):
-    """Data sets along random geodesics, one for each noise variance."""
-    rng = np.random.default_rng(seed)
-    sets = len(noise_variances)
-    covariates = np.tile(np.linspace(0.0, 1.0, number), (sets, 1))
-    axis = -manifold.point_ndim - 1
-    start = np.expand_dims(manifold.random_point(rng, (sets,)), axis)
-    velocity = manifold.random_tangent(rng, start)
-    velocity = manifold.expand(length / manifold.norm(start, velocity)) * velocity
-    clean = manifold.exp(start, manifold.expand(covariates) * velocity)
-    spread = manifold.expand(np.sqrt(noise_variances)[:, None])
-    return covariates, manifold.exp(clean, spread * manifold.random_tangent(rng, clean))
-
-
 @cache
 def published_mechanism(manifold, noise_variances, number=20):
-    """The published mechanism for such data sets."""
-    covariates, points = records(manifold, noise_variances, number)
+    """The published mechanism for data sets along random geodesics, one for each noise variance."""
+    rng, sets = np.random.default_rng(1), len(noise_variances)
+    covariates = np.tile(np.linspace(0.0, 1.0, number), (sets, 1))
+    start = np.expand_dims(manifold.random_point(rng, (sets,)), -manifold.point_ndim - 1)
+    velocity = 0.25 * np.pi * manifold.random_direction(rng, start)
+    clean = manifold.exp(start, manifold.expand(covariates) * velocity)
+    spread = manifold.expand(np.sqrt(noise_variances)[:, None])
+    points = manifold.exp(clean, spread * manifold.random_tangent(rng, clean))
     model = GeodesicModel(manifold)
     found = model.fit(covariates, points)
     assert np.all(found.converged)
@@ -68,16 +60,15 @@ def ball_target(space, mode, centre, radius, log_density, sigma=1.0):
     )
 
 
-def laplace_target(space, centre, sigma):
-    """Density ``exp(-dist(z, centre) / sigma)``; batches of centres and scales."""
-    sigma = np.asarray(sigma)
-    axis = -space.point_ndim - 1
+def laplace_target(space, mode, sigma, centre=None, radius=None):
+    """Density ``exp(-dist(z, mode) / sigma)``, on a ball if given; batches of modes and scales."""
+    sigma, axis = np.asarray(sigma), -space.point_ndim - 1
 
     def log_density(states):
-        return -space.dist(np.expand_dims(centre, axis), states) / sigma[..., None]
+        return -space.dist(np.expand_dims(mode, axis), states) / sigma[..., None]
 
-    radius = np.full(sigma.shape, space.injectivity_radius)
-    return ball_target(space, centre, centre, radius, log_density, sigma)
+    radius = np.full(sigma.shape, space.injectivity_radius if radius is None else radius)
+    return ball_target(space, mode, mode if centre is None else centre, radius, log_density, sigma)
 
 
 norm = partial(np.linalg.norm, axis=-1)

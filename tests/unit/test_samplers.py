@@ -1,4 +1,4 @@
-"""Matched chains, their plans and traces; `test_distributions` has all samplers by quadrature.
+"""Matched chains, their proposals, plans and traces; `test_distributions` has laws by quadrature.
 
 Every comparison refuses a right sampler with probability 6e-5 (four standard errors).
 """
@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from quadrature import (
     PolarChart,
+    ball_target,
     beside_the_fit,
     distribution,
     laplace_radius,
@@ -18,10 +19,12 @@ from quadrature import (
     published_mechanism,
 )
 from scipy import stats
+from scipy.special import gammaln, logsumexp
 
 from geodp import SPD, Euclidean, Hyperbolic, KendallPlanarShapes, Sphere
 from geodp.randomness import random_stream
 from geodp.samplers import matched
+from geodp.samplers.axial import AxialDistribution
 from geodp.samplers.kernel import Modes, run, trace
 from geodp.samplers.matched import Matched
 from geodp.samplers.random_walk import RandomWalk
@@ -59,9 +62,12 @@ LAPLACE = [
 @pytest.mark.parametrize(("space", "sigma"), LAPLACE)
 def test_laplace_radius_on_every_space(space, sigma):
     centre = origin(space, 1)
+    # The chains walk in blocks of a few steps.
     states = draw(laplace_target(space, centre, np.array([sigma])), 6000, "laplace", space.name)
     away = space.dist(centre[:, None], states)[0]
     assert stats.kstest(away, laplace_radius(space, sigma)).pvalue > FALSE_ALARM
+    # They do not depend on one another.
+    assert stats.spearmanr(away[1:], away[:-1]).pvalue > FALSE_ALARM
 
 
 def test_a_proposal_is_elliptical_where_the_hessian_is():
@@ -81,19 +87,6 @@ def test_a_proposal_is_elliptical_where_the_hessian_is():
     assert stats.kstest(np.linalg.norm(white, axis=-1), stats.gamma(2).cdf).pvalue > FALSE_ALARM
     angle = np.arctan2(white[:, 1], white[:, 0])
     assert stats.kstest(angle, stats.uniform(-np.pi, 2.0 * np.pi).cdf).pvalue > FALSE_ALARM
-
-
-def test_a_walk_in_blocks_has_the_law_of_its_density():
-    centre, rng = origin(SPHERE, 1), random_stream(1, "walks", "Matched.walk")
-    target = laplace_target(SPHERE, centre, np.array([0.5]))
-    start = Matched().init(rng, target, 5000)
-    # A few blocks, of which the last is shorter and none ends where states are given.
-    state, accepted = list(Matched().walk(rng, target, start, 20, 10))[-1]
-    assert 0.0 < accepted[0] < 1.0
-    radius = SPHERE.dist(centre[:, None], state.position)[0]
-    assert stats.kstest(radius, laplace_radius(SPHERE, 0.5)).pvalue > FALSE_ALARM
-    # Chains do not depend on one another.
-    assert stats.spearmanr(radius[1:], radius[:-1]).pvalue > FALSE_ALARM
 
 
 def test_a_narrow_mode_is_sampled_once_it_is_known():
@@ -273,3 +266,100 @@ def test_a_thinned_trace_keeps_some_of_the_states(sampler):
     state, accepted = run(random_stream(1, "thin"), sampler, target, 2, 12)
     assert np.array_equal(every["log_density"][..., -1], state.log_density)
     assert np.all((accepted > 0.0) & (accepted <= 1.0))
+
+
+# The distribution that follows a density's profile about an axis: against its own draws and volumes
+# that are known, and on targets symmetric about the axis, where it is all but exact
+
+
+def mode_aside(space, radius, aside, sigma):
+    """Laplace laws on a ball, with the mode at a fraction of the radius from its centre."""
+    centre = space.random_point(np.random.default_rng(0))
+    mode = space.exp(centre, aside * radius * space.frame(centre)[-1])
+    return laplace_target(space, mode, sigma, centre, radius)
+
+
+def weighed(rng, target):
+    """Log weights of draws of the target's axial law, as proposals for the target."""
+    law = AxialDistribution.of(target)
+    coordinates = law.draw(rng, 3000)
+    states, volume = target.support.place(coordinates)
+    return target.log_density(states) + np.log(volume) - law.log_density(coordinates)
+
+
+def effective_fraction(log_weight):
+    squares = logsumexp(2.0 * log_weight, axis=-1)
+    return np.exp(2.0 * logsumexp(log_weight, axis=-1) - squares) / log_weight.shape[-1]
+
+
+FLAT = [
+    *((Euclidean(2), 1.5), (Sphere(2), 1.0), (Euclidean(3), 0.2), (SPD(2), 2.0)),
+    *((Sphere(4), np.pi), (Euclidean(96), 1.0), (KendallPlanarShapes(50), 0.3)),
+]
+
+
+@pytest.mark.parametrize(("space", "radius"), FLAT, ids=lambda value: getattr(value, "name", None))
+def test_draws_weighed_by_their_density_give_known_volumes(space, radius):
+    """Of coordinates in shells, and in halves of them in directions of any kind."""
+    dim = space.dim
+    target = mode_aside(space, radius, 0.5, [2.0 * radius])
+    law = AxialDistribution.of(target)
+    # Towards the mode.
+    np.testing.assert_allclose(law.axis[0], np.eye(dim)[-1], atol=1e-9)
+    rng = random_stream(1, "axial", "volumes", space.name)
+    number = 20000
+    drawn = law.draw(rng, number)[0]
+    log_density = law.log_density(drawn[None])[0]
+    assert np.all(np.isfinite(log_density))
+    length = np.linalg.norm(drawn, axis=-1)
+    log_ball = 0.5 * dim * np.log(np.pi) - gammaln(0.5 * dim + 1.0) + dim * np.log(radius)
+    # Shells that split the ball; the law leaves out what holds less than 1e-7 of the target.
+    cuts = np.array([0.02, 0.35, 0.7, 0.98]) ** (1.0 / dim) * radius
+    directions = rng.standard_normal((3, dim))
+    directions[0] = law.axis[0]
+    for share, low, high in zip((0.33, 0.35, 0.28), cuts[:-1], cuts[1:], strict=True):
+        shell = (length >= low) & (length < high)
+        for part, half in ((1.0, shell), *((0.5, shell & (drawn @ u > 0.0)) for u in directions)):
+            values = np.where(half, np.exp(-log_density - log_ball), 0.0)
+            error = np.mean(values) - share * part
+            assert abs(error) < 4.0 * np.std(values) / np.sqrt(number)
+
+
+# From nearly flat on its ball to concentrated.
+SCALES = np.array([3.0, 0.3, 0.1, 0.03, 0.01, 0.003])
+
+
+@pytest.mark.parametrize(
+    ("space", "radius", "aside", "least"),
+    [
+        (Euclidean(2), 1.0, 0.0, 0.85),
+        (Euclidean(3), 1.0, 0.5, 0.85),
+        (Sphere(2), 3.0, 0.5, 0.85),
+        (Sphere(4), 1.0, 0.0, 0.85),
+        (SPD(2), 2.0, 0.5, 0.85),
+        (Euclidean(96), 1.0, 0.3, 0.95),
+        (Euclidean(96), 1.0, 0.95, 0.95),
+        # Half of this without the volume, which falls towards the cut locus.
+        (KendallPlanarShapes(50), 1.2, 0.0, 0.95),
+    ],
+)
+def test_a_density_is_followed_on_every_space(space, radius, aside, least):
+    scales = SCALES if space.dim == 96 else SCALES[:4]
+    target = mode_aside(space, radius, aside, scales * radius)
+    log_weight = weighed(random_stream(1, "axial", "every", space.name), target)
+    assert np.all(np.isfinite(log_weight))
+    assert np.min(effective_fraction(log_weight)) > least
+
+
+def test_a_density_of_zero_in_places_does_not_break_the_law():
+    """It is followed where it is not zero, and proposed where it is zero at little cost."""
+    space = Euclidean(3)
+
+    def log_density(states):
+        value = -np.linalg.norm(states, axis=-1) / 0.3
+        return np.where(states[..., 0] + 0.2 * states[..., 1] > 0.1, value, -np.inf)
+
+    target = ball_target(space, np.array([0.3, 0.0, 0.0]), np.zeros(3), np.ones(1), log_density)
+    log_weight = weighed(random_stream(1, "axial", "hole"), target)
+    assert not np.any(np.isnan(log_weight) | np.isposinf(log_weight))
+    assert 0.5 < np.mean(np.isfinite(log_weight)) < 1.0
