@@ -1,4 +1,4 @@
-"""Exact draws: certificates that hold, and errors where they do not.
+"""Exact draws: certificates that hold, errors where they do not, and chains where there are none.
 
 `test_distributions` compares draws with their density; here is what the sampler promises besides.
 Counts are compared with the probabilities that are promised by binomial tails: a right
@@ -7,48 +7,96 @@ There are fewer than a hundred, with fixed seeds.
 """
 
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from exact_targets import (
-    NUMBER,
-    PLANE,
-    TARGETS,
-    distances_of,
-    footpoints,
-    footpoints_in_a_ball,
-    planned,
-    states_of,
-    target,
-)
+from quadrature import beside_the_fit, laplace_target, origin, published_mechanism, target_in_a_ball
 from scipy import stats
 
-from geodp.manifolds.euclidean import Euclidean
-from geodp.manifolds.kendall import KendallPlanarShapes
-from geodp.manifolds.sphere import Sphere
-from geodp.mechanisms.density import FootpointDensity
-from geodp.models.geodesic import GeodesicModel
-from geodp.models.losses import Huber
+from geodp import SPD, Euclidean, GeodesicModel, Huber, Hyperbolic, KendallPlanarShapes, Sphere
+from geodp.manifolds.product import Product
 from geodp.randomness import random_directions
-from geodp.samplers import cell_envelope, exact
+from geodp.samplers import cell_envelope, choice, exact, matched
 from geodp.samplers.cell_envelope import CellEnvelope
+from geodp.samplers.kernel import run
 from geodp.samplers.radial import RadialEnvelope
+from geodp.samplers.random_walk import RandomWalk
 
 FALSE_ALARM = 1e-6
 
-# Proposals that acceptance is measured by, and draws that laws are compared by.
-PROPOSALS = 4000
-DRAWS = 4000
+# Proposals that acceptance is measured by, and records of a data set.
+PROPOSALS, NUMBER = 4000, 8
 
 
-def members(kernel):
-    return np.arange(len(kernel.chosen))
+def footpoints(space, noise_variances, budget):
+    return published_mechanism(space, noise_variances, NUMBER).footpoint_target(budget)
 
 
-def accepted_by(kernel, envelope, member, seed=2):
+def footpoints_in_a_ball(space, noise_variances, budget, radius, aside=0.0):
+    """With the centre of the support beside the fit."""
+    whole = published_mechanism(space, noise_variances, NUMBER)
+    return target_in_a_ball(whole, budget, radius, aside)
+
+
+def shooting_vectors(space, noise_variances, budget, distances):
+    """At footpoints so far from the fit; the batch is (data sets, distances)."""
+    whole = published_mechanism(space, noise_variances, NUMBER)
+    places = np.stack([beside_the_fit(whole, away) for away in distances], axis=1)
+    return whole.shooting_vector_target(places, budget)[0]
+
+
+CIRCLE, SPHERE, PLANE, SOLID = Sphere(1), Sphere(2), Hyperbolic(2), Euclidean(3)
+
+# One for each envelope on each kind of space and support: unbounded and bounded, about the fit and
+# beside it, up to the cut locus, of one dimension and of four, of one member and of several.
+TARGETS = {
+    "R3": partial(footpoints, SOLID, (0.01,), 1.0),
+    "R3 ball": partial(footpoints_in_a_ball, SOLID, (0.01,), 1.0, 0.2),
+    "R1 ball elsewhere": partial(footpoints_in_a_ball, Euclidean(1), (0.01,), 1.0, 0.3, 3.0),
+    "S1": partial(footpoints, CIRCLE, (0.01, 0.1), 1.0),
+    "S1 ball": partial(footpoints_in_a_ball, CIRCLE, (0.01,), 1.0, 0.5, 0.6),
+    "S2 narrow": partial(footpoints, SPHERE, (0.0001,), 10.0),
+    "S2 whole, beside": partial(footpoints_in_a_ball, SPHERE, (0.01,), 0.5, np.pi, 1.5),
+    "S2 vector": partial(shooting_vectors, SPHERE, (0.001, 0.1), 1.0, (0.0, 0.3)),
+    "S3": partial(footpoints_in_a_ball, Sphere(3), (0.001,), 1.0, 0.5, 0.4),
+    "H2": partial(footpoints, PLANE, (0.0001, 0.01), 2.0),
+    "H2 ball": partial(footpoints_in_a_ball, PLANE, (0.001,), 0.2, 1.0, 0.9),
+    "SPD2": partial(footpoints, SPD(2), (0.0001, 0.01), 5.0),
+    "SPD2 ball": partial(footpoints_in_a_ball, SPD(2), (0.001,), 1.0, 0.5, 0.4),
+    "Kendall3": partial(footpoints, KendallPlanarShapes(3), (0.001,), 1.0),
+    "Kendall4": partial(footpoints_in_a_ball, KendallPlanarShapes(4), (0.00001,), 20.0, 0.15),
+}
+
+
+@cache
+def target(name):
+    return TARGETS[name]()
+
+
+@cache
+def planned(name):
+    found, certified, reason = exact.plan(target(name), 1000)
+    assert reason is None
+    assert np.all(certified)
+    return found
+
+
+def states_of(kernel, found, count, seed=1):
+    state, accepted = run(np.random.default_rng(seed), kernel, found, count, 0)
+    assert np.all(accepted == 1.0)
+    return state
+
+
+def distances_of(found, state):
+    axis = -found.space.point_ndim - 1
+    return found.space.dist(np.expand_dims(found.centre, axis), state.position)
+
+
+def accepted_by(kernel, envelope, member):
     """How many of so many proposals an envelope has accepted, one for each chain."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(2)
     return int(np.sum(kernel._propose(rng, envelope, np.array([member]), PROPOSALS, 1)[2]))
 
 
@@ -60,7 +108,7 @@ def is_refuted(accepted, certified):
 @pytest.mark.parametrize("name", TARGETS)
 def test_acceptance_is_at_least_what_is_certified(name):
     kernel = planned(name).sampler
-    for member in members(kernel):
+    for member in range(len(kernel.chosen)):
         # Those that were not chosen, too.
         for envelope in kernel.envelopes:
             if envelope.acceptance[member] > 1e-3:
@@ -158,27 +206,13 @@ class Above:
         return position, self.target.density.take(members).log_density(position) + self.by
 
 
-def test_an_envelope_that_is_hardly_too_low_is_an_error():
+def test_an_envelope_that_is_hardly_too_low_or_unknown_is_an_error():
     kernel = planned("R3").sampler
-    touching, low = (Above(kernel.envelopes[0], by) for by in (0.0, -1e-6))
-    states_of(replace(kernel, envelopes=(touching,)), target("R3"), DRAWS)
-    with pytest.raises(RuntimeError, match=r"exceeds its certified bound by 1e-06"):
-        states_of(replace(kernel, envelopes=(low,)), target("R3"), DRAWS)
-
-
-class Undefined(FootpointDensity):
-    """A density without a value."""
-
-    def log_density(self, states):
-        return np.full_like(super().log_density(states), np.nan)
-
-
-def test_a_density_without_a_value_is_an_error():
-    kernel, found = planned("R3").sampler, target("R3")
-    wrong = replace(found, density=Undefined(**vars(found.density)))
-    wrong = replace(kernel, envelopes=(replace(kernel.envelopes[0], target=wrong),))
-    with pytest.raises(RuntimeError, match="exceeds its certified bound"):
-        states_of(wrong, found, 10)
+    touching, low, unknown = (Above(kernel.envelopes[0], by) for by in (0.0, -1e-6, np.nan))
+    states_of(replace(kernel, envelopes=(touching,)), target("R3"), 4000)
+    for wrong, by in ((low, "1e-06"), (unknown, "nan")):
+        with pytest.raises(RuntimeError, match=f"exceeds its certified bound by {by}"):
+            states_of(replace(kernel, envelopes=(wrong,)), target("R3"), 4000)
 
 
 @pytest.mark.parametrize("run_out", [0.3, 1e-12])
@@ -207,26 +241,12 @@ def test_a_support_beyond_the_cut_locus_is_the_whole_space():
     assert stats.ks_2samp(*(distances_of(whole, each)[0] for each in both)).pvalue > FALSE_ALARM
 
 
-class BothSigns(Sphere):
-    curvature_bounds = (-1.0, 1.0)
-
-
 def refused(found, **limits):
     plan, certified, reason = exact.plan(found, 1000, **limits)
     assert plan is None
     assert certified.shape == found.batch
     assert not np.any(certified)
     return reason
-
-
-@pytest.mark.parametrize("name", ["S2 narrow", "S2 vector"])
-def test_losses_that_the_bounds_do_not_know_are_refused(name):
-    """Clipped residuals make the gradient smaller, and the density larger, than least squares."""
-    found = target(name)
-    model = GeodesicModel(found.density.manifold, loss=Huber(0.01))
-    density = replace(found.density, model=model)
-    huber = replace(found, density=density, unrestricted=density.log_density)
-    assert refused(huber) == "the bounds are of least squares, and its loss is huber"
 
 
 def test_what_has_no_certificate_is_refused_with_a_reason():
@@ -238,16 +258,18 @@ def test_what_has_no_certificate_is_refused_with_a_reason():
     assert refused(replace(sphere, density=None)) == "its density gives no bounds"
     other = SimpleNamespace(manifold=SimpleNamespace(name="some space"))
     assert refused(modelled(other)) == "some space is no symmetric space"
-    assert "curvatures of both signs" in refused(modelled(GeodesicModel(BothSigns(2))))
-    wide = footpoints(KendallPlanarShapes(5), (0.3,), 0.1)
+    both_signs = GeodesicModel(Product([Sphere(2), Hyperbolic(2)]))
+    assert "curvatures of both signs" in refused(modelled(both_signs))
+    # Clipped residuals make the gradient smaller, and the density larger, than least squares.
+    huber = modelled(GeodesicModel(Sphere(2), loss=Huber(0.01)))
+    assert refused(huber) == "the bounds are of least squares, and its loss is huber"
     convexity = "its energy is not certified to be convex enough"
-    assert refused(wide) == f"{convexity}, and 6 dimensions are too many for cells"
     unbounded = footpoints(PLANE, (0.01,), 0.5)
     assert refused(unbounded) == f"{convexity}, and its support is unbounded"
-    flat = replace(
-        footpoints_in_a_ball(Euclidean(4), (0.01,), 1.0, 0.3, 3.0), find_other_modes=lambda: None
-    )
-    assert refused(flat) == f"{convexity}, and 4 dimensions are too many for cells"
+    # In many dimensions little acceptance is not taken.
+    many = footpoints_in_a_ball(KendallPlanarShapes(5), (0.0001,), 20.0, 0.15)
+    assert refused(many) == f"{convexity}, and 6 dimensions are too many for cells"
+    assert 0.0 < RadialEnvelope.of(many).acceptance[0] < exact.MODE_ACCEPTANCE
 
 
 def test_too_little_work_is_refused(monkeypatch):
@@ -261,8 +283,55 @@ def test_too_little_work_is_refused(monkeypatch):
     assert "cells certify too small an acceptance" in refused(found, work=enough)
 
 
-def test_in_many_dimensions_little_acceptance_is_not_taken():
-    found = footpoints_in_a_ball(KendallPlanarShapes(5), (0.0001,), 20.0, 0.15)
-    assert "6 dimensions are too many for cells" in refused(found)
-    assert 0.0 < RadialEnvelope.of(found).acceptance[0] < exact.MODE_ACCEPTANCE
-    assert exact.plan(found, 1000)[0] is None
+# The choice between exact draws and chains
+
+
+def choose(found):
+    return choice.plan(np.random.default_rng(11), found, 1000)
+
+
+def test_draws_are_exact_where_all_is_certified():
+    plan = choose(target("H2"))
+    assert isinstance(plan.sampler, exact.Exact)
+    assert (plan.drawn_by, plan.steps, plan.exact_share) == ("exact", 0, 1.0)
+    assert plan.total_variation == exact.RUN_OUT
+    assert plan.certificate.startswith("energy is convex along geodesics from the mode; acceptance")
+
+
+def test_matched_chains_where_nothing_is_certified():
+    plan = choose(laplace_target(SPHERE, origin(SPHERE, 1), np.array([0.1])))
+    assert plan.certificate == "none: its density gives no bounds"
+    assert isinstance(plan.sampler, matched.Matched)
+    expected = ("matched", 0.0, plan.steps + 1)
+    assert (plan.drawn_by, plan.exact_share, plan.proposals) == expected
+    assert plan.steps >= 3
+
+
+class AtTheMode(RandomWalk):
+    """Starts at the mode and never leaves it."""
+
+    def walk(self, rng, target, state, steps, every):
+        yield state, np.zeros(target.batch)
+
+
+def test_only_members_without_a_certificate_are_drawn_by_chains():
+    """Of a target whose first member has one, and whose second has none."""
+    mixed = footpoints(PLANE, (0.0001, 0.01), 0.5)
+    plan = choose(mixed)
+    assert (plan.drawn_by, plan.exact_share) == ("exact or matched", 0.5)
+    assert plan.proposals == max(plan.sampler.exact.proposals, plan.steps + 1)
+    assert plan.certificate.endswith("; else none: " + exact.plan(mixed, 1000)[2])
+    first, second = (slice(0, 1),), (slice(1, 2),)
+    assert plan.sampler.member(first).name == "exact"
+    assert isinstance(plan.sampler.member(second), matched.Matched)
+    kernel = replace(plan.sampler, matched=AtTheMode())
+    rng = np.random.default_rng(18)
+    state = kernel.init(rng, mixed, 5)
+    ((later, accepted),) = kernel.walk(rng, mixed, state, 4, 4)
+    for each in (state, later):
+        away = distances_of(mixed, each)
+        assert np.all(away[0] > 1e-9)
+        assert np.all(away[1] < 1e-9)
+        np.testing.assert_allclose(each.log_density, mixed.log_density(each.position), atol=1e-6)
+    assert len(np.unique([each.log_density[0] for each in (state, later)])) == 10
+    np.testing.assert_array_equal(accepted, [1.0, 0.0])
