@@ -156,11 +156,3 @@ def test_data_and_means_that_will_not_do_are_refused(make_records):
     given = data.covariates[None], data.points[None]
     with pytest.raises(DataError, match="Frechet means only"):
         Laplace.prepare(model, *given, PublicSettings(data_radius=RADIUS), model.fit(*given))
-
-
-def test_a_circle_is_bounded_although_it_has_no_curvature():
-    """Means of data beyond half a circle are not unique, and jump."""
-    model = GeodesicModel(Sphere(1), 0)
-    assert mean_sensitivity(model, NUMBER, 1.5) == pytest.approx(2.0 * 1.5 / NUMBER)
-    with pytest.raises(DataError, match="below 1"):
-        mean_sensitivity(model, NUMBER, np.pi / 2.0)

@@ -17,36 +17,13 @@ BLOCKS = ("footpoint", "shooting_vector")
 
 TAU = np.array([0.01, 0.2, 0.7])
 
-
-def data_radius(manifold):
-    """Radius of the ball of data, where the sensitivity needs one."""
-    return 0.8 if manifold.curvature_bounds[0] < 0.0 else None
+# Of the ball of data; it has a part in the sensitivity under negative curvature alone.
+RADIUS = 0.8
 
 
-def test_sensitivity_of_a_point_shaped_ball_is_the_flat_one():
-    # Without curvature over no distance; near it the hyperbolic sine has to keep its digits.
-    tau = np.array([1e-9, 1e-6])
-    for found in gradient_sensitivity(GeodesicModel(SPD(2)), tau, 10, 0.0).blocks.values():
-        np.testing.assert_allclose(found, 2.0 * tau / 10, rtol=1e-11)
-
-
-def test_without_negative_curvature_the_radius_has_no_part_in_the_sensitivity():
-    # It bounds geodesics alone.
-    model = GeodesicModel(Sphere(2))
-    within, without = (gradient_sensitivity(model, TAU, 25, radius) for radius in (0.8, None))
-    np.testing.assert_allclose(within.reach, 2.0 * (0.8 + TAU), rtol=1e-15)
-    assert np.all(np.isinf(without.reach))
-    assert np.array_equal(within.tau, TAU)
-    assert np.array_equal(within.blocks["footpoint"], without.blocks["footpoint"])
-
-
-def test_negative_curvature_needs_the_radius_of_the_data(make_records):
-    space = SPD(2)
+def test_negative_curvature_needs_the_radius_of_the_data():
     with pytest.raises(ValueError, match=r"^SPD\(2\) has negative curv.*: give data_radius"):
-        gradient_sensitivity(GeodesicModel(space), 0.1, 10)
-    data = make_records(space, seed=1, data_shape=(2,))
-    with pytest.raises(ValueError, match="give data_radius"):
-        neighbour_ratios(GeodesicModel(space), data.covariates, data.points)
+        gradient_sensitivity(GeodesicModel(SPD(2)), 0.1, 10)
 
 
 def gradient_changes(model, at, x, points):
@@ -61,8 +38,8 @@ def gradient_changes(model, at, x, points):
 def test_neighbours_within_the_assumptions_stay_within_the_bounds(manifold):
     rng, model = np.random.default_rng(0), GeodesicModel(manifold)
     pairs, number, tau = 200, 10, 0.6
-    bound = gradient_sensitivity(model, tau, number, data_radius(manifold))
-    longest = min(manifold.injectivity_radius, float(bound.reach), 3.0)
+    bound = gradient_sensitivity(model, tau, number, RADIUS)
+    longest = min(manifold.injectivity_radius, float(bound.reach))
 
     def tangents(points, longest):
         # Half of all lengths are at their bounds.
@@ -82,7 +59,7 @@ def test_neighbours_within_the_assumptions_stay_within_the_bounds(manifold):
 def test_bounds_are_attained(manifold, block):
     """Two records on opposite sides of the end of a geodesic, in the direction that bends most."""
     number, tau, model = 10, 0.4, GeodesicModel(manifold)
-    bound = gradient_sensitivity(model, tau, number, data_radius(manifold))
+    bound = gradient_sensitivity(model, tau, number, RADIUS)
     point = manifold.random_point(np.random.default_rng(5))
     if isinstance(manifold, SPD):
         # The plane of curvature -1/2: two eigenvalues part, and their eigenvectors turn.
@@ -113,9 +90,9 @@ def test_bounds_are_attained(manifold, block):
 @pytest.mark.parametrize(("name", "size"), [("spd", 2), ("kendall", 4)])
 def test_neighbour_ratios_are_those_of_the_pairs_one_by_one(make_records, name, size):
     manifold = make_manifold(name, size)
-    model, radius = GeodesicModel(manifold), data_radius(manifold)
+    model = GeodesicModel(manifold)
     data = make_records(manifold, seed=7, number=11, noise=0.1, data_shape=(3,))
-    ratios = neighbour_ratios(model, data.covariates, data.points, radius)
+    ratios = neighbour_ratios(model, data.covariates, data.points, RADIUS)
     bent = manifold.curvature_bounds[0] < 0.0
     assert ("ratio_shooting_vector_printed" in ratios) == bent
     assert np.all(ratios["converged"])
@@ -124,7 +101,7 @@ def test_neighbour_ratios_are_those_of_the_pairs_one_by_one(make_records, name, 
         found = model.fit(x[:, 1:], points[:, 1:])
         tau = np.max(manifold.dist(found.predict(x[..., None]), points))
         assert ratios["tau"][index] == pytest.approx(tau, rel=1e-9)
-        bound = gradient_sensitivity(model, tau, 10, radius)
+        bound = gradient_sensitivity(model, tau, 10, RADIUS)
         for block, change in gradient_changes(model, found.parameters, x, points).items():
             expected = bound.blocks[block] / change
             assert expected >= 1.0
@@ -145,7 +122,9 @@ def test_mean_gradient_has_the_published_sensitivity():
     """``2 r (2 - h) / n``; h is ``2 r cot(2 r)`` on the sphere, 1 without positive curvature."""
     radius, number = 0.3, 25
     h = 2.0 * radius / np.tan(2.0 * radius)
-    for name, size, factor in (("sphere", 3, 2.0 - h), ("spd", 2, 1.0), ("euclidean", 3, 1.0)):
+    # A circle has no curvature.
+    flat = [(*space, 1.0) for space in (("spd", 2), ("euclidean", 3), ("sphere", 1))]
+    for name, size, factor in (("sphere", 3, 2.0 - h), *flat):
         model = GeodesicModel(make_manifold(name, size), 0)
         bound = gradient_sensitivity(model, TAU, number, radius)
         np.testing.assert_allclose(
@@ -192,8 +171,9 @@ def test_means_of_neighbours_in_a_ball_stay_within_the_bound(name, size, radius)
         (GeodesicModel(Sphere(2), 2), 0.3, "published"),
         (GeodesicModel(Sphere(2), 0, Huber(0.1)), 0.3, "published"),
         (GeodesicModel(Sphere(2), 0), None, "give data_radius"),
-        # A quarter of a turn.
+        # A quarter of a turn; and half of one of a circle, beyond which means jump.
         (GeodesicModel(Sphere(2), 0), 0.8, "0.7854"),
+        (GeodesicModel(Sphere(1), 0), np.pi / 2.0, "below 1.571"),
     ],
 )
 def test_what_no_theorem_covers_is_refused(model, radius, message):
