@@ -11,19 +11,9 @@ import geodp
 from geodp import SPD
 from geodp.errors import DataError
 from geodp.manifolds.symmetric import SymmetricSpace, jacobi_factors
-from geodp.manifolds.symmetric_matrices import rotated, spectral, symmetric_eigenvalues
+from geodp.manifolds.symmetric_matrices import rotated, spectral, symmetric_eigenvalues, transposed
 from geodp.models import fitting, start
 from geodp.models.geodesic import GeodesicModel
-
-
-def transposed(matrices):
-    return np.swapaxes(matrices, -1, -2)
-
-
-def line(number):
-    """A geodesic of SPD(3) from the identity, of length about one."""
-    vectors = np.linspace(0.0, 1.0, number)[:, None, None] * np.diag([0.8, -0.5, 0.2])
-    return geodp.SPD(3).exp(np.broadcast_to(np.eye(3), vectors.shape), vectors)
 
 
 def covariances(size, number, seed=1):
@@ -208,8 +198,7 @@ def test_landmarks_may_be_real_and_of_any_place_size_and_rotation(make_records):
 
 # Least distances to a geodesic may pass through records, where there is no gradient.
 @pytest.mark.parametrize(
-    ("covariates", "loss"),
-    [*product((0, 1), (None, geodp.Huber(0.1))), (0, geodp.Distance())],
+    ("covariates", "loss"), [*product((0, 1), (None, geodp.Huber(0.1))), (0, geodp.Distance())]
 )
 def test_whole_weights_count_records_so_often(covariates, loss, make_records):
     space = geodp.Sphere(2)
@@ -243,6 +232,9 @@ def test_lines_of_numbers_are_those_of_least_squares():
 
 
 DAYS = np.array(["2026-11-29"], dtype="datetime64[D]")
+ONE, SHAPES = np.eye(2)[None], geodp.KendallPlanarShapes(5)
+# A geodesic of SPD(3) from the identity, of length about one.
+LINE = np.exp(np.linspace(0.0, 1.0, 9)[:, None] * [0.8, -0.5, 0.2])[:, None] * np.eye(3)
 
 
 @pytest.mark.parametrize(
@@ -250,30 +242,24 @@ DAYS = np.array(["2026-11-29"], dtype="datetime64[D]")
     [
         (lambda: geodp.mean(np.zeros((3, 2, 2)), geodp.SPD(2)), "record 1: the matrix is not pos"),
         (lambda: geodp.mean(np.ones((3, 4)), geodp.Sphere(2)), r"points have shape \(3, 4\)"),
-        (lambda: geodp.mean(np.eye(2)[None], "SPD"), "manifold is 'str'"),
-        (lambda: geodp.fit([1.0], np.eye(2)[None].repeat(2, 0), geodp.SPD(2)), "x has 1 records"),
-        (lambda: geodp.fit(1.0, np.eye(2)[None], geodp.SPD(2)), "x has 0 axes"),
-        (lambda: geodp.fit(["a"], np.eye(2)[None], geodp.SPD(2)), "x is no array of numbers"),
-        (lambda: geodp.fit(DAYS, np.eye(2)[None], geodp.SPD(2)), "x is of type datetime64"),
-        (lambda: geodp.mean(1j * np.eye(2)[None], geodp.SPD(2)), "points are complex, and those"),
-        (
-            lambda: geodp.mean(np.full((3, 5, 2), 0.1), geodp.KendallPlanarShapes(5)),
-            "record 1: all its landmarks coincide, so there is no shape",
-        ),
+        (lambda: geodp.mean(ONE, "SPD"), "manifold is 'str'"),
+        (lambda: geodp.fit([1.0], ONE.repeat(2, 0), geodp.SPD(2)), "x has 1 records"),
+        (lambda: geodp.fit(1.0, ONE, geodp.SPD(2)), "x has 0 axes"),
+        (lambda: geodp.fit(["a"], ONE, geodp.SPD(2)), "x is no array of numbers"),
+        (lambda: geodp.fit(DAYS, ONE, geodp.SPD(2)), "x is of type datetime64"),
+        (lambda: geodp.mean(1j * ONE, geodp.SPD(2)), "points are complex, and those"),
+        (lambda: geodp.mean(np.full((3, 5, 2), 0.1), SHAPES), "record 1: all its landmarks coinc"),
         (
             lambda: geodp.mean(np.full((3, 2), 0.1), geodp.Hyperbolic(2)),
             "give 3, the time first, then the place on the hyperboloid .a point b of the Poincare",
         ),
         (lambda: geodp.mean(np.eye(3), geodp.Sphere(2), weights=[1, 1]), "for each of 3 points"),
-        (
-            lambda: geodp.mean(np.eye(3), geodp.Sphere(2), weights=[1, -1, 0]),
-            "weights: give finite numbers of zero or more",
-        ),
+        (lambda: geodp.mean(np.eye(3), geodp.Sphere(2), weights=[1, -1, 0]), "give finite numbers"),
         # Not the upper triangles of two matrices.
         (lambda: geodp.mean(np.ones((3, 2, 3)), geodp.SPD(3)), r"points have shape \(3, 2, 3\)"),
         (lambda: geodp.mean(np.diag([np.inf, 1])[None], geodp.SPD(2)), "record 1: an entry is not"),
         (
-            lambda: geodp.fit(5000.0 + np.arange(9.0), line(9), geodp.SPD(3)),
+            lambda: geodp.fit(5000.0 + np.arange(9.0), LINE, geodp.SPD(3)),
             "at x = 0 is too far from the data: subtract a value near the middle of x",
         ),
     ],
