@@ -1,12 +1,15 @@
-"""The context of a script: what its log says when it fails."""
+"""Jobs: what their log says when they fail, and what they make of files and settings."""
 
 import errno
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
-from geodp.errors import DataError
-from reproduction.jobs import job
+from geodp import SPD, DataError, GeodesicModel, Sphere, simulate_geodesic_data
+from reproduction.jobs import job, save_arrays, save_json
+from reproduction.mechanism import _centre, load_mechanism
+from reproduction.models import fit_values
 
 
 @pytest.fixture
@@ -65,3 +68,76 @@ def test_a_sentence_is_printed_if_the_log_is_on_the_full_disk(log, monkeypatch, 
     with pytest.raises(SystemExit), job():
         pass
     assert "Error: no space left on device: " in capsys.readouterr().err
+
+
+# Files and settings
+
+
+SPHERE = Sphere(2)
+FITTED = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+TRUE = np.array([[0.0, 0.0, 1.0], [0.0, 0.6, 0.8]])
+
+
+def centre(setting, **data):
+    support = {"footpoint_centre": setting}
+    return _centre(SPHERE, support, "mine", data, SimpleNamespace(footpoint=FITTED))
+
+
+def test_centres_are_of_each_data_set_or_one_for_all():
+    assert centre(None, true_footpoint=TRUE) is None
+    np.testing.assert_array_equal(centre("truth", true_footpoint=TRUE), TRUE)
+    # Observed data have no truth, and need none for their fit.
+    np.testing.assert_array_equal(centre("fit"), FITTED)
+    np.testing.assert_allclose(centre([0.0, 3.0, 4.0]), [0.0, 0.6, 0.8], rtol=1e-15)
+
+
+def test_numbers_that_make_no_point_are_refused_by_their_key():
+    for more, key in (({}, "support.footpoint_centre"), ({"centre_moved": None}, "release.centre")):
+        with pytest.raises(DataError, match=f"key studies.mine.{key}: "):
+            _centre(SPHERE, {"footpoint_centre": [0.0, 1.0]} | more, "mine", {}, None)
+
+
+@pytest.mark.parametrize("moved", [None, 0.3])
+def test_a_named_centre_of_releases_is_moved_as_far_as_wanted(moved):
+    """By the same for all data sets, and wherever it is asked for."""
+    support = {"footpoint_centre": "identity", "centre_moved": moved}
+    found = [_centre(SPD(2), support, "mine", {}, None) for _ in range(2)]
+    np.testing.assert_array_equal(*found)
+    assert SPD(2).dist(np.eye(2), found[0]) == pytest.approx(moved or 0.0, abs=1e-12)
+
+
+def loaded(folder, name, **changes):
+    """Data, their fit, and a mechanism from the files of a job."""
+    support = dict.fromkeys(("footpoint_centre", "footpoint_radius", "shooting_vector_length"))
+    # What `Study.mechanism_settings` has of a study.
+    settings = SimpleNamespace(
+        mechanism={"name": name, "options": {}}, data_radius=0.5, support=support | changes
+    )
+    model = GeodesicModel(SPHERE)
+    data = simulate_geodesic_data(np.random.default_rng(1), model, 2, 20, 0.01, 0.6)
+    found = model.fit(data.covariates, data.points)
+    save_arrays(folder / "data.npz", {}, covariates=data.covariates, points=data.points)
+    save_json(folder / "fit.json", {}, **fit_values(found))
+    paths = folder / "data.npz", folder / "fit.json"
+    return data, found, load_mechanism(model, settings, "mine", *paths)
+
+
+@pytest.mark.parametrize("ball", [True, False], ids=["ball", "anywhere"])
+def test_mechanism_is_made_from_files(tmp_path, ball):
+    """Every data set has the support of its own."""
+    chosen = {"footpoint_centre": "fit" if ball else None}
+    data, found, whole = loaded(tmp_path, "kng_as_published", **chosen)
+    np.testing.assert_array_equal(whole.points, data.points)
+    np.testing.assert_array_equal(whole.bounds()["tau"], found.largest_residual)
+    one = whole.take(slice(1, 2))
+    np.testing.assert_array_equal(one.points, data.points[1:])
+    radius = found.largest_residual[1] + 0.5
+    np.testing.assert_allclose(one.support.shooting_vector_length, [2.0 * radius])
+    target = one.footpoint_target(1.0)
+    np.testing.assert_allclose(target.support.centre, found.footpoint[1:], rtol=1e-15)
+    np.testing.assert_allclose(target.support.radius, [radius if ball else np.pi])
+
+
+def test_refusal_names_the_file(tmp_path):
+    with pytest.raises(DataError, match=r"^\S+data\.npz: \w"):
+        loaded(tmp_path, "laplace", footpoint_centre="fit")

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import geodp
-from geodp import SPD
 from geodp.errors import DataError
 from geodp.manifolds.symmetric import SymmetricSpace, jacobi_factors
 from geodp.manifolds.symmetric_matrices import rotated, spectral, symmetric_eigenvalues, transposed
@@ -16,9 +15,9 @@ from geodp.models import fitting, start
 from geodp.models.geodesic import GeodesicModel
 
 
-def covariances(size, number, seed=1):
+def covariances(size, number):
     """Sample covariances of few draws, far from one another."""
-    draws = np.random.default_rng(seed).standard_normal((number, size, 2 * size))
+    draws = np.random.default_rng(1).standard_normal((number, size, 2 * size))
     return draws @ transposed(draws) / (2 * size)
 
 
@@ -142,7 +141,7 @@ def test_logarithms_of_matrices_of_nearly_equal_eigenvalues(least, gap):
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
 def test_residuals_of_matrices_with_eigenvectors_found_once_are_those_of_any_space(size):
-    space, rng = SPD(size), np.random.default_rng(11)
+    space, rng = geodp.SPD(size), np.random.default_rng(11)
     start = space.random_point(rng, (), 0.8)[None]
     vectors = rng.uniform(-1.0, 1.0, (60, 1, 1)) * space.random_tangent(rng, start)
     vectors[0] = 0.0
