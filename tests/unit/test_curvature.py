@@ -135,21 +135,6 @@ def test_where_nothing_is_bent_steps_stay():
     assert curvature.bent(None, change) is change
 
 
-def test_a_line_about_the_centre_becomes_the_geodesic_through_its_ends():
-    change = np.array([[0.5, 0.3], [-0.4, 1.2]])
-    centre = np.stack([TWO_GROUPS.centre, np.zeros(3)])
-    found, _ = straightened(TWO_GROUPS, centre, change, MOMENTS)
-    frame = SPHERE.frame(centre[0])
-    ends = SPHERE.exp(centre[0], SPHERE.vector(frame, change[0] + ENDS @ change[1:]))
-    flat, straight = (
-        np.max(SPHERE.dist(SPHERE.ends(each[0], each[1:], ENDS), ends))
-        for each in (moved(SPHERE, centre, change), found)
-    )
-    assert flat > 0.05
-    # The nodes that stand for two groups are a little within the ends.
-    assert straight < 0.002
-
-
 @pytest.mark.parametrize("space", [SPHERE, Hyperbolic(2), SPD(2)], ids=repr)
 def test_errors_of_bands_end_in_the_support(space):
     """However the curvature bends them: by hundreds where covariates are nearly one value."""

@@ -135,7 +135,7 @@ def test_a_mean_may_lie_on_the_rim_of_the_ball():
     assert np.any(SPHERE.dist(CENTRE, prepared(points).mean) > RADIUS)
 
 
-def test_data_and_means_that_will_not_do_are_refused(make_records):
+def test_data_and_means_that_will_not_do_are_refused():
     points, model = ball_data(), GeodesicModel(SPHERE, 0)
     fit = model.fit(None, points)
     outside, no_number = points.copy(), points.copy()
@@ -151,8 +151,3 @@ def test_data_and_means_that_will_not_do_are_refused(make_records):
     ):
         with pytest.raises(DataError, match=message):
             prepared(given, fit=found, **public)
-    # Nor are geodesics.
-    model, data = GeodesicModel(SPHERE, 1), make_records(SPHERE, seed=4, noise=0.05)
-    given = data.covariates[None], data.points[None]
-    with pytest.raises(DataError, match="Frechet means only"):
-        Laplace.prepare(model, *given, PublicSettings(data_radius=RADIUS), model.fit(*given))
