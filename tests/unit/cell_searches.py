@@ -85,24 +85,12 @@ def exp_volume_range(space, rng):
     return found, ((high - low < 0.1) & (angle < 0.1))[:, None]
 
 
-def pairs_of_records(space, rng, footpoints, vectors):
-    """Two records about each geodesic, of which most have gradients that cancel, as at a mode.
-
-    Then a change of the gradient is one of its length, which is all that a density shows of it.
-    """
-    covariates = np.repeat(COVARIATE * rng.uniform(-1.0, 1.0, (TRIALS, 1)), 2, axis=1)
-    predictions = space.exp(footpoints, space.expand(covariates[:, 0]) * vectors)
-    away = 0.95 * end_of_cut(space) * rng.random(TRIALS)
-    residuals = space.expand(away) * space.random_direction(rng, predictions)
-    points = np.stack([space.exp(predictions, sign * residuals) for sign in (1.0, -1.0)], axis=1)
-    points[::8, 1] = points[::8, 0]
-    return covariates, points
-
-
 def extremes(space, rng, aside=False):
     """Log densities of footpoints at places in polar cells, against their lower bounds there.
 
-    Cells are about where the shooting vector was fitted, or about a point elsewhere.
+    Cells are about where the shooting vector was fitted, or about a point elsewhere.  Of two
+    records about each geodesic most have gradients that cancel, as at a mode: then a change of the
+    gradient is one of its length, which is all that a density shows of it.
     """
     fitted = space.random_point(rng, (TRIALS,))
     lengths = VECTOR * rng.random(TRIALS)
@@ -117,9 +105,14 @@ def extremes(space, rng, aside=False):
     middle = 0.5 * (low + high)
     state = space.exp(pole, space.expand(middle) * direction)
     radii = 0.5 * (high - low) + angle * space.arc_stretch(pole, direction, middle)
-    x, points = pairs_of_records(space, rng, state, space.transport_to(fitted, state, vectors))
-    model = GeodesicModel(space)
-    data = x[..., None], points, np.ones(TRIALS)
+    x = np.repeat(COVARIATE * rng.uniform(-1.0, 1.0, (TRIALS, 1)), 2, axis=1)
+    carried = space.transport_to(fitted, state, vectors)
+    predictions = space.exp(state, space.expand(x[:, 0]) * carried)
+    away = 0.95 * end_of_cut(space) * rng.random(TRIALS)
+    residuals = space.expand(away) * space.random_direction(rng, predictions)
+    points = np.stack([space.exp(predictions, sign * residuals) for sign in (1.0, -1.0)], axis=1)
+    points[::8, 1] = points[::8, 0]
+    model, data = GeodesicModel(space), (x[..., None], points, np.ones(TRIALS))
     made = FootpointDensity(model, *data, model.parameters(fitted, vectors))
     lower, upper = made.extremes(state[:, None], radii[:, None], angle[:, None], pole[:, None])
     found = made.log_density(space.exp(pole[:, None], space.vector(frame[:, None], places)))

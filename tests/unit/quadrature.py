@@ -162,7 +162,9 @@ class PolarChart:
         # Halvings of the unit box at most, and those that quadrature starts with; and the
         # difference that a halving may leave, as a share of the whole.
         self.depth, self.start, self.tolerance = {2: (26, 6, 5e-8), 3: (20, 3, 3e-6)}[self.dim]
-        self.radius = _Stretched(reach, middle)
+        middle = min(middle, 0.5 * reach)
+        self.slope = middle * reach / (reach - middle)
+        self.bend = 1.0 - self.slope / reach
         if isinstance(space, SPD):
             self.exp, self.log = partial(spd.exp, pole), partial(spd.log, pole)
             self.volume = spd.volume
@@ -175,10 +177,11 @@ class PolarChart:
 
     def states(self, unit):
         """States at coordinates (m, dim), and the logarithm of the volume element there."""
-        radius, slope = self.radius.of(unit[:, 0])
+        below = 1.0 - self.bend * unit[:, 0]
+        radius = self.slope * unit[:, 0] / below
         angle = 2.0 * np.pi * unit[:, -1] - np.pi
         directions = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
-        element = 2.0 * np.pi * radius * slope
+        element = 2.0 * np.pi * radius * self.slope / below**2
         if self.dim == 3:
             polar = np.pi * unit[:, 1]
             across = np.sin(polar)[:, None] * directions
@@ -190,27 +193,11 @@ class PolarChart:
     def unit(self, states):
         """Coordinates of states; the first is above one for states out of reach."""
         steps = self.log(states)
+        radius = norm(steps)
         angles = [(np.arctan2(steps[:, -1], steps[:, -2]) + np.pi) / (2.0 * np.pi)]
         if self.dim == 3:
             angles.insert(0, np.arctan2(norm(steps[:, 1:]), steps[:, 0]) / np.pi)
-        return np.stack([self.radius.inverse(norm(steps)), *angles], axis=-1)
-
-
-class _Stretched:
-    """A radius as a function of [0, 1]: ``middle`` at one half and ``reach`` at one."""
-
-    def __init__(self, reach, middle):
-        middle = min(middle, 0.5 * reach)
-        self.slope = middle * reach / (reach - middle)
-        self.bend = 1.0 - self.slope / reach
-
-    def of(self, unit):
-        """The radius and its derivative."""
-        below = 1.0 - self.bend * unit
-        return self.slope * unit / below, self.slope / below**2
-
-    def inverse(self, radius):
-        return radius / (self.slope + self.bend * radius)
+        return np.stack([radius / (self.slope + self.bend * radius), *angles], axis=-1)
 
 
 class CellLaw:

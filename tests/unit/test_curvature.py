@@ -50,17 +50,13 @@ def away(state, truth, nodes):
     return SPHERE.dist(*(SPHERE.ends(each[0], each[1:], nodes) for each in (state, truth)))
 
 
-def state_of(rng, manifold):
-    p = manifold.random_point(rng)
-    return np.stack([p, *(each * manifold.random_direction(rng, p) for each in (0.7, 0.4))])
-
-
 def test_derivatives_are_those_of_predictions(manifold):
     rng, small = np.random.default_rng(8), 1e-5
-    state = state_of(rng, manifold)
+    p = manifold.random_point(rng)
+    state = np.stack([p, *(each * manifold.random_direction(rng, p) for each in (0.7, 0.4))])
     nodes = np.array([[0.4, -0.5], [-0.3, 0.1], [0.0, 0.0]])
     found = curvature.derivatives(manifold, state, nodes)
-    p, frame, steps = state[0], manifold.frame(state[0]), manifold.combinations(state[1:], nodes)
+    frame, steps = manifold.frame(p), manifold.combinations(state[1:], nodes)
     before = manifold.ends(p, state[1:], nodes)
     for index, each in enumerate(np.eye(3 * manifold.dim)):
         other = moved(manifold, state, small * each.reshape((3, -1)))

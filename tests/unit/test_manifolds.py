@@ -79,20 +79,16 @@ def test_a_mistake_is_found_and_named(message):
         check_manifold(space)
 
 
-def differenced(space):
-    """A space of which only the verbs are known."""
-    names = "exp log transport inner frame project project_tangent random_point invalid_reason"
-    verbs = {name: staticmethod(getattr(space, name)) for name in names.split()}
-    made = type("Differenced", (DifferencedManifold,), verbs)()
-    for name in ("name", "dim", "point_shape", "curvature_bounds"):
-        setattr(made, name, getattr(space, name))
-    return made
-
-
 def test_a_manifold_of_differences_is_checked_and_refuses_infinite_densities():
-    space = differenced(Hyperbolic(3))
+    """A space of which only the verbs are known."""
+    known, names = Hyperbolic(3), "exp log transport inner frame project project_tangent"
+    names = (*names.split(), "random_point", "invalid_reason")
+    verbs = {name: staticmethod(getattr(known, name)) for name in names}
+    space = type("Differenced", (DifferencedManifold,), verbs)()
+    for name in ("name", "dim", "point_shape", "curvature_bounds"):
+        setattr(space, name, getattr(known, name))
     check_manifold(space, rounding=1e-11)
-    assert space.volume_growth == Hyperbolic(3).volume_growth == 2.0
+    assert space.volume_growth == known.volume_growth == 2.0
     check_laplace_scale(space, 0.1)
     with pytest.raises(DataError, match="finite volume for scales below"):
         check_laplace_scale(space, 0.6)
