@@ -289,6 +289,16 @@ def test_tiny_vectors(manifold, seed, exponent):
     assert abs(change) <= allowed + (manifold.dim + 2) * 100.0**exponent
 
 
+def test_volumes_are_bounded_where_curvatures_have_both_signs():
+    space = Product([Hyperbolic(2), Sphere(2)], [0.01, 1.0])
+    point = space.random_point(np.random.default_rng(1))
+    # Along the sphere, whose frequencies are those of no cell more than one.
+    unit, length, angles = space.frame(point)[-1], np.array(2.9), np.linspace(0.0, 1.0, 50)
+    volume = space.exp_volume(point, length * unit)
+    found = [space.exp_volume_range(point, unit, length, length, each) for each in angles]
+    assert all(least <= volume * (1.0 + 1e-9) for least, _ in found)
+
+
 # Sectional curvatures
 
 
