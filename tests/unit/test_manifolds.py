@@ -299,9 +299,6 @@ def test_volumes_are_bounded_where_curvatures_have_both_signs():
     assert all(least <= volume * (1.0 + 1e-9) for least, _ in found)
 
 
-# Sectional curvatures
-
-
 @pytest.mark.parametrize(
     ("name", "size", "least", "greatest"),
     [

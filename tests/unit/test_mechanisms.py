@@ -194,10 +194,8 @@ def test_supports_are_bounded_where_data_are(manifold, data_radius, limits, leng
     support = published_support(manifold, sensitivity, centre, *(limits or ()))
     np.testing.assert_allclose(support.shooting_vector_length, np.broadcast_to(lengths, 2))
     np.testing.assert_allclose(support.footpoint_radius, np.broadcast_to(radii, 2))
-    if centre is None:
-        assert support.footpoint_centre is None
-    else:
-        np.testing.assert_array_equal(support.footpoint_centre, np.stack([centre, centre]))
+    expected = None if centre is None else [centre, centre]
+    np.testing.assert_array_equal(support.footpoint_centre, expected)
 
 
 def test_nothing_is_drawn_from_all_of_a_space_that_no_ball_fills():
@@ -236,9 +234,6 @@ def test_a_ball_as_large_as_the_space_leaves_nothing_out(space):
     start = np.repeat(np.expand_dims(centre, 1), 100, axis=1)
     states = space.exp(start, space.injectivity_radius * space.random_direction(rng, start))
     assert np.all(Ball(space, centre, np.full(100, space.injectivity_radius)).contains(states))
-
-
-# Other modes of shooting vectors at footpoints far from the fit
 
 
 def test_a_search_with_some_of_many_records_finds_the_modes_of_all(monkeypatch):

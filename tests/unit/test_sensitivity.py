@@ -1,4 +1,4 @@
-"""The published sensitivities: within their assumptions, attained, and refused elsewhere."""
+"""The published sensitivities: attained within their assumptions, and refused elsewhere."""
 
 import numpy as np
 import pytest
@@ -35,28 +35,7 @@ def gradient_changes(model, at, x, points):
     return {b: model.manifold.norm(at["footpoint"], first[b] - second[b]) for b in BLOCKS}
 
 
-def test_neighbours_within_the_assumptions_stay_within_the_bounds(manifold):
-    rng, model = np.random.default_rng(0), GeodesicModel(manifold)
-    pairs, number, tau = 200, 10, 0.6
-    bound = gradient_sensitivity(model, tau, number, RADIUS)
-    longest = min(manifold.injectivity_radius, float(bound.reach))
-
-    def tangents(points, longest):
-        # Half of all lengths are at their bounds.
-        lengths = longest * np.minimum(1.0, 2 * rng.uniform(size=manifold.batch_shape(points)))
-        return manifold.expand(lengths) * manifold.random_direction(rng, points)
-
-    footpoint = manifold.random_point(rng, (pairs,))
-    at = model.parameters(footpoint, tangents(footpoint, longest))
-    covariates = np.minimum(1.0, 2 * rng.uniform(size=(pairs, number + 1)))
-    predictions = model.predict(at, covariates[..., None])
-    points = manifold.exp(predictions, tangents(predictions, tau))
-    for block, change in gradient_changes(model, at, covariates, points).items():
-        assert np.all(change <= bound.blocks[block] * (1.0 + 1e-9))
-
-
-@pytest.mark.parametrize("block", BLOCKS)
-def test_bounds_are_attained(manifold, block):
+def test_bounds_are_attained(manifold):
     """Two records on opposite sides of the end of a geodesic, in the direction that bends most."""
     number, tau, model = 10, 0.4, GeodesicModel(manifold)
     bound = gradient_sensitivity(model, tau, number, RADIUS)
@@ -83,8 +62,9 @@ def test_bounds_are_attained(manifold, block):
     sides = [manifold.exp(end, side * residual) for side in (1.0, -1.0)]
     points = np.stack([sides[0], *[end] * (number - 1), sides[1]])
     at = model.parameters(point[None], vector[None])
-    change = gradient_changes(model, at, np.ones((1, number + 1)), points[None])[block]
-    assert abs(change / bound.blocks[block] - 1.0) <= 1e-12
+    changes = gradient_changes(model, at, np.ones((1, number + 1)), points[None])
+    for block, change in changes.items():
+        assert abs(change / bound.blocks[block] - 1.0) <= 1e-12
 
 
 @pytest.mark.parametrize(("name", "size"), [("spd", 2), ("kendall", 4)])
