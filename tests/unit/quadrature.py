@@ -204,26 +204,17 @@ class CellLaw:
     """A density in two dimensions or three, integrated over cells of a chart.
 
     A cell is integrated by Gauss's rule of two nodes an axis, and halved along every axis as long
-    as that makes a difference, or its nodes leave room for a peak between them.
-
-    Attributes
-    ----------
-    mass : ndarray, shape (cells,)
-        Probabilities, in Morton order: cells that follow one another lie together.
-    error : float
-        Sum of the differences that halving the cells last made to them.
+    as that makes a difference, or its nodes leave room for a peak between them.  Cells are in
+    Morton order, in which neighbours lie together; ``error`` is the sum of the differences that
+    halving last made to their probabilities.
     """
 
-    # The most in a cell.
-    LARGEST_MASS = 1e-3
-
-    # Differences of log density between a cell's nodes that make it suspect.
-    STEEP = 3.0
+    # The most in a cell, and differences of log density between nodes that make a cell suspect.
+    LARGEST_MASS, STEEP = 1e-3, 3.0
 
     def __init__(self, chart, log_density):
         """Integrate a log density, a function from states (m, ...) to (m,)."""
-        self.chart = chart
-        dim = chart.dim
+        self.chart, dim = chart, chart.dim
         corners = np.indices((2,) * dim).reshape((dim, -1)).T
         nodes = 0.5 + (corners - 0.5) / np.sqrt(3.0)
         self._offset = None
@@ -245,8 +236,7 @@ class CellLaw:
         level = chart.start
         cells = np.indices((2**level,) * dim).reshape((dim, -1)).T
         mass, peak = integrate(cells, level)
-        kept, self.error = [], 0.0
-        settled = 0.0
+        kept, error, settled = [], 0.0, 0.0
         while len(cells):
             halves = (2 * cells[:, None, :] + corners).reshape((-1, dim))
             level += 1
@@ -254,22 +244,17 @@ class CellLaw:
             half_mass = half_mass.reshape((len(cells), -1))
             whole = settled + np.sum(half_mass)
             difference = np.abs(np.sum(half_mass, axis=-1) - mass)
-            split = difference > chart.tolerance * whole
-            split |= peak > chart.tolerance * whole
+            split = np.maximum(difference, peak) > chart.tolerance * whole
             split |= np.max(half_mass, axis=-1) > self.LARGEST_MASS * whole
-            if level >= chart.depth:
-                split[:] = False
-            self.error += float(np.sum(difference[~split]))
+            split &= level < chart.depth
+            error += float(np.sum(difference[~split]))
             settled += float(np.sum(half_mass[~split]))
             among = np.repeat(split, 2**dim)
             kept.append((self._morton(halves[~among], level), half_mass.ravel()[~among]))
             cells, mass, peak = halves[among], half_mass.ravel()[among], half_peak[among]
-        self._codes = np.concatenate([codes for codes, _ in kept])
-        order = np.argsort(self._codes)
-        self._codes = self._codes[order]
-        self.mass = np.concatenate([masses for _, masses in kept])[order]
-        total = np.sum(self.mass)
-        self.mass, self.error = self.mass / total, self.error / total
+        codes, masses = map(np.concatenate, zip(*kept, strict=True))
+        order, total = np.argsort(codes), np.sum(masses)
+        self.codes, self.masses, self.error = codes[order], masses[order] / total, error / total
 
     def _morton(self, cells, level):
         """Bits of the indices of cells of a level in turn: where they start in Morton order."""
@@ -283,15 +268,15 @@ class CellLaw:
 
     def counts(self, states, bins):
         """Numbers of states in runs of cells of about equal probability, these, and the others."""
-        middle = np.cumsum(self.mass) - 0.5 * self.mass
+        middle = np.cumsum(self.masses) - 0.5 * self.masses
         bin_of_cell = np.minimum((middle * bins).astype(int), bins - 1)
         unit = self.chart.unit(states)
         inside = unit[:, 0] <= 1.0 + 1e-9
         size = 2**self.chart.depth
         cells = np.clip((unit[inside] * size).astype(np.int64), 0, size - 1)
-        cell = np.searchsorted(self._codes, self._morton(cells, self.chart.depth), "right") - 1
+        cell = np.searchsorted(self.codes, self._morton(cells, self.chart.depth), "right") - 1
         found = np.bincount(bin_of_cell[cell], minlength=bins)
-        return found, np.bincount(bin_of_cell, self.mass, minlength=bins), np.sum(~inside)
+        return found, np.bincount(bin_of_cell, self.masses, minlength=bins), np.sum(~inside)
 
     def total_variation(self, states, bins):
         """Half the sum of differences of shares, and what a perfect sampler's is on average."""
