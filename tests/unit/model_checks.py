@@ -32,7 +32,10 @@ def study(model, rng, reach):
     x = rng.uniform(-0.5, 1.0, (DATA_SETS, RECORDS, k))
     predictions = model.predict(parameters, x)
     direction = manifold.random_direction(rng, predictions)
-    lengths = manifold.expand(lengths_of_residuals(rng, reach))
+    # Not near half of ``reach``, where losses of the tests bend and differences prove nothing.
+    low, high = (np.linspace(*ends, RECORDS // 2) for ends in ((1 / 3, 0.45), (0.55, 2 / 3)))
+    lengths = np.broadcast_to(reach * np.concatenate([low, high]), (DATA_SETS, RECORDS))
+    lengths = manifold.expand(rng.permuted(lengths, axis=-1))
     data = x, manifold.exp(predictions, lengths * direction)
     return SimpleNamespace(
         model=model,
@@ -46,13 +49,6 @@ def study(model, rng, reach):
         gradient=model.energy_gradient(parameters, *data).gradient,
         rounding=testing.ROUNDING * np.max(manifold.magnification(predictions), axis=1) ** 2,
     )
-
-
-def lengths_of_residuals(rng, reach):
-    """Not near half of ``reach``, where losses of the tests bend and differences prove nothing."""
-    low, high = (np.linspace(*ends, RECORDS // 2) for ends in ((1 / 3, 0.45), (0.55, 2 / 3)))
-    lengths = np.broadcast_to(reach * np.concatenate([low, high]), (DATA_SETS, RECORDS))
-    return rng.permuted(lengths, axis=-1)
 
 
 def _energy(at, parameters):

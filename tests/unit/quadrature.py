@@ -60,12 +60,13 @@ def ball_target(space, mode, centre, radius, log_density, sigma=1.0):
     )
 
 
-def laplace_target(space, mode, sigma, centre=None, radius=None):
-    """Density ``exp(-dist(z, mode) / sigma)``, on a ball if given; batches of modes and scales."""
-    sigma, axis = np.asarray(sigma), -space.point_ndim - 1
+def laplace_target(space, sigma, mode=None, centre=None, radius=None):
+    """Density ``exp(-dist(z, mode) / sigma)``, on a ball if given; a member for each scale."""
+    sigma = np.asarray(sigma)
+    mode = space.random_point(np.random.default_rng(0)) if mode is None else mode
 
     def log_density(states):
-        return -space.dist(np.expand_dims(mode, axis), states) / sigma[..., None]
+        return -space.dist(mode, states) / sigma[..., None]
 
     radius = np.full(sigma.shape, space.injectivity_radius if radius is None else radius)
     return ball_target(space, mode, mode if centre is None else centre, radius, log_density, sigma)
@@ -142,11 +143,6 @@ def _above(values, fine):
         inner = 0.5 * np.pi * np.mean(found, axis=-1) @ of_squares
     whole = 0.5 ** (0.5 * (size + 1)) * np.sum(weights * inner, axis=-1)
     return np.exp(-2.0 * np.maximum(least, 0.0)) * whole
-
-
-def origin(space, *batch):
-    point = space.random_point(np.random.default_rng(0))
-    return np.broadcast_to(point, (*batch, *space.point_shape))
 
 
 class PolarChart:

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from quadrature import beside_the_fit, laplace_target, origin, published_mechanism, target_in_a_ball
+from quadrature import beside_the_fit, laplace_target, published_mechanism, target_in_a_ball
 from scipy import stats
 
 from geodp import SPD, Euclidean, GeodesicModel, Huber, Hyperbolic, KendallPlanarShapes, Sphere
@@ -299,7 +299,7 @@ def test_draws_are_exact_where_all_is_certified():
 
 
 def test_matched_chains_where_nothing_is_certified():
-    plan = choose(laplace_target(SPHERE, origin(SPHERE, 1), np.array([0.1])))
+    plan = choose(laplace_target(SPHERE, [0.1]))
     assert plan.certificate == "none: its density gives no bounds"
     assert isinstance(plan.sampler, matched.Matched)
     expected = ("matched", 0.0, plan.steps + 1)

@@ -15,7 +15,6 @@ from quadrature import (
     laplace_radius,
     laplace_target,
     law_of,
-    origin,
     published_mechanism,
 )
 from scipy import stats
@@ -61,10 +60,9 @@ LAPLACE = [
 
 @pytest.mark.parametrize(("space", "sigma"), LAPLACE)
 def test_laplace_radius_on_every_space(space, sigma):
-    centre = origin(space, 1)
+    target = laplace_target(space, [sigma])
     # The chains walk in blocks of a few steps.
-    states = draw(laplace_target(space, centre, np.array([sigma])), 6000, "laplace", space.name)
-    away = space.dist(centre[:, None], states)[0]
+    away = space.dist(target.centre[0], draw(target, 6000, "laplace", space.name)[0])
     assert stats.kstest(away, laplace_radius(space, sigma)).pvalue > FALSE_ALARM
     # They do not depend on one another.
     assert stats.spearmanr(away[1:], away[:-1]).pvalue > FALSE_ALARM
@@ -74,7 +72,7 @@ def test_a_proposal_is_elliptical_where_the_hessian_is():
     """Density exp(-|H u| / sigma) in the plane: weights are constant here too."""
     hessian = np.array([[2.0, 0.6], [0.6, 0.5]])
     target = replace(
-        laplace_target(Euclidean(2), np.zeros((1, 2)), np.array([0.4])),
+        laplace_target(Euclidean(2), [0.4], np.zeros(2)),
         unrestricted=lambda states: -np.linalg.norm(states @ hessian, axis=-1) / 0.4,
         hessian=hessian[None],
     )
@@ -92,7 +90,7 @@ def test_a_proposal_is_elliptical_where_the_hessian_is():
 def test_a_narrow_mode_is_sampled_once_it_is_known():
     """Two Laplace laws on a disc, the second a fifth of all and far narrower than the disc."""
     space, place = Euclidean(2), np.array([2.0, 0.0])
-    target = laplace_target(space, np.zeros((1, 2)), np.array([0.02]))
+    target = laplace_target(space, [0.02], np.zeros(2))
 
     def log_density(states):
         first = np.linalg.norm(states, axis=-1) / 0.02
@@ -116,13 +114,12 @@ def test_a_narrow_mode_is_sampled_once_it_is_known():
 
 def misfit(ratio):
     """A Laplace law in the plane whose proposals are too wide by a ratio."""
-    target = laplace_target(Euclidean(2), np.zeros((1, 2)), np.array([1.0]))
-    return replace(target, scale=np.array([ratio]))
+    return replace(laplace_target(Euclidean(2), [1.0], np.zeros(2)), scale=np.array([ratio]))
 
 
 def test_a_plan_knows_nearly_flat_densities_from_concentrated_ones():
     """On a disc: a density that falls only near its mode, and one that falls everywhere."""
-    target = laplace_target(Euclidean(2), np.zeros((2, 2)), np.array([0.02, 0.02]))
+    target = laplace_target(Euclidean(2), [0.02, 0.02], np.zeros(2))
     lowest = np.array([-np.inf, -1.0])
 
     def log_density(states):
@@ -171,7 +168,7 @@ def test_the_bound_is_one_where_all_proposals_miss_and_the_plan_takes_the_most_s
     # Half of the proposals are refused, and what is accepted has the right law.
     some = np.array([0.0, -np.inf, -np.inf, 0.0])
     np.testing.assert_allclose(matched.total_variation_bounds(some, steps), [0.25, 0.0625])
-    target = laplace_target(SPHERE, origin(SPHERE, 1), np.array([0.1]))
+    target = laplace_target(SPHERE, [0.1])
     empty = replace(target, unrestricted=lambda states: np.full(states.shape[:-1], -np.inf))
     assert planned(random_stream(1, "plan empty"), empty, most=50).steps == 50
 
@@ -200,9 +197,8 @@ def test_a_plan_takes_more_steps_for_larger_weights():
 
 
 def test_the_worst_counted_member_of_a_batch_rules_its_plan():
-    target = replace(
-        laplace_target(Euclidean(2), np.zeros((2, 2)), np.ones(2)), scale=np.array([1.0, 3.0])
-    )
+    target = laplace_target(Euclidean(2), [1.0, 1.0], np.zeros(2))
+    target = replace(target, scale=np.array([1.0, 3.0]))
     rng = random_stream(1, "plan batch")
     assert 6.0 < planned(rng, target, fewest=1).largest_weight < 10.0
     others = planned(rng, target, fewest=1, counted=np.array([True, False]))
@@ -242,7 +238,7 @@ def test_members_of_a_batch_follow_their_own_density():
 
 @pytest.mark.parametrize("space", [Euclidean(2), SPD(2), KendallPlanarShapes(4)])
 def test_a_trace_has_a_summary_of_every_state(space):
-    target = laplace_target(space, origin(space, 2), np.array([0.1, 0.3]))
+    target = laplace_target(space, [0.1, 0.3])
     found = trace(random_stream(1, "trace"), Matched(), target, chains=3, states=7, warm_up=2)
     coordinates = [f"coordinate_{k + 1}" for k in range(min(3, space.dim))]
     assert set(found) == {"log_density", "distance", *coordinates}
@@ -276,7 +272,7 @@ def mode_aside(space, radius, aside, sigma):
     """Laplace laws on a ball, with the mode at a fraction of the radius from its centre."""
     centre = space.random_point(np.random.default_rng(0))
     mode = space.exp(centre, aside * radius * space.frame(centre)[-1])
-    return laplace_target(space, mode, sigma, centre, radius)
+    return laplace_target(space, sigma, mode, centre, radius)
 
 
 def weighed(rng, target):
