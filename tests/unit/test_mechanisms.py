@@ -57,8 +57,7 @@ def footpoints_about_the_fit(mechanism, chains, distance):
     rng = np.random.default_rng(4)
     manifold = mechanism.manifold
     start = np.repeat(np.expand_dims(mechanism.fit.footpoint, 1), chains, axis=1)
-    step = manifold.random_tangent(rng, start)
-    return manifold.exp(start, distance * step / manifold.expand(manifold.norm(start, step)))
+    return manifold.exp(start, distance * manifold.random_direction(rng, start))
 
 
 def test_footpoint_density_is_that_of_the_gradient(mechanism):

@@ -14,11 +14,10 @@ DATA_SETS, NUMBER, LENGTH = 3, 12, 0.5
 FALSE_ALARM = 6e-5
 
 
-def simulate(manifold, *names, noise_variance=0.001, **changes):
+def simulate(manifold, **changes):
     given = {"data_sets": DATA_SETS, "number": NUMBER, "shooting_vector_length": LENGTH}
-    given |= {"ambient_noise": False, "noise_variance": noise_variance} | changes
-    stream = random_stream(1, "simulate", *names)
-    return simulate_geodesic_data(stream, GeodesicModel(manifold), **given)
+    given |= {"ambient_noise": False, "noise_variance": 0.001} | changes
+    return simulate_geodesic_data(random_stream(1, "simulate"), GeodesicModel(manifold), **given)
 
 
 def geodesics(data):

@@ -207,7 +207,6 @@ def test_fits_take_formulas():
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("point ~ center(age)", "a mean or a deviation from all records"),
         ("point ~ bs(age, df=4)", "knots or limits from all records"),
         ("point ~ spline(age)", "lacks its number, which would follow from the data"),
         ("point ~ spline(age, knots)", "is not of a column and numbers"),
