@@ -144,10 +144,9 @@ def exact_dist(manifold, point, other):
     """Distance of the very doubles, with 50 digits."""
     with mpmath.workdps(50):
         if isinstance(manifold, SPD):
-            inverse = mpmath.inverse(mpmath.cholesky(mpmath.matrix(point.tolist())))
-            values = mpmath.eigsy(
-                inverse * mpmath.matrix(other.tolist()) * inverse.T, eigvals_only=True
-            )
+            inverse = mpmath.inverse(mpmath.cholesky(mpmath.matrix(point)))
+            white = inverse * mpmath.matrix(other) * inverse.T
+            values = mpmath.eigsy(white, eigvals_only=True)
             return float(mpmath.sqrt(sum(mpmath.log(value) ** 2 for value in values)))
         if isinstance(manifold, Product):
             parts = zip(manifold.factors, manifold.parts(point), manifold.parts(other), strict=True)
@@ -156,26 +155,22 @@ def exact_dist(manifold, point, other):
         if isinstance(manifold, LogEuclideanSPD):
             return float(mpmath.norm(exact_log(other) - exact_log(point)))
         if isinstance(manifold, Hyperbolic):
-            places = [mpmath.matrix(each[1:].tolist()) for each in (point, other)]
+            places = [mpmath.matrix(each[1:]) for each in (point, other)]
             times = [mpmath.sqrt(1 + mpmath.fdot(place, place)) for place in places]
             return float(mpmath.acosh(times[0] * times[1] - mpmath.fdot(*places)))
-        first = [mpmath.mpmathify(complex(entry)) for entry in point]
-        second = [mpmath.mpmathify(complex(entry)) for entry in other]
+        first, second = mpmath.matrix(point), mpmath.matrix(other)
         if not isinstance(manifold, Sphere | ProjectiveSpace):
-            return float(mpmath.norm([b - a for a, b in zip(first, second, strict=True)]))
-        first_norm, second_norm = mpmath.norm(first), mpmath.norm(second)
-        overlap = sum(mpmath.conj(a) * b for a, b in zip(first, second, strict=True))
-        overlap /= first_norm * second_norm
-        across = mpmath.norm(
-            [b / second_norm - overlap * a / first_norm for a, b in zip(first, second, strict=True)]
-        )
+            return float(mpmath.norm(second - first))
+        first, second = (each / mpmath.norm(each) for each in (first, second))
+        overlap = (first.H * second)[0]
+        across = mpmath.norm(second - first * overlap)
         along = abs(overlap) if isinstance(manifold, ProjectiveSpace) else overlap.real
         return float(mpmath.atan2(across, along))
 
 
 def exact_log(matrix):
     """Logarithm of a symmetric matrix of doubles; its entries one after another."""
-    values, vectors = mpmath.eigsy(mpmath.matrix(matrix.tolist()))
+    values, vectors = mpmath.eigsy(mpmath.matrix(matrix))
     found = vectors * mpmath.diag([mpmath.log(value) for value in values]) * vectors.T
     return mpmath.matrix([found[i, j] for i in range(found.rows) for j in range(found.cols)])
 

@@ -1,6 +1,7 @@
 """Private Frechet means of many data sets: draws and budgets."""
 
 from functools import lru_cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,13 +10,13 @@ from scipy import stats
 from geodp import DataError, Distance, GeodesicModel
 from geodp.audit.mean_losses import losses_by_form, problems_of_neighbours
 from geodp.manifolds.registry import make_manifold
+from geodp.mechanisms import mean_noise
 from geodp.mechanisms.gaussian import (
     gaussian_delta,
     gaussian_deviation,
     wrapped_gaussian_delta,
     wrapped_gaussian_deviation,
 )
-from geodp.mechanisms.mean_noise import DELTA, MeanBySteps
 from geodp.mechanisms.means import MeanProblem, ambient_radius, embed
 from geodp.mechanisms.mechanism import PROVED, PublicSettings
 from geodp.mechanisms.registry import mechanism_class, named_in
@@ -93,8 +94,8 @@ def sensitivity(number):
     return 2.0 * 1.5 / number
 
 
-GAUSSIAN = gaussian_deviation(sensitivity(30), 0.8, DELTA)
-WRAPPED_GAUSSIAN = wrapped_gaussian_deviation(SPD, sensitivity(30), 0.8, DELTA)
+GAUSSIAN = gaussian_deviation(sensitivity(30), 0.8, mean_noise.DELTA)
+WRAPPED_GAUSSIAN = wrapped_gaussian_deviation(SPD, sensitivity(30), 0.8, mean_noise.DELTA)
 # By mechanism: numbers of records, the distribution of the noise's length, and its scale.
 NOISE = {
     "tangent_laplace": (30, stats.gamma(3), sensitivity(30) / 0.8),
@@ -279,35 +280,29 @@ def test_mean_distances_with_a_formula_are_those_of_draws(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "shares"),
+    ("name", "scales"),
     [
-        ("private_steps", [0.1, 0.9]),
-        # Four steps, each with a fifth for the mean of the weights.
-        ("private_median", [0.2, 0.05] * 4),
+        # Twice the clip, in parts of the radius, over what is spent.
+        ("private_steps", [2.0 * 1.0 / 0.2, 2.0 * 1.25 / 1.8]),
+        # A fifth of each step is for the mean of the weights, which one record moves by one.
+        ("private_median", [2.0 * 0.1 / 0.4, 1.0 / 0.1] * 4),
     ],
 )
-def test_steps_share_the_budget(name, shares, rng, monkeypatch):
-    one, spent, clips = problem(rng, "S^2", data_sets=5), [], []
-    noisy = MeanBySteps.noisy_mean_of_logs
+def test_steps_share_the_budget(name, scales, rng, monkeypatch):
+    """By the scales of their noise, times the number of records."""
+    one, found = problem(rng, "S^2", data_sets=5), []
 
-    def record(self, rng, at, clip, budget):
-        spent.append(budget)
-        clips.append(clip / self.radius)
-        return noisy(self, rng, at, clip, budget)
+    def of_logs(_, manifold, base, scale):
+        found.append(scale * one.number / one.radius)
+        return np.zeros_like(base)
 
-    class Noise:
-        def laplace(self, scale, size):
-            # One record moves the mean of the weights by at most one over n.
-            spent.append(1.0 / (one.number * scale))
-            return np.zeros(size)
+    def of_weights(scale, size):
+        found.append(scale * one.number)
+        return np.zeros(size)
 
-        def __getattr__(self, name):
-            return getattr(rng, name)
-
-    monkeypatch.setattr(MeanBySteps, "noisy_mean_of_logs", record)
-    private(name, Noise(), one, 2.0)
-    np.testing.assert_allclose(spent, 2.0 * np.array(shares))
-    assert clips == ([1.0, 1.25] if name == "private_steps" else [pytest.approx(0.1)] * 4)
+    monkeypatch.setattr(mean_noise, "tangent_laplace", of_logs)
+    private(name, SimpleNamespace(laplace=of_weights), one, 2.0)
+    np.testing.assert_allclose(found, scales)
 
 
 def test_noise_for_each_landmark_has_the_published_scales(rng):
@@ -318,12 +313,11 @@ def test_noise_for_each_landmark_has_the_published_scales(rng):
     one = MeanProblem.fitted(manifold, start[0, 0], 0.2, points)
     scales = []
 
-    class Noise:
-        def laplace(self, scale):
-            scales.append(scale)
-            return np.zeros_like(scale)
+    def laplace(scale):
+        scales.append(scale)
+        return np.zeros_like(scale)
 
-    drawn = private("landmarkwise_laplace", Noise(), one, 0.5)
+    drawn = private("landmarkwise_laplace", SimpleNamespace(laplace=laplace), one, 0.5)
     assert manifold.dist(one.mean, drawn)[0] < 1e-9
     mean = one.mean[0]
     turned = np.array([y * np.exp(-1j * np.angle(np.vdot(mean, y))) for y in points[0]])
