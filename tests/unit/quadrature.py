@@ -10,6 +10,7 @@ from twin import spd
 
 from geodp import SPD, GeodesicModel, PublicSettings
 from geodp.manifolds.supports import Ball
+from geodp.mechanisms.density import FootpointDensity, ShootingVectorDensity
 from geodp.mechanisms.kng_as_published import KNGAsPublished, PublishedSupport
 from geodp.samplers.kernel import Target
 
@@ -44,6 +45,19 @@ def target_in_a_ball(mechanism, budget, radius, aside=0.0):
     lengths = mechanism.support.shooting_vector_length
     support = PublishedSupport(lengths, centre, np.full(len(centre), radius))
     return replace(mechanism, support=support).footpoint_target(budget)
+
+
+def footpoint_density(space, covariates, points, scale, footpoint, vector):
+    """Published density of footpoints, covariates (*data_sets, n) and the fit in two parts."""
+    model = GeodesicModel(space)
+    fitted = model.parameters(footpoint, vector)
+    return FootpointDensity(model, covariates[..., None], points, scale, fitted)
+
+
+def shooting_vector_density(space, covariates, points, scale, footpoint, frame):
+    """Published density of shooting vectors at footpoints; covariates (*data_sets, n)."""
+    model = GeodesicModel(space)
+    return ShootingVectorDensity(model, covariates[..., None], points, scale, footpoint, frame)
 
 
 def ball_target(space, mode, centre, radius, log_density, sigma=1.0):

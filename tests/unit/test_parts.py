@@ -1,4 +1,4 @@
-"""A table in several parts: the same release, byte for byte, as from one file."""
+"""A table in several parts: the same records and sums as of one; on a cluster, the same release."""
 
 import os
 import random

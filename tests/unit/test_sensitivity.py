@@ -165,6 +165,11 @@ def test_what_no_theorem_covers_is_refused(model, radius, message):
             bound()
 
 
+def test_a_geodesic_has_no_sensitivity_of_means():
+    with pytest.raises(DataError, match="Frechet means only"):
+        mean_sensitivity(GeodesicModel(Sphere(2), 1), 10, 0.3)
+
+
 def test_a_radius_too_small_for_the_data_is_refused():
     space = SPD(2)
     identity = np.broadcast_to(np.eye(2), (2, 5, 2, 2))

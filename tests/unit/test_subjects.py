@@ -225,7 +225,7 @@ def test_bad_records_alone_make_a_release(manifold):
 @pytest.mark.parametrize("labels", [["a", "b", "a", "c", "a", "b", "a"], [2, 1, 2, 9, 2, 1, 2]])
 @pytest.mark.parametrize("limit", [1, 2, 6])
 def test_the_first_records_of_each_subject_count(labels, limit):
-    """Bad ones, too; and many records of one push out none of others."""
+    """Bad ones, too; and several records of one push out none of others."""
     covariates, points = good_records(SPHERE, 7)
     records = covariates, with_bad(points, Trap())
     found, flat = grouped(*records, labels, assumed(Sphere(2), limit)), grouped(*records)
