@@ -47,12 +47,11 @@ class Checkout:
     def __init__(self, root):
         self.root = root
         self.configuration = root / "small.yaml"
-        inherited = {
+        self.environment = {
             name: value
             for name, value in os.environ.items()
             if not name.startswith("SNAKEMAKE") and name != "PYTHONPATH"
-        }
-        self.environment = inherited | {"OMP_NUM_THREADS": "1"}
+        } | {"OMP_NUM_THREADS": "1"}
 
     @classmethod
     def copied(cls, source, root):
@@ -63,18 +62,18 @@ class Checkout:
     def configure(self, configuration):
         self.configuration.write_text(yaml.safe_dump(configuration, sort_keys=False))
 
-    def start(self, *arguments, cores=2, before=(), folder=None, python=sys.executable):
+    def start(self, *arguments, cores=2, before=(), folder=None, **environment):
         """Start Snakemake in a process group of its own, as a terminal does.
 
-        In a folder that is given it is told of no configuration.
+        In a folder that is given it is told of no configuration; ``environment`` adds variables.
         """
         configured = () if folder else ("--configfile", self.configuration.name)
         limited = ("--cores", cores) if cores else ()
-        call = (python, "-m", "snakemake", *configured, *limited, *arguments)
+        call = (sys.executable, "-m", "snakemake", *configured, *limited, *arguments)
         return subprocess.Popen(
             [*before, *map(str, call)],
             cwd=folder or self.root,
-            env=self.environment,
+            env=self.environment | environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -111,18 +110,13 @@ class Checkout:
         table = output.split("Job stats:")[-1]
         counts = {name: int(count) for name, count in re.findall(r"(?m)^(\w+) +(\d+)$", table)}
         assert counts.pop("total") == sum(counts.values()), output
-        for target in ("all", "default"):
-            counts.pop(target, None)
-        return counts
+        return {name: count for name, count in counts.items() if name not in ("all", "default")}
 
     def files(self, pattern="*"):
         """Files of the results by their path below the configuration's folder."""
         folder = self.root / "results" / yaml.safe_load(self.configuration.read_text())["name"]
-        return {
-            str(path.relative_to(folder)): path
-            for path in sorted(folder.rglob(pattern))
-            if path.is_file()
-        }
+        found = sorted(path for path in folder.rglob(pattern) if path.is_file())
+        return {str(path.relative_to(folder)): path for path in found}
 
     def table(self, study, name, folder="tables"):
         """A table of a study, or the numbers of a figure."""
@@ -140,18 +134,11 @@ def source(tmp_path_factory):
     folder = tmp_path_factory.mktemp("source")
     for part in PARTS:
         if (ROOT / part).is_dir():
-            shutil.copytree(
-                ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__")
-            )
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(ROOT / part, folder / part, ignore=ignored)
         else:
             shutil.copy2(ROOT / part, folder)
     return folder
-
-
-@pytest.fixture(scope="session")
-def copied():
-    """What copies a folder as a checkout, for fixtures that outlive a test."""
-    return Checkout.copied
 
 
 @pytest.fixture(scope="session")
@@ -188,13 +175,7 @@ def finished(made, tmp_path_factory):
     """
     done = made(read("small"))
     folder = tmp_path_factory.mktemp("loaded")
-    plain = done.environment
-    done.environment = plain | {
-        "PYTHONPATH": str(Path(__file__).with_name("recorder")),
-        "LOADED": str(folder),
-    }
-    done.run()
-    done.environment = plain
+    done.run(PYTHONPATH=str(Path(__file__).with_name("recorder")), LOADED=str(folder))
     done.jobs = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
     return done
 

@@ -2,7 +2,6 @@
 
 import re
 import shlex
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -16,10 +15,6 @@ GUIDE, PAPERS_PAGE = (ROOT / "docs" / name for name in ("artifact.md", "papers.m
 EVALUATION = "evaluation/Snakefile"
 PAGES = [GUIDE, PAPERS_PAGE, ROOT / "README.md", ROOT / "ARTIFACT-APPENDIX.md"]
 PAGES += [ROOT / "docs" / name for name in ("evaluation.md", "tutorial.md")]
-
-
-def lines(path):
-    return path.read_text(encoding="utf-8").splitlines()
 
 
 def targets(line):
@@ -44,7 +39,7 @@ def targets(line):
 def asked():
     """Targets and files in the pages, by environment and configuration."""
     found = {}
-    for line in (line for path in PAGES for line in lines(path)):
+    for line in "\n".join(path.read_text(encoding="utf-8") for path in PAGES).splitlines():
         called = list(targets(line))
         for environment, configuration, names in called:
             found.setdefault((environment, configuration), set()).update(names)
@@ -104,25 +99,8 @@ def test_verdicts_of_a_page_are_counted():
 
 SITE = ROOT / "results" / "site"
 
-built = pytest.mark.skipif(
-    not (SITE / "index.html").exists(),
-    reason="results/site is not built: ./run --with docs sphinx-build -W -c docs . results/site",
-)
-
-
-class Loaded(HTMLParser):
-    """Addresses that a browser loads with a page, which are not those of its links."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.addresses = []
-        self.feed(page.read_text(encoding="utf-8"))
-
-    def handle_starttag(self, tag, attributes):
-        given = dict(attributes)
-        if tag == "link" and given.get("rel") in ("stylesheet", "preload", "icon", "preconnect"):
-            self.addresses.append(given["href"])
-        self.addresses += [given[name] for name in ("src", "srcset", "data") if given.get(name)]
+# Addresses that a browser loads with a page, which are not those of the links of its text.
+LOADED = r'(?:<link\b[^>]*?\shref|\s(?:src|srcset|data))="([^"]+)"'
 
 
 def test_reference_has_every_public_name():
@@ -135,19 +113,18 @@ def test_glossary_has_every_column_of_tables(finished):
     text = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
     known = set(re.findall(r"`(\w+)`", text.partition("## Columns of tables")[2]))
     for name, table in finished.files("*/tables/*.csv").items():
-        columns = {re.sub(r"_\d+$", "_1", column) for column in header(table)}
-        assert columns
+        header = table.read_text(encoding="utf-8").partition("\n")[0]
+        columns = {re.sub(r"_\d+$", "_1", column) for column in header.split(",")}
         assert columns <= known, name
 
 
-def header(table):
-    return table.read_text(encoding="utf-8").partition("\n")[0].split(",")
-
-
-@built
+@pytest.mark.skipif(
+    not (SITE / "index.html").exists(),
+    reason="results/site is not built: ./run --with docs sphinx-build -W -c docs . results/site",
+)
 def test_pages_load_nothing_from_elsewhere():
-    pages = list(SITE.rglob("*.html"))
-    loaded = {(page.name, address) for page in pages for address in Loaded(page).addresses}
+    pages = {path: path.read_text(encoding="utf-8") for path in SITE.rglob("*.html")}
+    loaded = {(path, each) for path, text in pages.items() for each in re.findall(LOADED, text)}
     assert len(loaded) > len(pages)
     assert [pair for pair in loaded if re.match(r"\w+:|//", pair[1])] == []
     for style in SITE.rglob("*.css"):

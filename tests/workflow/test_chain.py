@@ -289,16 +289,9 @@ def test_convergence_has_walks_and_draws_inside_their_supports(finished, small):
 # --- Claims ---
 
 
-def lock_of(run):
-    return digest_of(str(run.root / "envs" / "requirements.txt"))[:16]
-
-
-def claims_of(run):
-    return pd.read_csv(run.files()["claims/kulkarni_soto.csv"], dtype=str, keep_default_na=False)
-
-
 def test_the_stated_budgets_do_not_hold(finished):
-    found = claims_of(finished).set_index("claim")
+    path = finished.files()["claims/kulkarni_soto.csv"]
+    found = pd.read_csv(path, dtype=str).set_index("claim")
     assert found.loc["privacy.footpoint", "sentence_verdict"] == "does not hold"
     losses = finished.table("sphere", "losses")
     assert list(losses["step"]) == 3 * ["footpoint", "shooting vector"]
@@ -307,21 +300,16 @@ def test_the_stated_budgets_do_not_hold(finished):
     assert float(found.loc["privacy.footpoint", "value"]) == losses["loss_over_stated"][0]
 
 
-# --- What made a file ---
-
-
-def origin_of(path):
-    if path.suffix == ".json":
-        return json.loads(path.read_text())["made_by"]
-    return json.loads(str(load_arrays(path)["made_by"]))
-
-
 def test_every_file_says_what_made_it(finished):
+    lock = digest_of(str(finished.root / "envs" / "requirements.txt"))[:16]
     for name, path in {**finished.files("*.npz"), **finished.files("*.json")}.items():
-        origin = origin_of(path)
         study, folder, group, file = name.split("/")
+        if path.suffix == ".json":
+            origin = json.loads(path.read_text())["made_by"]
+        else:
+            origin = json.loads(str(load_arrays(path)["made_by"]))
         assert (origin["study"], origin["group"]) == (study, group)
-        assert origin["lock"] == lock_of(finished)
+        assert origin["lock"] == lock
         assert origin["versions"]["numpy"] == np.__version__
         assert set(origin["versions"]) == {"python", "numpy", "scipy"}
         if folder == "cells":

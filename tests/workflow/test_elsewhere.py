@@ -46,8 +46,8 @@ def made_in(folder):
 
 
 @pytest.mark.slow
-def test_all_targets_from_another_folder(source, copied, tmp_path, folder):
-    checkout = copied(source, tmp_path / "check out")
+def test_all_targets_from_another_folder(source, checkout, tmp_path, folder):
+    checkout = checkout.copied(source, tmp_path / "check out")
     before = made_in(checkout.root)
     settings = tiny()
     # One sentence that is judged by the study of rats.

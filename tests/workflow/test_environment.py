@@ -159,7 +159,7 @@ def test_neither_data_nor_results_of_ones_own_get_into_the_image():
 
 
 @pytest.mark.slow
-def test_the_next_container_knows_how_the_results_were_made(checkout, copied, source, tmp_path):
+def test_the_next_container_knows_how_the_results_were_made(checkout, source, tmp_path):
     """As far as it goes without an engine: of the first container only the volume remains."""
     [entry] = steps("ENTRYPOINT")
     [link] = [words for words in steps("RUN") if words.startswith("ln ")]
@@ -173,7 +173,7 @@ def test_the_next_container_knows_how_the_results_were_made(checkout, copied, so
 
     begin(checkout)
     checkout.run(target)
-    second = copied(source, tmp_path / "second")
+    second = checkout.copied(source, tmp_path / "second")
     shutil.copytree(checkout.root / "results", second.root / "results")
     second.configuration.write_text(checkout.configuration.read_text())
     begin(second)

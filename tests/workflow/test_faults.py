@@ -24,13 +24,8 @@ STAGES = (
 def stalled(checkout, name):
     """A run of a job that stops when it has written its file, not yet moved to its place."""
     file = checkout.root / "results" / "small" / name
-    plain = checkout.environment
-    checkout.environment = plain | {
-        "PYTHONPATH": str(Path(__file__).with_name("stall")),
-        "STALL": file.name,
-    }
-    process = checkout.start(f"results/small/{name}")
-    checkout.environment = plain
+    stall = str(Path(__file__).with_name("stall"))
+    process = checkout.start(f"results/small/{name}", PYTHONPATH=stall, STALL=file.name)
     while not list(file.parent.glob(f".*.{file.name}")):
         assert process.poll() is None, process.communicate()[0]
         time.sleep(0.02)
@@ -81,9 +76,9 @@ def test_a_run_names_a_record_that_cannot_be_fitted_and_leaves_nothing(checkout)
     study = {"manifold": {"name": "sphere", "size": 2}, "data": data, "data_radius": 5.0}
     study |= {"budgets": {"equal": {"totals": ["1.0"]}}, "cells": [{"budgets": ["equal"]}]}
     checkout.configure({"name": "bad", "seed": 1, "studies": {"far": study}})
-    checkout.environment["PYTHONPATH"] = str(checkout.root / "workflow" / "scripts")
+    scripts = str(checkout.root / "workflow" / "scripts")
     target = "results/bad/far/groups/observed/fit.json"
-    lines = checkout.refused("--logger=geodp", target).splitlines()
+    lines = checkout.refused("--logger=geodp", target, PYTHONPATH=scripts).splitlines()
     [found] = [k for k, line in enumerate(lines) if line.startswith("Error in study far: ")]
     assert lines[found].startswith("Error in study far: far.csv, row 11: it lies ")
     assert "near the cut locus at 3.142" in lines[found]
