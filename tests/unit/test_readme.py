@@ -33,14 +33,15 @@ def examples(page):
 # They plan and release several times.
 SLOW = ("releases.md", "tutorial.md")
 
-EXAMPLES = [
-    pytest.param(page, id=page.name, marks=[pytest.mark.slow] * (page.name in SLOW))
-    for page in PAGES
-    if examples(page)
-]
 
-
-@pytest.mark.parametrize("page", EXAMPLES)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=page.name, marks=[pytest.mark.slow] * (page.name in SLOW))
+        for page in PAGES
+        if examples(page)
+    ],
+)
 def test_examples_run(page, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {}
@@ -106,26 +107,18 @@ def test_links_lead_somewhere(page):
     assert not [link for link in links if link and not (page.parent / link).exists()]
 
 
-# What users read: pages, templates, words in YAML, and strings of the packages.
-READ = [
-    *PAGES,
-    *(each for kind in ("md", "j2", "yaml") for each in ROOT.glob(f"[crw]*/**/*.{kind}")),
-]
-SCRIPTS = sorted((ROOT / "workflow" / "scripts").rglob("*.py"))
-
-
-def strings(path):
-    """Strings of a module that are no docstrings, such as messages."""
-    nodes = list(ast.walk(ast.parse(path.read_text())))
-    docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
-    constants = (node for node in nodes if isinstance(node, ast.Constant))
-    return [node.value for node in constants if id(node) not in docstrings]
-
-
 def test_sentences_begin_with_their_subject():
-    """And not with what they are of, so that a reader has to wait for it."""
-    texts = [(path, path.read_text()) for path in READ if "results" not in path.parts]
-    texts += [(path, each) for path in SCRIPTS for each in strings(path) if isinstance(each, str)]
+    """And not with what they are of, so that a reader has to wait for it.
+
+    In pages, templates, words in YAML, and strings of the packages that are no docstrings.
+    """
+    read = {*PAGES, *(p for kind in ("md", "j2", "yaml") for p in ROOT.glob(f"[crw]*/**/*.{kind}"))}
+    texts = [(path, path.read_text()) for path in read if "results" not in path.parts]
+    for path in (ROOT / "workflow" / "scripts").rglob("*.py"):
+        nodes = list(ast.walk(ast.parse(path.read_text())))
+        docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+        strings = [each for each in nodes if isinstance(each, ast.Constant)]
+        texts += [(path, str(each.value)) for each in strings if id(each) not in docstrings]
     assert len(texts) > 1000
     found = [(path.name, line) for path, text in texts for line in re.findall(r"\bOf .*", text)]
     assert found == []

@@ -32,8 +32,7 @@ MATRICES = np.stack([np.exp(ALONG), ASIDE, ASIDE, np.exp(-ALONG)], axis=-1)
 def ran(made):
     """A checkout after the run of all, without claims; not to be modified."""
     run = made({"name": "others", "seed": 5, "note": NOTE, "studies": read("other_studies")})
-    columns = ["a11", "a12", "a21", "a22"]
-    table = pd.DataFrame(MATRICES, columns=columns).assign(x=X)
+    table = pd.DataFrame(MATRICES, columns=["a11", "a12", "a21", "a22"]).assign(x=X)
     table.to_csv(run.root / "matrices.csv", index=False)
     run.run()
     return run
@@ -135,12 +134,17 @@ def test_the_first_of_several_releases_has_a_band(ran):
     assert np.all(away < 3.0 * first["band"])
 
 
+def expanded(settings):
+    """The one study of a configuration."""
+    [study] = expand(validate({"name": "one", "seed": 5, "studies": {"one": settings}})).values()
+    return study
+
+
 def test_where_there_is_a_file_figures_show_it_in_place_of_stand_ins():
     settings = read("other_studies")["outlines"]
     settings["data"] |= {"path": "resources/vilmann_rats.csv"}
     settings["cells"].append({"budgets": ["equal"]})
-    configuration = validate({"name": "others", "seed": 5, "studies": {"outlines": settings}})
-    study = expand(configuration)["outlines"]
+    study = expanded(settings)
     assert list(study.groups) == ["observed"]
     assert study.shown_group("released") == "observed"
     assert study.shown_cells("released") == [("all1.0", "release"), ("all8.0", "release")]
@@ -149,31 +153,16 @@ def test_where_there_is_a_file_figures_show_it_in_place_of_stand_ins():
 # --- Tables ---
 
 
-def test_table_is_read_as_it_stands(ran):
-    data = np.load(ran.files()["spd/groups/observed/data.npz"])
-    np.testing.assert_allclose(data["covariates"][0, :, 0], X / 10.0)
-    np.testing.assert_array_equal(data["covariate_range"], [0.0, 10.0])
-    np.testing.assert_allclose(data["points"][0], MATRICES.reshape(60, 2, 2))
-    assert data["rows"].tolist() == list(range(2, 62))
-
-
 def test_a_table_may_be_cut_down_and_its_landmarks_mapped(source, monkeypatch, tmp_path):
     monkeypatch.chdir(source)
     # Keeps the first five of eight landmarks.
     np.savetxt(tmp_path / "map.csv", np.eye(8)[:5], delimiter=",")
-    settings = read("other_studies")["outlines"] | {
-        "manifold": {
-            **{"name": "kendall", "size": 8},
-            "landmark_map": {"matrix": str(tmp_path / "map.csv")},
-        },
-        "data": {
-            **{"source": "table", "path": "resources/vilmann_rats.csv", "covariate": "age_days"},
-            "keep": {"rat": [1, 2]},
-        },
-        **{"cells": [{"budgets": ["equal"]}], "release": None, "figures": {}},
-    }
-    configuration = validate({"name": "others", "seed": 5, "studies": {"rats": settings}})
-    study = expand(configuration)["rats"]
+    settings = read("other_studies")["outlines"] | {"release": None, "figures": {}}
+    landmark_map = {"matrix": str(tmp_path / "map.csv")}
+    settings["manifold"] = {"name": "kendall", "size": 8, "landmark_map": landmark_map}
+    data = {"source": "table", "path": "resources/vilmann_rats.csv", "covariate": "age_days"}
+    settings |= {"data": data | {"keep": {"rat": [1, 2]}}, "cells": [{"budgets": ["equal"]}]}
+    study = expanded(settings)
     of = study.table, study.settings["manifold"], study.settings["data"], "key"
     # Two rats at eight ages.
     assert read_settings(*of).points.shape == (16, 5)
