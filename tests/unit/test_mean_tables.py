@@ -21,8 +21,10 @@ pytestmark = pytest.mark.xdist_group("mean_tables")
 RATS = str(CHECKOUT / "resources" / "vilmann_rats.csv")
 SPD, SPHERE = make_manifold("spd", 2), make_manifold("sphere", 2)
 
-ON_SPD = {"space": "SPD(2)", "manifold": {"name": "spd", "size": 2}, "radius": 1.5}
-ON_SPHERE = {"space": "S^2", "manifold": {"name": "sphere", "size": 2}, "radius": np.pi / 8}
+BALLS = {
+    "means_spd2": {"space": "SPD(2)", "manifold": {"name": "spd", "size": 2}, "radius": 1.5},
+    "means_s2": {"space": "S^2", "manifold": {"name": "sphere", "size": 2}, "radius": np.pi / 8},
+}
 EVERYWHERE = ("laplace", "laplace_general", "ambient_laplace", "kng", "tangent_laplace")
 MECHANISMS = {
     "means_spd2": (*EVERYWHERE, "tangent_gaussian", "wrapped_laplace", "private_steps"),
@@ -38,29 +40,23 @@ def rng():
 @pytest.fixture(scope="module")
 def tables():
     """Tables by study and name."""
-    found, sizes = {}, [20, 25, 30, 40, 400]
-    for study, space in (("means_spd2", ON_SPD), ("means_s2", ON_SPHERE)):
-        names = MECHANISMS[study]
-        draws = dict.fromkeys(names, 1) | {"ambient_laplace": 40, "kng": 4}
+    found = {}
+    for study, space in BALLS.items():
+        draws = dict.fromkeys(MECHANISMS[study], 1) | {"ambient_laplace": 40, "kng": 4}
         given = space | {"budget": 1.0}
-        found |= {
-            (study, "errors"): made(
-                "private_means", n=sizes, replicates=6, mechanisms=draws, **given
-            ),
-            (study, "neighbours"): made("means_of_neighbours", n=[20, 30], pairs=3, **space),
-            (study, "losses"): made("mean_losses", n=[25], **given),
-            (study, "medians"): made(
-                "mean_medians", n=20, replicates=3, outliers=[0.0, 0.4], **given
-            ),
-        }
-    found["means_s2", "bounds"] = made(
-        "sensitivity_bounds", manifold=ON_SPHERE["manifold"], radii=39
-    )
-    for study, data in (("means_rats", {}), ("means_outlines", {"stand_in": {"n": 30}})):
-        given = {"path": RATS if study == "means_rats" else None, "budget": 1.0, "draws": 8}
-        given |= {"data": {"source": "table", "path": RATS, "subject": "rat"} | data}
-        space = {"space": study.removeprefix("means_"), "manifold": {"name": "kendall", "size": 8}}
-        found[study, "errors"] = made("mean_shapes", **space, **given)
+        medians = given | {"n": 20, "replicates": 3, "outliers": [0.0, 0.4]}
+        errors = given | {"n": [20, 25, 30, 40, 400], "replicates": 6, "mechanisms": draws}
+        found[study, "errors"] = made("private_means", **errors)
+        found[study, "neighbours"] = made("means_of_neighbours", n=[20, 30], pairs=3, **space)
+        found[study, "losses"] = made("mean_losses", n=[25], **given)
+        found[study, "medians"] = made("mean_medians", **medians)
+    sphere = BALLS["means_s2"]["manifold"]
+    found["means_s2", "bounds"] = made("sensitivity_bounds", manifold=sphere, radii=39)
+    given = {"manifold": {"name": "kendall", "size": 8}, "budget": 1.0, "draws": 8}
+    data = {"source": "table", "path": RATS, "subject": "rat"}
+    for name, path, more in (("rats", RATS, {}), ("outlines", None, {"stand_in": {"n": 30}})):
+        shapes = made("mean_shapes", path=path, space=name, data=data | more, **given)
+        found[f"means_{name}", "errors"] = shapes
     return found
 
 
@@ -78,14 +74,10 @@ def test_claims_are_judged_of_these_tables(paper, sentences, tables):
     assert (found != "").all()
 
 
-SHOWN = [
-    (study, figure)
-    for study in ("means_spd2", "means_s2", "means_rats")
-    for figure in CONFIGURED[study]["figures"]
-]
-
-
-@pytest.mark.parametrize(("study", "name"), SHOWN)
+@pytest.mark.parametrize(
+    ("study", "name"),
+    [(s, name) for s in (*BALLS, "means_rats") for name in CONFIGURED[s]["figures"]],
+)
 def test_figures_show_their_tables(study, name, tables):
     _, axes, numbers, lines, _ = drawn(study, name, tables)
     panels = {"sensitivities": 1, "laplace_means": 4, "mean_shapes": 8}
@@ -136,12 +128,9 @@ def test_a_table_of_ones_own_has_what_its_space_allows(outside, tmp_path, rng):
     points = in_ball(rng, SPD, 1.5, (40,))
     points[0] *= 30.0 if outside else 1.0
     # Two records of each subject count once.
-    rows = [
-        f"s{index},{p[0, 0]:.17g},{p[0, 1]:.17g},{p[1, 1]:.17g}\n" * 2
-        for index, p in enumerate(points)
-    ]
-    path = tmp_path / "mine.csv"
-    path.write_text("".join(["s,a,b,c\n", *rows]))
+    rows = pd.DataFrame(points[:, [0, 0, 1], [0, 1, 1]], columns=[*"abc"])
+    rows = rows.rename(index="s{}".format).rename_axis("s")
+    pd.concat([rows, rows]).to_csv(path := tmp_path / "mine.csv")
     table = made("own_means", path=str(path), **OWN).set_index("estimate")
     estimates, draws = table[table["kind"] == "estimate"], table[table["kind"] == "draw"]
     assert set(estimates["n"]) == {40}

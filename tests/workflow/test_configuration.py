@@ -57,8 +57,6 @@ def change(configuration, place, value):
 TABLE = read("refused")
 REFUSED = TABLE["refused"]
 PUBLIC, PRIVATE = TABLE["constants"]["public"], TABLE["constants"]["private"]
-# A sentence of several facts would be longer than a line of a terminal or two.
-LONGEST = 260
 
 
 @pytest.mark.parametrize(("changes", "sentence"), REFUSED, ids=[case[1] for case in REFUSED])
@@ -73,7 +71,8 @@ def test_bad_configuration_is_refused_in_one_sentence(small, changes, sentence):
     assert remedy in message
     assert "\n" not in message
     assert not re.search(r"\. [A-Z]|\.$", message)
-    assert len(message) < LONGEST
+    # A sentence of several facts would be longer than a line of a terminal or two.
+    assert len(message) < 260
 
 
 @pytest.mark.parametrize(
@@ -106,15 +105,12 @@ def test_what_is_wrong_names_where_it_was_given(given, said):
         validate({"name": "a", "seed": 1} | given, files=["a.yaml", "b.yaml"], by_command=["sede"])
 
 
-STUDIES = ["sphere", "spd", "corpus_callosum", "corpus_callosum_reduced", "rats"]
-
-
 @pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_configurations_are_valid(name):
     studies = studies_of(copy.deepcopy(SHIPPED[name]))
-    drawn = [study for study in studies.values() if not study.computed]
-    assert [study.name for study in drawn] == STUDIES
-    for study in drawn:
+    drawn = {study.name: study for study in studies.values() if not study.computed}
+    assert [*drawn] == ["sphere", "spd", "corpus_callosum", "corpus_callosum_reduced", "rats"]
+    for study in drawn.values():
         inspect.signature(plan).bind(None, None, 1, **study.sampler_settings("default")["plan"])
 
 
