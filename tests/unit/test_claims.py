@@ -41,8 +41,6 @@ from reproduction.places import CHECKOUT
 TEMPLATE = CHECKOUT / "workflow" / "report" / "claims.html.j2"
 MADE_BY = {"rule": "a rule", "seed": 1, "lock": "abc", "versions": {}}
 
-# --- Verdicts ---
-
 
 def test_every_claim_gets_a_verdict_from_the_tables_of_a_run():
     tables = {(study, name): make(study) for study in GROUPS for name, make in MAKE.items()}
@@ -187,9 +185,6 @@ def test_noise_does_not_make_a_walk_error_negligible(spread, verdict):
     assert found["verdict"].item() == verdict
 
 
-# --- Reasons ---
-
-
 def test_flagged_cells_and_steps_of_walks_are_counted():
     tables = by_budget()
     assert "flagged" not in verdict_on("sphere_budget", tables)["why"]
@@ -227,9 +222,6 @@ def test_what_cannot_be_judged_gets_no_verdict(name, change, why):
     assert (found["verdict"], np.isnan(found["value"])) == ("", True)
     assert found["why"].startswith("not evaluated: ")
     assert why in found["why"]
-
-
-# --- Several papers, and the page ---
 
 
 def test_replicates_depend_on_the_seed_and_the_claim_alone():

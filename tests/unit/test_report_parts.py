@@ -155,9 +155,6 @@ def test_readings_of_a_claim_do_not_stand_beside_its_figure():
     assert [row["claim"] for row in _about(found, [figure])["figure_9.csv"]] == ["a"]
 
 
-# Statements
-
-
 def rows(name):
     with (PUBLISHED / name).open(encoding="utf-8", newline="") as text:
         return list(csv.DictReader(text))
@@ -185,9 +182,6 @@ def test_each_statement_has_a_judgement_with_its_claim_or_its_reason():
     assert {row["verdict"] for row in STATEMENTS if row["judged"] != "by proof"} == {""}
 
 
-# Predicted errors
-
-
 def test_planned_errors_of_blocks_are_those_of_noise_and_estimate_together(monkeypatch):
     errors = np.array([[[3.0, 0.0], [0.0, 4.0]], [[0.0, 3.0], [6.0, 0.0]]])
     squares, weight = np.array([[16.0, 144.0], [16.0, 142.0]]), np.array([0.5, 1.5])
@@ -199,9 +193,6 @@ def test_planned_errors_of_blocks_are_those_of_noise_and_estimate_together(monke
     assert row["footpoint_error"] == 5.0
     # 16 + 144 once, and 36 + 142 three times as much.
     assert row["shooting_vector_error"] == np.sqrt(173.5)
-
-
-# Places of results in pages of the documentation
 
 
 TEXT = (

@@ -94,9 +94,6 @@ def test_verdicts_of_a_page_are_counted():
     assert said in page({"soto": verdicts})
 
 
-# The documentation site: complete, and readable without a network
-
-
 SITE = ROOT / "results" / "site"
 
 # Addresses that a browser loads with a page, which are not those of the links of its text.

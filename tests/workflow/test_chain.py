@@ -87,9 +87,6 @@ def fit_of(run, study, group):
     return json.loads(run.files()[f"{study}/groups/{group}/fit.json"].read_text())
 
 
-# --- Files ---
-
-
 def test_every_file_is_made_and_no_other(finished):
     expected = {"claims/kulkarni_soto.csv", "claims/kulkarni_soto.html", "report.html"}
     expected |= {f"sphere/tables/{table}.csv" for table in ("losses", "neighbours")}
@@ -125,9 +122,6 @@ def test_groups_hold_points_fits_and_bounds(finished, name):
         np.testing.assert_array_equal(bounds["tau"], fit["largest_residual"])
         said = [str(bounds[key]) for key in ("description", "status", "guarantee")]
         assert said == [study.support, "stated but false", GUARANTEE]
-
-
-# --- Tables ---
 
 
 @EACH
@@ -196,9 +190,6 @@ def test_table_of_data_says_what_they_are(finished, name):
     assert set(table["data"]) == {study.data}
     assert set(table["data_sets"]) == {study.data_sets}
     assert list(table["subjects"].dropna()) == ([18] if name == "rats" else [])
-
-
-# --- Figures ---
 
 
 def test_numbers_of_figures_are_those_of_their_tables(finished):
@@ -284,9 +275,6 @@ def test_convergence_has_walks_and_draws_inside_their_supports(finished, small):
     # The distribution on a wider support lies farther out.
     medians = numbers[numbers["kind"] == "default"].set_index("distribution")["distance_median"]
     assert medians["wider"] > medians["as configured"] > medians["reduced"]
-
-
-# --- Claims ---
 
 
 def test_the_stated_budgets_do_not_hold(finished):

@@ -173,9 +173,6 @@ def test_numbers_stay_as_they_are_written(small):
     assert repr(studies["sphere"]["sampler"]["work"]) == "1000"
 
 
-# --- What is made from the models ---
-
-
 @pytest.mark.parametrize(("path", "text"), files().items(), ids=files())
 def test_generated_file_is_up_to_date(path, text):
     made = "run `python -m reproduction.configuration` in workflow/scripts"
@@ -189,9 +186,6 @@ def test_shipped_file_has_the_schema_it_names(path):
     text = path.read_text()
     named = re.match(r"# yaml-language-server: \$schema=(\S+)\n", text)[1]
     validate_by_schema(yaml.safe_load(text), str(path.parent / named), set_default=False)
-
-
-# --- What a configuration means ---
 
 
 def one_group(sphere, **changes):
@@ -246,9 +240,6 @@ def test_cells_per_job_follow_from_their_number(small, budgets, blocks):
     found = one_group(small["studies"]["sphere"], budgets=totals)
     assert [len(cells) for cells in found.cell_blocks.values()] == blocks
     assert set(found.block_of.values()) == set(range(len(blocks)))
-
-
-# --- Where data come from ---
 
 
 def test_source_is_the_stand_in_only_while_there_is_no_file(small, monkeypatch, tmp_path):

@@ -62,9 +62,6 @@ def test_a_killed_or_interrupted_run_goes_on_by_the_same_command(finished, check
     assert checkout.planned(f"results/small/{table}") == {}
 
 
-# --- Data that cannot be used ---
-
-
 def test_a_run_names_a_record_that_cannot_be_fitted_and_leaves_nothing(checkout):
     """Once, in the end, with the place of its log."""
     turns = np.arange(20) / 190.0

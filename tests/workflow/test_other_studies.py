@@ -43,8 +43,6 @@ def words_of(picture):
     return " ".join(re.sub("<[^>]*>", " ", picture.read_text()).split())
 
 
-# --- Other models and mechanisms ---
-
 # Group, cells and their budgets, budgets by name, and guarantee of studies whose status is proved.
 PROVED = {
     "laplace": (
@@ -91,9 +89,6 @@ def test_a_study_of_another_model_or_mechanism(ran, study):
     assert len(figures) == len(settings["figures"])
     for name, path in figures.items():
         assert guarantee in words_of(path), name
-
-
-# --- Releases beside a study's own draws ---
 
 
 def test_releases_stand_beside_the_draws_of_their_study(ran):
@@ -148,9 +143,6 @@ def test_where_there_is_a_file_figures_show_it_in_place_of_stand_ins():
     assert list(study.groups) == ["observed"]
     assert study.shown_group("released") == "observed"
     assert study.shown_cells("released") == [("all1.0", "release"), ("all8.0", "release")]
-
-
-# --- Tables ---
 
 
 def test_a_table_may_be_cut_down_and_its_landmarks_mapped(source, monkeypatch, tmp_path):

@@ -136,8 +136,6 @@ def test_papers_are_targets_that_make_their_own_figures_alone(checkout):
         assert ("sample" in planned) == (papers == ["kulkarni_soto"])
 
 
-# --- In a browser ---
-
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
 in_a_browser = pytest.mark.skipif(

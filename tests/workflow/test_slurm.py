@@ -67,9 +67,6 @@ pytestmark = [
 ]
 
 
-# --- A Slurm of one node ---
-
-
 @contextmanager
 def daemon(*command):
     """A process in the foreground, in a session of its own, that is ended with the context."""
@@ -137,9 +134,6 @@ def slurm():
             # Jobs are no children of the daemons that end here.
             subprocess.run(["scancel", "--user", "root"], check=True)
             await_seen("the end of all jobs", lambda: not output("squeue", "--noheader"))
-
-
-# --- The workflow on it ---
 
 
 def tables(run):

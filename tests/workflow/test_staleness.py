@@ -114,9 +114,6 @@ def test_every_rule_says_what_it_does(source):
     assert [piece.split("\n")[0] for piece in pieces if "message:" not in piece] == []
 
 
-# --- The same again, with other cores, blocks and seeds ---
-
-
 def sampled_arrays(run):
     """Bytes of the arrays of all cells, by study, group, sampler, cell and name."""
     return {
@@ -171,9 +168,6 @@ def test_another_seed_and_another_cell_have_other_draws(finished, checkout, smal
         for key in ("footpoint", "shooting_vector"):
             assert not np.any(before[cell][key] == after[cell][key])
     assert not np.any(after[one]["footpoint"] == after[other]["footpoint"])
-
-
-# --- A large sweep ---
 
 
 def sweep(groups, cells):
