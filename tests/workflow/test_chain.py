@@ -208,33 +208,23 @@ def test_numbers_of_figures_are_those_of_their_tables(finished):
         pd.testing.assert_frame_equal(numbers, finished.table(study, table), check_exact=True)
 
 
-def test_predicted_curves_are_draws_fits_and_records(finished):
-    numbers = finished.table("sphere", "figure_5_curves")
-    group = "n5_noise0.001"
-    coordinates = ["coordinate_1", "coordinate_2", "coordinate_3"]
+def test_predictions_are_records_and_start_at_footpoints_of_draws_and_fits(finished):
+    coordinates = [f"coordinate_{k}" for k in range(1, 5)]
+    numbers, group = finished.table("sphere", "figure_5_curves"), "n5_noise0.001"
     data = load_arrays(finished.files()[f"sphere/groups/{group}/data.npz"])
     observed = numbers[numbers["kind"] == "observed"]
-    np.testing.assert_array_equal(observed[coordinates], data["points"][0])
+    np.testing.assert_array_equal(observed[coordinates[:3]], data["points"][0])
     released = numbers[numbers["kind"] == "private"]
-    starts = released[released["covariate"] == 0.0].set_index("budget_footpoint")
+    starts = released[released["covariate"] == 0.0].set_index("budget_footpoint")[coordinates[:3]]
     for cell, budget in (("p0.5_v0.5", 0.5), ("p1.01_v1.01", 1.01)):
-        draws = draws_of(finished, "sphere", group, cell)
-        np.testing.assert_allclose(
-            starts.loc[budget, coordinates].tolist(), draws["footpoint"][0, 0]
-        )
-
-
-def test_predicted_matrices_are_draws_and_fits(finished):
-    numbers = finished.table("spd", "figure_8_predictions").set_index(["kind", "draw", "covariate"])
-    matrices = numbers[[f"coordinate_{k}" for k in range(1, 5)]]
-    group = "n5_noise0.0001"
-    draws = draws_of(finished, "spd", group, "p0.5_v0.5")
-    fit = fit_of(finished, "spd", group)
-    # A geodesic starts at its footpoint.
+        drawn = draws_of(finished, "sphere", group, cell)["footpoint"]
+        np.testing.assert_allclose(starts.loc[budget].tolist(), drawn[0, 0])
+    numbers, group = finished.table("spd", "figure_8_predictions"), "n5_noise0.0001"
+    matrices = numbers.set_index(["kind", "draw", "covariate"])[coordinates]
+    drawn = draws_of(finished, "spd", group, "p0.5_v0.5")["footpoint"]
     for draw in (1, 2):
-        expected = draws["footpoint"][0, draw - 1].ravel()
-        np.testing.assert_allclose(matrices.loc["private", draw, 0.0], expected)
-    expected = np.ravel(fit["footpoint"][0])
+        np.testing.assert_allclose(matrices.loc["private", draw, 0.0], drawn[0, draw - 1].ravel())
+    expected = np.ravel(fit_of(finished, "spd", group)["footpoint"][0])
     np.testing.assert_allclose(matrices.loc["without privacy", 1, 0.0], expected)
 
 

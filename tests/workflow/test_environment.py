@@ -134,16 +134,13 @@ def test_no_address_stands_in_the_files(path):
     assert [found.group() for found in address.finditer(path.read_text())] == []
 
 
-# The container: its file is sound, and where an engine can build it, both commands run in it
-
-
 def steps(word):
     """What follows a word of the Containerfile, line by line."""
     lines = (ROOT / "Containerfile").read_text().splitlines()
     return [line.removeprefix(f"{word} ") for line in lines if line.startswith(f"{word} ")]
 
 
-def test_the_image_is_made_from_what_is_here_and_runs_without_root():
+def test_the_image_is_made_from_what_is_here_without_ones_own_data_and_runs_without_root():
     [base] = steps("FROM")
     assert base.count("/") == 2
     assert re.fullmatch(r"[^:@]+:(?!latest@)[^:@]+@sha256:[0-9a-f]{64}", base)
@@ -151,9 +148,6 @@ def test_the_image_is_made_from_what_is_here_and_runs_without_root():
     assert copied == ["run", "envs", "."]
     assert all((ROOT / name).exists() for name in copied)
     assert steps("USER") == ["geodp"]
-
-
-def test_neither_data_nor_results_of_ones_own_get_into_the_image():
     ignored = (ROOT / ".dockerignore").read_text().splitlines()
     assert {"results", "data/*", ".venv*", ".snakemake", ".git"} <= set(ignored)
 
