@@ -9,7 +9,7 @@ import pytest
 from planted_claims import CELLS, DATA_SETS, convergence_table, errors_table
 
 from reproduction.claims.comparisons import MEASURES
-from reproduction.claims.conditions import with_derived_columns
+from reproduction.claims.conditions import Conditions, with_derived_columns
 from reproduction.claims.resampling import cell_statistics
 
 
@@ -70,6 +70,14 @@ def test_numbers_of_two_columns(measure, expected):
         table = table.assign(a=1.0, b=[0.0, 1.5, 9.0, 0.0, 3.0, 9.0])
     found = measured(measure, claim_of("a b"), table)
     assert found.replicates[0] == pytest.approx(expected)
+
+
+def test_rows_that_meet_a_condition_are_counted_and_resampled():
+    claim = claim_of(against_where=Conditions.parse("width <= 0.3"))
+    table = pd.DataFrame({"width": [0.1, 0.2, 0.3, 0.4]})
+    found = measured("share_meeting", claim, table, replicates=500)
+    assert (found.replicates[0], found.says[:6]) == (0.75, "3 of 4")
+    assert abs(np.mean(found.replicates[1:]) - 0.75) < 0.1
 
 
 def test_derived_columns_follow_from_their_sources():
@@ -165,8 +173,7 @@ def test_intervals_cover(count, least):
 )
 def test_numbers_of_two_studies(measure, mine, expected):
     tables = [
-        curves(means).assign(budget=lambda table: table["x"], log_error=lambda table: table["y"])
-        for means in (mine, [10.0] * len(mine))
+        each.assign(budget=each["x"], log_error=each["y"], log_error_standard_error=0.1)
+        for each in map(curves, (mine, [10.0] * len(mine)))
     ]
-    tables = [table.assign(log_error_standard_error=0.1) for table in tables]
     assert measured(measure, claim_of(), *tables).replicates[0] == pytest.approx(expected)

@@ -38,9 +38,6 @@ from reproduction.claims.verdicts import (
 )
 from reproduction.places import CHECKOUT
 
-TEMPLATE = CHECKOUT / "workflow" / "report" / "claims.html.j2"
-MADE_BY = {"rule": "a rule", "seed": 1, "lock": "abc", "versions": {}}
-
 
 def test_every_claim_gets_a_verdict_from_the_tables_of_a_run():
     tables = {(study, name): make(study) for study in GROUPS for name, make in MAKE.items()}
@@ -149,15 +146,13 @@ def test_a_sentence_holds_if_its_parts_do(together):
 
 
 def test_readings_of_a_sentence_do_not_count():
-    rows = {"claim": ["whole.a", "whole.b", "whole.c"], "study": ["sphere", "sphere_2", "sphere_3"]}
-    rows |= {"statement": ["It is so.", "", ""], "part": ["a", "b", ""]}
-    rows |= {"reading": ["", "", "another"]}
+    verdicts = {"sphere": HOLDS, "sphere_2": HOLDS, "sphere_3": FAILS}
+    rows = {"claim": ["whole.a", "whole.b", "whole.c"], "statement": ["It is so.", "", ""]}
+    rows |= {"part": ["a", "b", ""], "reading": ["", "", "another"], "study": [*verdicts]}
     rows = pd.concat([one("sphere_budget")] * 3).assign(**rows)
-    verdicts = [HOLDS, HOLDS, FAILS]
-    tables = [by_budget(verdict)["sphere", "errors"] for verdict in verdicts]
-    named = {(study, "errors"): table for study, table in zip(rows["study"], tables, strict=True)}
-    found = judged(rows, named)
-    assert found["verdict"].tolist() == verdicts
+    tables = {(s, "errors"): by_budget(v)["sphere", "errors"] for s, v in verdicts.items()}
+    found = judged(rows, tables)
+    assert found["verdict"].tolist() == [*verdicts.values()]
     assert found["sentence_verdict"].tolist() == [HOLDS] * 3
     assert found["statement"].tolist() == ["It is so."] * 3
 
@@ -243,9 +238,11 @@ def test_the_page_of_verdicts_that_are_read_is_that_of_those_that_were_written(t
     second = judged(rows[:1].assign(statement="1 < 2."), tables, paper="The 2nd")
     found = pd.concat([judged(rows, tables, paper="First"), second]).assign(seed=1.0, lock="abc")
     found.to_csv(tmp_path / "claims.csv", index=False)
+    made_by = {"rule": "a rule", "seed": 1, "lock": "abc", "versions": {}}
 
     def page(rows, note=""):
-        return render(TEMPLATE, rows, tables, table="claims.csv", note=note, made_by=MADE_BY)
+        template = CHECKOUT / "workflow" / "report" / "claims.html.j2"
+        return render(template, rows, tables, table="claims.csv", note=note, made_by=made_by)
 
     text = page(read_verdicts(tmp_path / "claims.csv"))
     assert text == page(found)

@@ -13,8 +13,6 @@ import geodp
 from geodp import DataError, Euclidean
 from geodp.manifolds.registry import make_manifold
 from geodp.manifolds.sphere import Sphere
-from reproduction.claims.conditions import Conditions
-from reproduction.claims.measures import MEASURES
 from reproduction.configuration.study import TABLES
 from reproduction.figures import lines
 from reproduction.tables.geodesics import signed_angles
@@ -82,10 +80,9 @@ def test_claims_are_judged(paper, tables):
     assert list(found.index[found == ""]) == []
 
 
-SHOWN = [(study, figure) for study in STUDIES for figure in CONFIGURED[study]["figures"]]
-
-
-@pytest.mark.parametrize(("study", "name"), SHOWN)
+@pytest.mark.parametrize(
+    ("study", "name"), [(study, name) for study in STUDIES for name in CONFIGURED[study]["figures"]]
+)
 def test_figures_show_their_tables(study, name, tables):
     chosen, _, numbers, _, read = drawn(study, name, tables)
     if chosen["kind"] != "lines":
@@ -178,15 +175,6 @@ def test_standard_errors_of_logarithms(tmp_path):
     expected = 1.0 / np.sqrt(20.0 * 4000)
     np.testing.assert_allclose(found["standard_error_log"], expected, rtol=0.1)
     np.testing.assert_allclose(found["standard_error_log10"], expected / np.log(10.0), rtol=0.1)
-
-
-def test_share_of_data_sets_that_meet_a_condition():
-    table = pd.DataFrame({"width": [0.1, 0.2, 0.3, 0.4]})
-    claim = SimpleNamespace(against_where=Conditions.parse("width <= 0.3"))
-    rng = np.random.default_rng(15)
-    found = MEASURES["share_meeting"](claim, table, rng, 500)
-    assert (found.replicates[0], found.says[:6]) == (0.75, "3 of 4")
-    assert abs(np.mean(found.replicates[1:]) - 0.75) < 0.1
 
 
 def test_standard_errors_and_limits_of_coefficients_are_those_of_scipy():
