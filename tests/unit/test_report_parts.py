@@ -19,35 +19,31 @@ from reproduction.report import _about, report
 from reproduction.results_page import with_block
 
 PUBLISHED = CHECKOUT / "resources" / "published"
-JUDGED = {"computed", "by construction", "not refuted", "by proof", "not decidable", "not judged"}
-MADE_BY = {"rule": "report", "seed": 1, "lock": "0", "versions": {"python": "3"}}
 FIGURE = {"paper": "", "order": 0, "study": "rats", "studies": ["rats"], "caption": ""}
 FIGURE |= {"number": "", "title": "Of a new kind", "kind": "new_kind", "warns": False, "notes": []}
-
-
-def text(files=None, **params):
-    """Text of a report, of nothing but what is given."""
-    names = ("claims", "errors", "diagnostics", "losses", "svg", "png", "csv")
-    tables = {name: [] for name in names}
-    template = CHECKOUT / "workflow" / "report" / "report.html.j2"
-    nothing = {"own_questions": [], "figures": [], "folder": "results/small", "times": ""}
-    nothing |= {"name": "small", "note": None}
-    tables |= {"template": template, "statements": PUBLISHED / "statements.csv"} | (files or {})
-    return report(SimpleNamespace(**tables), SimpleNamespace(**nothing | params), MADE_BY)
 
 
 def test_a_figure_of_a_kind_without_a_caption(tmp_path):
     (picture := tmp_path / "new.svg").write_text("<svg/>")
     (numbers := tmp_path / "new.csv").write_text("value\n1\n")
-    files = {"svg": [str(picture)], "png": [str(picture)], "csv": [str(numbers)]}
-    found = text(files, figures=[FIGURE])
+    files = {name: [] for name in ("claims", "errors", "diagnostics", "losses")}
+    files |= {"svg": [str(picture)], "png": [str(picture)], "csv": [str(numbers)]}
+    files |= {"template": CHECKOUT / "workflow" / "report" / "report.html.j2"}
+    files |= {"statements": PUBLISHED / "statements.csv"}
+    params = {"own_questions": [], "folder": "a", "times": "", "name": "small", "note": None}
+    made_by = {"rule": "report", "seed": 1, "lock": "0", "versions": {"python": "3"}}
+
+    def text(**changes):
+        shown = SimpleNamespace(**params, figures=[FIGURE | changes])
+        return report(SimpleNamespace(**files), shown, made_by)
+
+    found = text()
     assert 'alt="Of a new kind">' in found
     assert "<strong>Of a new kind.</strong>" in found
-    noted = text(files, figures=[FIGURE | {"notes": ["Simulated data. And more."]}])
-    assert 'alt="Of a new kind. Simulated data">' in noted
-    assert 'alt="Of a new kind. Bars">' in text(files, figures=[FIGURE | {"caption": "Bars"}])
+    assert 'alt="Of a new kind. Simulated data">' in text(notes=["Simulated data. And more."])
+    assert 'alt="Of a new kind. Bars">' in text(caption="Bars")
     assert "budgets do not hold" not in found
-    assert "budgets do not hold.</strong>" in text(files, figures=[FIGURE | {"warns": True}])
+    assert "budgets do not hold.</strong>" in text(warns=True)
 
 
 @pytest.mark.parametrize(
@@ -76,16 +72,12 @@ def cell():
     return row, {"figure": {"grids": ["equal"], "curves": "n"}, "budgets": (), "length_unit": ""}
 
 
-def test_the_band_of_one_data_set_is_over_its_draws(cell):
-    row, params = cell
-    params = SimpleNamespace(**params, grids=[("equal", "g", "c")])
-    [found] = _numbers(pd.DataFrame([row]), params).to_dict("records")
-    assert np.exp([found["band_low"], found["band_high"]]).tolist() == pytest.approx([2.0, 8.0])
-
-
-def test_the_band_of_several_data_sets_is_over_them_and_the_first_is_shown(cell):
+def test_the_band_of_one_data_set_is_over_its_draws_and_of_several_over_them(cell):
     row, params = cell
     params = SimpleNamespace(**params, grids=[("split", "g", "c"), ("equal", "g", "c")])
+    [found] = _numbers(pd.DataFrame([row]), params).to_dict("records")
+    assert np.exp([found["band_low"], found["band_high"]]).tolist() == pytest.approx([2.0, 8.0])
+    # Of several it is over them, and the first is shown.
     errors = [4.0, 1.0, 9.0]
     rows = [row | {"data_set": k, "mean_squared_error": each} for k, each in enumerate(errors)]
     [found] = _numbers(pd.DataFrame(rows), params).to_dict("records")
@@ -163,14 +155,23 @@ def rows(name):
 STATEMENTS = rows("statements.csv")
 
 
-@pytest.mark.parametrize("paper", sorted({row["paper"] for row in STATEMENTS}))
-def test_the_list_names_every_judged_sentence_and_no_other(paper):
-    judged = {row["claim"].partition(".")[0] for row in rows(f"{paper}_claims.csv")}
-    assert {row["claim"] for row in STATEMENTS if row["paper"] == paper} - {""} == judged
+def test_the_list_names_every_judged_sentence_and_no_other():
+    for paper in {row["paper"] for row in STATEMENTS}:
+        judged = {row["claim"].partition(".")[0] for row in rows(f"{paper}_claims.csv")}
+        listed = {row["claim"] for row in STATEMENTS if row["paper"] == paper}
+        assert listed - {""} == judged, paper
 
 
 def test_each_statement_has_a_judgement_with_its_claim_or_its_reason():
-    assert {row["judged"] for row in STATEMENTS} <= JUDGED
+    kinds = {
+        "computed",
+        "by construction",
+        "not refuted",
+        "by proof",
+        "not decidable",
+        "not judged",
+    }
+    assert {row["judged"] for row in STATEMENTS} <= kinds
     keys = {(row["paper"], row["place"], row["statement"]) for row in STATEMENTS}
     assert len(keys) == len(STATEMENTS)
     computed = [row for row in STATEMENTS if row["judged"] in ("computed", "not refuted")]

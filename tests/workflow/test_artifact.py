@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from argparse import ArgumentParser
 from pathlib import Path
 
 import pytest
@@ -11,29 +12,23 @@ import geodp
 from reproduction.papers import PAPERS
 from reproduction.results_page import WORDS, page, sentences
 
-GUIDE, PAPERS_PAGE = (ROOT / "docs" / name for name in ("artifact.md", "papers.md"))
 EVALUATION = "evaluation/Snakefile"
-PAGES = [GUIDE, PAPERS_PAGE, ROOT / "README.md", ROOT / "ARTIFACT-APPENDIX.md"]
-PAGES += [ROOT / "docs" / name for name in ("evaluation.md", "tutorial.md")]
+PAGES = [ROOT / "README.md", ROOT / "ARTIFACT-APPENDIX.md"]
+PAGES += [ROOT / "docs" / f"{each}.md" for each in ("artifact", "papers", "evaluation", "tutorial")]
+
+
+CALL = ArgumentParser(allow_abbrev=False)
+for options in (["--with"], ["--configfile", "-s"], ["--cores"]):
+    CALL.add_argument(*options, default="")
 
 
 def targets(line):
     """Environment, configuration or other Snakefile, and targets of calls in a line."""
     for call in re.findall(r"\./run [^`#]*", line):
-        words = shlex.split(call)[1:]
-        environment = words[1] if words[0] == "--with" else ""
-        if "snakemake" not in words or "--report" in words:
-            continue
-        words = words[words.index("snakemake") + 1 :]
-        configuration = ""
-        for option in {"--configfile", "-s"} & {*words}:
-            place = words.index(option)
-            configuration = words[place + 1]
-            del words[place : place + 2]
-        if "--cores" in words:
-            place = words.index("--cores")
-            del words[place : place + 2]
-        yield environment, configuration, [word for word in words if not word.startswith("-")]
+        if " snakemake " in call and "--report" not in call:
+            given, words = CALL.parse_known_args(shlex.split(call)[1:])
+            names = [word for word in words if not word.startswith("-") and word != "snakemake"]
+            yield vars(given)["with"], given.configfile, names
 
 
 def asked():
@@ -77,7 +72,7 @@ def test_targets_and_results_of_the_evaluation_are_there(checkout):
 
 def test_results_by_paper_are_those_of_the_claims():
     """Counts of verdicts are of all sentences, and listed ones are sentences of the claims."""
-    text = PAPERS_PAGE.read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
     text = text.split("<!-- results -->\n")[1].split("<!-- end -->")[0]
     anew = "make it anew: ./run snakemake --cores 8 pages"
     for paper, section in zip(PAPERS, text.split("### ")[1:], strict=True):
