@@ -1,6 +1,8 @@
 """Shares of bands that hold, beside aims, where residuals are not normal; held-out cohorts."""
 
+from itertools import count
 from types import SimpleNamespace
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -84,14 +86,10 @@ def test_data_have_rare_groups_and_no_record_beyond_the_cut_locus():
 
 
 def test_a_release_is_measured_against_the_population_and_the_fit(monkeypatch):
-    def planned(assumptions, budget, work):
-        plans.append(assumptions)
-        return SimpleNamespace(error_at=lambda scale: 0.5)
-
     def drawn(plan, x, points, rng):
         """Off by a tenth of its number, without a band at the last place, the fourth doubted."""
-        drawn.number += 1
-        away, is_last = np.array([0.0, 0.1 * drawn.number]), drawn.number == 4
+        number = next(numbers)
+        away, is_last = np.array([0.0, 0.1 * number]), number == 4
         return SimpleNamespace(
             predict=lambda at: np.zeros((len(at), 2)) + away,
             band=lambda at, doubted: np.where(at[:, 0] == 0.5, np.nan, 0.35 if doubted else 0.0),
@@ -100,18 +98,15 @@ def test_a_release_is_measured_against_the_population_and_the_fit(monkeypatch):
             p_values=lambda: np.array([0.05, 0.06]),
         )
 
-    def data(assumptions, scale, rng, law, rare, trend):
-        trends.append(trend)
-        x = np.linspace(-0.5, 0.5, 40)[:, None]
-        return np.zeros((2, 2)), x, np.full((40, 2), [0.3, 0.0])
-
-    plans, trends, drawn.number = [], [], 0
-    monkeypatch.setattr(bands_hold, "plan_release", planned)
+    numbers, x = count(1), np.linspace(-0.5, 0.5, 40)[:, None]
+    plan = mock.Mock(return_value=SimpleNamespace(error_at=lambda scale: 0.5))
+    data = mock.Mock(return_value=(np.zeros((2, 2)), x, np.full((40, 2), [0.3, 0.0])))
+    monkeypatch.setattr(bands_hold, "plan_release", plan)
     monkeypatch.setattr(bands_hold, "simulate", data)
     monkeypatch.setattr(bands_hold.script, "release", drawn)
     cell = {"space": "R^2", "law": "normal", "epsilon": 4, "n": 40, "guess": 3.0}
     table = bands_hold.measure([cell], SPACE, 4, 1024, 1)
-    assert plans[0].residual_scale == pytest.approx(0.3)
+    assert plan.call_args.args[0].residual_scale == pytest.approx(0.3)
     assert set(table["guess"]) == {3.0}
     by_measure = table.groupby("measure")["value"].apply(list)
     assert by_measure["population"] == [0.75] * 4 + [0.0]
@@ -123,12 +118,15 @@ def test_a_release_is_measured_against_the_population_and_the_fit(monkeypatch):
         assert by_measure[name] == pytest.approx([value])
     del cell["guess"]
     table = bands_hold.measure([cell | {"rare": 0.1}], SPACE, 1, 1024, 1)
-    assert (set(table["place"].dropna()), plans[1].residual_scale) == ({-0.5, 0.5}, None)
-    assert {*trends} == {None}
+    assert set(table["place"].dropna()) == {-0.5, 0.5}
+    assert plan.call_args.args[0].residual_scale is None
+    # The trend that data have is the last argument.
+    assert {call.args[-1] for call in data.call_args_list} == {None}
     for power, name, value in ((0.05, "size", 0.5), (0.8, "power lost", 0.3)):
         table = bands_hold.measure([cell | {"power": power}], SPACE, 1, 1024, 1)
         assert table.set_index("measure")["value"][name] == pytest.approx(value)
-    assert trends[-2] == 0.0 < trends[-1]
+    none, some = (call.args[-1] for call in data.call_args_list[-2:])
+    assert none == 0.0 < some
 
 
 def test_least_squares_has_the_power_that_is_asked_for():
@@ -159,8 +157,7 @@ def test_real_data_are_measured_against_their_fit(monkeypatch):
     monkeypatch.setattr(bands_hold, "import_module", lambda name: package)
     space = {"data": "a/b", "covariates": ["age", "sex_M"], "responses": ["wages"]}
     space["points"] = "logarithms"
-    public = np.zeros(1), 2.0, 4.0, [(0.0, 100.0), (0.0, 1.0)], 36
-    known = Assumptions(Euclidean(1), *public)
+    known = Assumptions(Euclidean(1), np.zeros(1), 2.0, 4.0, [(0.0, 100.0), (0.0, 1.0)], 36)
     truth, x, points = bands_hold.real_data(space, known)
     assert x[:4].tolist() == [[20.0, 0.0], [30.0, 1.0], [40.0, 1.0], [50.0, 0.0]]
     assert len(x) == 36
@@ -171,15 +168,10 @@ def test_real_data_are_measured_against_their_fit(monkeypatch):
     space |= {"centre": [0.0], "footpoint_radius": 2.0, "shooting_vector_length": 4.0}
     space |= {"ranges": [(0.0, 100.0), (0.0, 1.0)], "before": {1: 0.05}}
     space |= {"covariate_spread": ["unknown", "two groups"]}
-    plan = SimpleNamespace(error=0.5)
-    monkeypatch.setattr(bands_hold, "plan_release", lambda *given, work: plan)
-    release = SimpleNamespace(
-        predict=lambda at: at[:, :1] / 100 + 0.02,
-        band=lambda at, doubted: np.full(len(at), 0.03),
-        doubts=list,
-    )
-    seen = []
-    made = lambda plan, x, *given: seen.append(x) or release  # noqa: E731
+    monkeypatch.setattr(bands_hold, "plan_release", mock.Mock(return_value=None))
+    release = mock.Mock(doubts=list, predict=lambda at: at[:, :1] / 100 + 0.02)
+    release.band = lambda at, doubted: np.full(len(at), 0.03)
+    made = mock.Mock(return_value=release)
     monkeypatch.setattr(bands_hold.script, "release", made)
     cell = {"space": "wages", "law": "real data", "epsilon": 1, "n": 36}
     table = bands_hold.measure([cell], space, 2, 1024, 1).set_index("measure")["value"]
@@ -191,10 +183,10 @@ def test_real_data_are_measured_against_their_fit(monkeypatch):
     drawn = bands_hold.measure([cell | {"law": bands_hold.RESAMPLED}], space, 2, 1024, 1)
     assert {"population", "error"} < {*drawn["measure"]}
     assert not {"error over before", "predicted"} & {*drawn["measure"]}
-    always, again, *resampled = seen
+    always, again, *resampled = (call.args[1] for call in made.call_args_list)
     assert np.array_equal(always, again)
     assert not np.array_equal(*resampled)
-    assert {len(each) for each in seen} == {len(always)}
+    assert {len(each) for each in resampled} == {len(always)}
 
 
 def test_aims_are_judged():
