@@ -48,9 +48,6 @@ def announcements(errors):
     return errors.count("making the environment")
 
 
-# --- The usual ways of use ---
-
-
 def test_first_use_makes_the_environment_and_runs_inside_it(ready):
     assert ready.first.returncode == 0, ready.first.stderr
     assert ready.first.stdout.strip() == str(ready.root / ".venv")
@@ -142,9 +139,6 @@ def test_call_that_is_none_makes_no_environment(checkout, given, sentence):
     assert [path.name for path in checkout.root.glob(".venv*")] == []
 
 
-# --- The environment is made anew when it must be ---
-
-
 def test_changed_lock_interpreter_or_place_remakes_the_environment(checkout):
     assert checkout.version() == "1.0"
 
@@ -213,9 +207,6 @@ def test_call_inside_the_environment_can_remake_it(checkout):
     assert f":{PYTHON}:" in checkout.stamp.read_text()
 
 
-# --- Several calls at once, and calls that are killed ---
-
-
 def test_three_first_uses_at_once_install_once(gated):
     calls = [gated.start("python", "-c", "import tiny") for _ in range(3)]
     gated.await_build(calls[0])
@@ -248,9 +239,6 @@ def test_orphaned_installer_keeps_the_lock(gated):
     # Of what the killed call had made nothing is left.
     assert not list(gated.root.glob(".venv.old*"))
     killed.communicate()
-
-
-# --- What goes wrong is said in one sentence ---
 
 
 @pytest.mark.parametrize("installer", ["uv", "pip"])

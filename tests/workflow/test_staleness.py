@@ -164,22 +164,13 @@ def test_another_seed_and_another_cell_have_other_draws(finished, checkout, smal
     assert not np.any(after[one]["footpoint"] == after[other]["footpoint"])
 
 
-def sweep(groups, cells):
-    """Configuration of so many groups, each with a noise variance, with so many budgets each."""
-    variances = [f"{(k + 1) / 10000:.4f}" for k in range(groups)]
-    study = {
-        "manifold": {"name": "sphere", "size": 2},
-        "data": {"source": "simulated", "data_sets": 2, "shooting_vector_length": 0.6},
-        "budgets": {"equal": {"totals": [f"{2 * (k + 1) / 100:.2f}" for k in range(cells)]}},
-        "cells": [{"n": [5], "noise_variance": variances, "budgets": ["equal"]}],
-        "draws": {"footpoint": 2, "shooting_vector": 2},
-        "sampler": {"states": 250},
-    }
-    return {"name": "sweep", "seed": 1, "studies": {"sphere": study}}
-
-
-def test_plan_of_a_million_cells_takes_seconds(checkout):
-    checkout.configure(sweep(groups=1000, cells=1000))
+def test_plan_of_a_million_cells_takes_seconds(checkout, small):
+    """A thousand groups, each with a noise variance, with a thousand budgets each."""
+    sphere = {key: small["studies"]["sphere"][key] for key in ("manifold", "data", "draws")}
+    sphere["budgets"] = {"equal": {"totals": [f"{2 * (k + 1) / 100:.2f}" for k in range(1000)]}}
+    variances = [f"{(k + 1) / 10000:.4f}" for k in range(1000)]
+    sphere["cells"] = [{"n": [5], "noise_variance": variances, "budgets": ["equal"]}]
+    checkout.configure({"name": "sweep", "seed": 1, "studies": {"sphere": sphere}})
     before = os.times()
     planned = checkout.planned()
     after = os.times()
