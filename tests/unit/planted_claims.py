@@ -36,10 +36,6 @@ NON_PRIVATE, DATA_SETS = 1e-3, 21
 ORIGIN = {"seed": 1, "lock": "abc"}
 
 
-def stream(claim):
-    return random_stream(7, "claims", claim)
-
-
 def errors_table(study, data_sets=DATA_SETS):
     """Errors as `evaluate` writes them, all alike but for the noise between data sets."""
     names = ["group", "n", "noise_variance", "budget_footpoint", "budget_shooting_vector", "cell"]
@@ -54,21 +50,17 @@ def errors_table(study, data_sets=DATA_SETS):
     factor = np.exp(0.08 * np.cos(table["data_set"]))
     return table.assign(
         data="simulated stand-in" if study.startswith("corpus") else "simulated",
-        mechanism="kng_as_published",
-        footpoints=10,
-        footpoint_proposals=1234.0,
+        **{"mechanism": "kng_as_published", "footpoints": 10, "footpoint_proposals": 1234.0},
+        **{"log_error_standard_error": 0.001, "tau": 0.1, **ORIGIN},
         flagged=table["sampler"] == "random_walk",
         mean_squared_error=1e-2 * factor,
-        log_error_standard_error=0.001,
         non_private_mean_squared_error=NON_PRIVATE * factor,
         median_squared_error=5e-3 * factor,
         mean_footpoint_distance=0.1 * factor,
         mean_shooting_vector_distance=0.2 * factor,
         mean_prediction_distance=0.03 * factor,
-        tau=0.1,
         least_curvature=-0.4 if study == "spd" else 1.0,
         greatest_curvature=-0.1 if study == "spd" else 4.0,
-        **ORIGIN,
     )
 
 
@@ -131,7 +123,8 @@ def claims_of(rows):
     return read_claims(io.StringIO(rows.to_csv(index=False)), "claims.csv")
 
 
-def judged(rows, tables, stream=stream, paper="a paper", replicates=50):
+def judged(rows, tables, stream=None, paper="a paper", replicates=50):
+    stream = stream or (lambda claim: random_stream(7, "claims", claim))
     return judge(paper, claims_of(rows), tables, stream, replicates=replicates)
 
 

@@ -160,11 +160,9 @@ def small():
 
 
 @pytest.fixture
-def checkout(source, tmp_path, small):
+def checkout(made, small):
     """A checkout with the small configuration and no results."""
-    fresh = Checkout.copied(source, tmp_path / "checkout")
-    fresh.configure(small)
-    return fresh
+    return made(small)
 
 
 @pytest.fixture(scope="session")

@@ -147,15 +147,10 @@ def test_defaults_are_filled_in(small):
     assert checked["papers"] == []
     assert "plan" not in checked
     assert validate(small | {"plan": None}) == checked
-    studies = expand(checked)
-    sphere = studies["sphere"]
-    assert checked["cells_per_job"] is sphere.cells_per_job is None
+    sphere = expand(checked)["sphere"]
     assert sphere.draws_of("default") == {"footpoint": 10, "shooting_vector": 10}
     assert sphere.settings["model"] == {"covariates": 1, "loss": {"name": "squared_distance"}}
     assert sphere.settings["mechanism"] == {"name": "kng_as_published", "options": {}}
-    assert sphere.settings["random_walk"]["steps"] == 1000
-    assert sphere.settings["losses"] is None
-    assert set(sphere.settings["support"].values()) == {None}
     # A second filling changes nothing, and defaults are not shared between studies.
     assert validate(checked) == checked
     sphere.settings["draws"]["footpoint"] = 1
