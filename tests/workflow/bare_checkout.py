@@ -19,6 +19,14 @@ TOOLS = ("sh", "mv", "rm", "grep", "tail", "readlink", "sha256sum", "shasum", "c
 PATIENCE = 600
 
 
+def write_program(path, body):
+    """A shell script as a program."""
+    new = path.with_name("new")
+    new.write_text(f"#!/bin/sh\n{body}\n")
+    new.chmod(0o755)
+    new.replace(path)
+
+
 class Checkout:
     """A small checkout with `run` in it, and the machine around it."""
 
@@ -77,10 +85,7 @@ class Checkout:
 
     def python(self, body, name="python3"):
         """Put a shell script on PATH, as an interpreter."""
-        script = self.tools / "new"
-        script.write_text(f"#!/bin/sh\n{body}\n")
-        script.chmod(0o755)
-        script.replace(self.tools / name)
+        write_program(self.tools / name, body)
 
     def require(self, version):
         """Offer and lock the package at the version."""
@@ -90,13 +95,14 @@ class Checkout:
             archive.writestr("tiny.py", f"version = {version!r}\n")
         self.lock.write_text(f"tiny=={version}\n")
 
-    def start(self, *command, program=None, **options):
+    def start(self, *command, program=None, cwd=None, **variables):
+        """Start `run`, or a program, with variables of the environment besides."""
         call, pipes = [program or self.root / "run", *command], {"stdin": subprocess.DEVNULL}
         pipes |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        return subprocess.Popen(call, env=self.environment, **pipes, **options)
+        return subprocess.Popen(call, env=self.environment | variables, cwd=cwd, **pipes)
 
-    def run(self, *command, **options):
-        process = self.start(*command, **options)
+    def run(self, *command, **how):
+        process = self.start(*command, **how)
         output, errors = process.communicate(timeout=PATIENCE)
         return subprocess.CompletedProcess(command, process.returncode, output, errors)
 

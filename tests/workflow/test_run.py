@@ -10,7 +10,7 @@ import os
 import time
 
 import pytest
-from bare_checkout import PATIENCE, PYTHON, Checkout
+from bare_checkout import PATIENCE, PYTHON, Checkout, write_program
 
 
 @pytest.fixture
@@ -34,9 +34,9 @@ def ready(tmp_path_factory):
     return made
 
 
-def refused(checkout, *command, status=1, **options):
+def refused(checkout, *command, status=1, **how):
     """The one sentence of a call that is refused."""
-    result = checkout.run(*command, **options)
+    result = checkout.run(*command, **how)
     assert result.returncode == status
     lines = [line for line in result.stderr.splitlines() if "making the environment" not in line]
     [sentence] = lines
@@ -56,9 +56,8 @@ def test_first_use_makes_the_environment_and_runs_inside_it(ready):
     assert str(ready.root) in ready.stamp.read_text()
 
 
-def test_command_takes_the_place_of_the_script_and_gets_its_arguments(ready, monkeypatch):
-    monkeypatch.setitem(ready.environment, "PYTHONPATH", "/some/where")
-    monkeypatch.setitem(ready.environment, "VIRTUAL_ENV", "/another")
+def test_command_takes_the_place_of_the_script_and_gets_its_arguments(ready):
+    variables = {"PYTHONPATH": "/some/where", "VIRTUAL_ENV": "/another"}
     code = """if True:
         import json, os, sys
         values = [os.environ[name] for name in ("PYTHONPATH", "VIRTUAL_ENV", "PATH")]
@@ -66,7 +65,7 @@ def test_command_takes_the_place_of_the_script_and_gets_its_arguments(ready, mon
         sys.exit(7)
     """
     arguments = ["two  words", "", "$HOME", "-x"]
-    process = ready.start("python", "-c", code, *arguments)
+    process = ready.start("python", "-c", code, *arguments, **variables)
     output, errors = process.communicate(timeout=PATIENCE)
     assert (process.returncode, errors) == (7, "")
     inside = f"{ready.root}/.venv"
@@ -75,25 +74,19 @@ def test_command_takes_the_place_of_the_script_and_gets_its_arguments(ready, mon
     assert json.loads(output) == [process.pid, arguments, values]
 
 
-def test_snakemake_gets_the_logger_of_the_checkout(ready, tmp_path, monkeypatch):
-    program = tmp_path / "snakemake"
-    program.write_text('#!/bin/sh\necho "$PYTHONPATH" "$@"\n')
-    program.chmod(0o755)
-    monkeypatch.setitem(ready.environment, "PATH", f"{tmp_path}:{ready.tools}")
-    monkeypatch.setitem(ready.environment, "PYTHONPATH", "/some/where")
-    output = ready.run("snakemake", "audit", "--cores", "2").stdout.strip()
+def test_snakemake_gets_the_logger_of_the_checkout(ready, tmp_path):
+    write_program(tmp_path / "snakemake", 'echo "$PYTHONPATH" "$@"')
+    variables = {"PATH": f"{tmp_path}:{ready.tools}", "PYTHONPATH": "/some/where"}
+    output = ready.run("snakemake", "audit", "--cores", "2", **variables).stdout.strip()
     scripts = f"{ready.root}/workflow/scripts"
     assert output == f"{scripts}:/some/where --logger=geodp audit --cores 2"
 
 
-def test_with_nothing_to_do_no_python_is_started_whatever_is_on_path(ready, tmp_path, monkeypatch):
+def test_with_nothing_to_do_no_python_is_started_whatever_is_on_path(ready, tmp_path):
     for name in ("python", "python3", "python3.11", "python3.12", "python3.13", "python3.14", "uv"):
-        trap = tmp_path / name
-        trap.write_text(f'#!/bin/sh\necho started >>"{tmp_path}/record"\nexit 1\n')
-        trap.chmod(0o755)
-    monkeypatch.setitem(ready.environment, "PATH", f"{tmp_path}:{ready.tools}")
+        write_program(tmp_path / name, f'echo started >>"{tmp_path}/record"\nexit 1')
     before = (ready.stamp.stat().st_ino, ready.log.read_text())
-    result = ready.run("true")
+    result = ready.run("true", PATH=f"{tmp_path}:{ready.tools}")
     assert (result.returncode, result.stderr) == (0, "")
     assert not (tmp_path / "record").exists()
     assert (ready.stamp.stat().st_ino, ready.log.read_text()) == before
@@ -180,19 +173,16 @@ def test_removed_interpreter_remakes_the_environment(checkout):
 def test_chosen_interpreter_remakes_the_environment_and_is_not_silently_replaced(checkout):
     assert checkout.version() == "1.0"
     checkout.use_quick_python("3.12.4", name="chosen")
-    checkout.environment["PYTHON"] = str(checkout.tools / "chosen")
-    assert announcements(checkout.run("true").stderr) == 1
-    assert "3.12.4:" in checkout.stamp.read_text()
-    assert checkout.run("true").stderr == ""
-    # By another name it is the same one.
     (checkout.tools / "link").symlink_to("chosen")
-    checkout.environment["PYTHON"] = str(checkout.tools / "link")
-    assert checkout.run("true").stderr == ""
+    chosen, link = (str(checkout.tools / name) for name in ("chosen", "link"))
+    assert announcements(checkout.run("true", PYTHON=chosen).stderr) == 1
+    assert "3.12.4:" in checkout.stamp.read_text()
+    # By another name it is the same one.
+    for choice in (chosen, link):
+        assert checkout.run("true", PYTHON=choice).stderr == ""
     checkout.python("echo 3.9.18:/usr/bin/python3.9:/usr/lib/os.py", name="old")
     for choice, said in (("old", "is Python 3.9.18"), ("nowhere", "PYTHON=nowhere")):
-        checkout.environment["PYTHON"] = choice
-        assert said in refused(checkout, "true")
-    del checkout.environment["PYTHON"]
+        assert said in refused(checkout, "true", PYTHON=choice)
     assert checkout.run("true").stderr == ""
 
 
