@@ -7,13 +7,7 @@ import numpy as np
 import pytest
 
 from geodp import GeodesicModel, PublicSettings
-from geodp.audit import published
-from geodp.audit.mean_losses import (
-    gradient_losses,
-    losses_by_form,
-    neighbours,
-    problems_of_neighbours,
-)
+from geodp.audit import mean_losses, published
 from geodp.audit.worst_neighbours import Pair
 from geodp.linear.least_squares import Exponential, Gradient, LeastSquares, draw, perturb_objective
 from geodp.linear.pinball import GradientScore, LossScore, Pinball
@@ -147,18 +141,16 @@ def test_losses_of_private_means():
     """budget, ambient_budget, grid"""
     (_, ball), (_, matrices) = SPACES.values()
     assert means.largest_change() == pytest.approx(largest_change_of_logs(ball, np.pi / 8), 1e-3)
-    problems = problems_of_neighbours(matrices, np.eye(2), 1.5, 20)
-    found = np.max(losses_by_form(problems, 1.0)["ambient_laplace"])
+    problems = mean_losses.problems_of_neighbours(matrices, np.eye(2), 1.5, 20)
+    found = np.max(mean_losses.losses_by_form(problems, 1.0)["ambient_laplace"])
     ends = np.stack([np.diag([np.exp(end), 1.0]) for end in (1.5, -1.5)])
     moved = [means.ambient(means.mean(spd, ends[np.r_[np.zeros(19, int), k]])) for k in (0, 1)]
     assert geodesic.norm(moved[0] - moved[1]) / means.ambient_scale(spd, 20) == pytest.approx(found)
     for n in (3, 25):
-        both = [each[:6] for each in neighbours(ball, means.CENTRE[sphere], np.pi / 8, n)]
-        found = gradient_losses(
-            [mechanisms.MeanProblem.fitted(ball, means.CENTRE[sphere], np.pi / 8, y) for y in both],
-            1.0,
-            np.pi / 4,
-        )
+        about = ball, means.CENTRE[sphere], np.pi / 8
+        both = [each[:6] for each in mean_losses.neighbours(*about, n)]
+        fitted = [mechanisms.MeanProblem.fitted(*about, y) for y in both]
+        found = mean_losses.gradient_losses(fitted, 1.0, np.pi / 4)
         largest = []
         for first, second in zip(*both, strict=True):
             x, weight = means.kng_nodes(first, np.pi / 4)

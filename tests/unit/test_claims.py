@@ -6,20 +6,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import planted_claims as planted
 import pytest
-from planted_claims import (
-    ALONE,
-    CLAIMS,
-    GROUPS,
-    MAKE,
-    by_budget,
-    convergence_table,
-    errors_table,
-    judged,
-    one,
-    tables_of,
-    verdict_on,
-)
+from planted_claims import by_budget, errors_table, judged, one, tables_of, verdict_on
 
 from geodp.randomness import random_stream
 from reproduction.claims.conditions import Conditions
@@ -40,27 +29,27 @@ from reproduction.places import CHECKOUT
 
 
 def test_every_claim_gets_a_verdict_from_the_tables_of_a_run():
-    tables = {(study, name): make(study) for study in GROUPS for name, make in MAKE.items()}
-    tables |= {(study, "errors"): errors_table(study, data_sets=4) for study in GROUPS}
-    for study in GROUPS:
+    tables, claims = {}, planted.ALONE
+    for study in planted.GROUPS:
+        tables |= {(study, name): make(study) for name, make in planted.MAKE.items()}
         # Curves that are neither flat nor alike, and no data set of its own.
-        table = tables[study, "errors"]
+        table = errors_table(study, data_sets=4)
         table["mean_squared_error"] *= np.exp(-table["cell"].rank(method="dense") / 20.0)
         # Rows of other mechanisms are not looked at.
         tables[study, "errors"] = pd.concat([table, table.assign(mechanism="another")])
     # Few replicates, since no number is looked at.
-    found = judged(ALONE, tables, replicates=20)
-    assert found["claim"].tolist() == ALONE["claim"].tolist()
+    found = judged(claims, tables, replicates=20)
+    assert found["claim"].tolist() == claims["claim"].tolist()
     assert found.loc[~found["verdict"].isin(VERDICTS), "why"].empty
     assert (found["sentence_verdict"] == found["verdict"]).all()
     assert (found["interval_over"] != "").all()
     assert set(zip(found["seed"], found["lock"], strict=True)) == {("1", "abc")}
     # What can refute a claim and not confirm it: what is not seen may be there.
-    bound = ALONE["measure"].isin(["largest_found", "walk_to_draws", "walk_rate"]).to_numpy()
+    bound = claims["measure"].isin(["largest_found", "walk_to_draws", "walk_rate"]).to_numpy()
     assert (np.isposinf(found["high"]) == bound).all()
     assert HOLDS not in set(found.loc[bound, "verdict"])
     constructed = found["verdict"] == BY_CONSTRUCTION
-    assert set(found["claim"][constructed]) <= set(ALONE["claim"][ALONE["construction"] != ""])
+    assert set(found["claim"][constructed]) <= set(claims["claim"][claims["construction"] != ""])
 
 
 @pytest.mark.parametrize("verdict", [HOLDS, IN_PART, FAILS])
@@ -165,7 +154,7 @@ def test_claims_about_studies_that_are_not_there_are_left_out():
 
 @pytest.mark.parametrize(("states", "verdict"), [(8000, FAILS), (10, NOT_REFUTED)])
 def test_few_walks_show_nothing(states, verdict):
-    table = convergence_table("sphere", lambda steps: 0.4).assign(states=states)
+    table = planted.convergence_table("sphere", lambda steps: 0.4).assign(states=states)
     found = verdict_on("walk_length.sphere", {("sphere", "convergence"): table})
     assert found["verdict"] == verdict
 
@@ -223,7 +212,8 @@ def test_replicates_depend_on_the_seed_and_the_claim_alone():
     tables = by_budget()
     table = tables["sphere", "errors"]
     table["mean_squared_error"] *= np.exp(np.random.default_rng(5).standard_normal(len(table)))
-    some = CLAIMS[CLAIMS["claim"].isin(["sphere_budget", "sphere_split.ends"])]
+    some = planted.CLAIMS
+    some = some[some["claim"].isin(["sphere_budget", "sphere_split.ends"])]
     found = judged(some, tables)
     alone = pd.concat([judged(some[:1], tables), judged(some[1:], tables)], ignore_index=True)
     pd.testing.assert_frame_equal(alone, found)
