@@ -107,15 +107,15 @@ def test_what_is_wrong_names_where_it_was_given(given, said):
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_configurations_are_valid(name):
-    studies = studies_of(copy.deepcopy(SHIPPED[name]))
-    drawn = {study.name: study for study in studies.values() if not study.computed}
+    studies = studies_of(SHIPPED[name]).values()
+    drawn = {study.name: study for study in studies if not study.computed}
     assert [*drawn] == ["sphere", "spd", "corpus_callosum", "corpus_callosum_reduced", "rats"]
     for study in drawn.values():
         inspect.signature(plan).bind(None, None, 1, **study.sampler_settings("default")["plan"])
 
 
 def test_default_configuration_has_the_figures_that_claims_are_about():
-    configuration = validate(copy.deepcopy(SHIPPED["config"]))
+    configuration = validate(SHIPPED["config"])
     studies = expand(configuration)
     shown = {}
     for study in studies.values():
@@ -218,7 +218,7 @@ def test_cells_have_the_budgets_of_their_mechanism(small, changes, cells):
 
 
 def test_repeated_budgets_and_cells_and_those_of_two_grids_are_sampled_once(small):
-    sphere = studies_of(copy.deepcopy(small))["sphere"]
+    sphere = studies_of(small)["sphere"]
     shared = "p1.01_v1.01"
     assert {grid for grid, _, cell in sphere.grids if cell == shared} == {"equal", "split"}
     assert sum(map(len, sphere.cell_blocks.values())) == len(sphere.block_of) == 2 * 3 + 1
@@ -243,7 +243,7 @@ def test_source_is_the_stand_in_only_while_there_is_no_file(small, monkeypatch, 
     del small["studies"]["rats"], small["papers"]
 
     def corpus():
-        return studies_of(copy.deepcopy(small))["corpus_callosum"]
+        return studies_of(small)["corpus_callosum"]
 
     study = corpus()
     assert (study.source, study.table, list(study.groups)) == ("stand_in", None, ["stand_in"])
@@ -270,19 +270,14 @@ def test_matrix_of_a_map_is_known_by_what_it_holds(small, monkeypatch, tmp_path)
     seen = []
     for text in ("1,0", "0,1", "1,0"):
         Path("map.csv").write_text(text)
-        studies = studies_of(copy.deepcopy(small))
-        seen.append(studies["reduced"].settings["manifold"])
+        seen.append(studies_of(small)["reduced"].settings["manifold"])
     assert seen[0] == seen[2] != seen[1]
 
 
-def test_keys_are_the_text_that_they_are(tmp_path):
-    path = tmp_path / "words.yaml"
+def test_keys_are_the_text_that_they_are_and_stand_once(tmp_path):
+    path = tmp_path / "twice.yaml"
     path.write_text("{FALSE: 0, no: 1, 1: 2, ~: 3, 1_000: 4}")
     assert load(str(path)) == {"FALSE": 0, "no": 1, "1": 2, "~": 3, "1_000": 4}
-
-
-def test_a_key_that_stands_twice_is_refused(tmp_path):
-    path = tmp_path / "twice.yaml"
     path.write_text("name: a\nstudies:\n  sphere: {seed: 1}\n  rats:\n    seed: 1\n    seed: 2\n")
     with pytest.raises(DataError, match=r"twice\.yaml, line 6: the key seed stands in line 5"):
         load(path)
