@@ -4,15 +4,20 @@ import pytest
 
 from reproduction.dependencies import SCRIPTS, code, needed
 
+SHAPES = '''def area(x):
+    """The area."""
+    if not x:
+        return 0
+    else:
+        from tools import units
+    return units.m(x)
+'''
 METRE = "class M:\n    size = 1\n\n\nm = M\n"
 FILES = {
     "job.py": "from tools.shapes import area\n\nprint(area(2))\n",
     "other.py": "import json\n",
     "tools/__init__.py": "",
-    "tools/shapes.py": (
-        'def area(x):\n    """The area."""\n    if not x:\n        return 0\n'
-        "    else:\n        from tools import units\n    return units.m(x)\n"
-    ),
+    "tools/shapes.py": SHAPES,
     "tools/units.py": "from . import metre\n\nm = metre.m\n",
     "tools/metre.py": METRE,
     "tools/kinds/__init__.py": "",
@@ -37,19 +42,16 @@ def project(tmp_path_factory):
 
 def test_imports_are_followed_within_functions_and_through_packages(project):
     folder = project()
-    names = {str(path.relative_to(folder)) for path in needed("job.py", folder=folder)}
-    assert names == {
-        *("job.py", "tools/__init__.py", "tools/shapes.py", "tools/units.py", "tools/metre.py")
-    }
+    tools = {folder / f"tools/{name}.py" for name in ("__init__", "shapes", "units", "metre")}
+    assert set(needed("job.py", folder=folder)) == tools | {folder / "job.py"}
     assert needed("other.py", folder=folder) == [folder / "other.py"]
 
 
 def test_modules_chosen_by_name_are_added(project):
     folder = project()
-    added = set(needed("job.py", "tools.kinds.round", folder=folder)) - set(
-        needed("job.py", folder=folder)
-    )
-    assert added == {folder / "tools/kinds/__init__.py", folder / "tools/kinds/round.py"}
+    names = ["job.py"], ["job.py", "tools.kinds.round"]
+    few, more = (set(needed(*each, folder=folder)) for each in names)
+    assert more - few == {folder / "tools/kinds/__init__.py", folder / "tools/kinds/round.py"}
     assert code("job.py", folder=folder) != code("job.py", "tools.kinds.round", folder=folder)
 
 
@@ -64,10 +66,7 @@ READERS_ONLY = {
     "layout": ("tools/metre.py", "class M:\n\n    size = (1)\nm = M\n"),
     "docstring of a module": ("tools/metre.py", f'"""Length."""\n{METRE}'),
     "docstring of a class": ("tools/metre.py", METRE.replace("    s", '    """Length."""\n    s')),
-    "docstring of a function": (
-        "tools/shapes.py",
-        FILES["tools/shapes.py"].replace("The area.", "Area."),
-    ),
+    "docstring of a function": ("tools/shapes.py", SHAPES.replace("The area.", "Area.")),
     "file that nothing imports": ("tools/kinds/round.py", "NAME = 2\n"),
 }
 CODE = {
@@ -85,9 +84,9 @@ def test_code_changes_the_fingerprint_and_what_only_readers_see_does_not(project
     assert same == (name in READERS_ONLY)
 
 
-# Packages, and folders of releases, in the order of docs/architecture.md.
-ORDER = ["promise", "run", "stages", "plan", "show", "ask"]
-PACKAGES = "geodp", *(f"geodp_release/{each}" for each in ORDER), "reproduction"
+# In the order of docs/architecture.md.
+FOLDERS = ("promise", "run", "stages", "plan", "show", "ask")
+PACKAGES = "geodp", *(f"geodp_release/{each}" for each in FOLDERS), "reproduction"
 
 
 @pytest.mark.parametrize("index", range(len(PACKAGES)), ids=PACKAGES)

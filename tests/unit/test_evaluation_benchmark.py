@@ -1,6 +1,5 @@
 """The benchmark: geomstats walks as the library does, clocks are right, verdicts follow numbers."""
 
-import importlib
 import time
 from types import SimpleNamespace
 
@@ -21,14 +20,11 @@ SPACES = [
 ]
 
 
-@pytest.fixture
-def others():
-    return importlib.import_module("benchmark_cases")
-
-
 @pytest.mark.geomstats
 @pytest.mark.parametrize("space", SPACES, ids=lambda space: space["name"])
-def test_geomstats_walks_where_the_random_walk_does(space, others):
+def test_geomstats_walks_where_the_random_walk_does(space):
+    import benchmark_cases as others
+
     mechanism = benchmark.make_mechanism(space, *benchmark.make_data(space, 12, seed=1))
     manifold, target = mechanism.manifold, mechanism.footpoint_target(5.0)
     rng, kernel, radius = np.random.default_rng(3), RandomWalk(1.5), 1.5 * float(target.scale[0])
@@ -47,7 +43,9 @@ def test_geomstats_walks_where_the_random_walk_does(space, others):
 
 
 @pytest.mark.geomstats
-def test_what_others_find_is_as_good(others):
+def test_what_others_find_is_as_good():
+    import benchmark_cases as others
+
     # Without the same energy there is no ratio.
     for iterations, is_same in ((100, True), (0, False)):
         solvers = {"L-BFGS": {"method": "L-BFGS-B", "options": {"maxiter": iterations}}}
