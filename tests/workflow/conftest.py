@@ -83,24 +83,18 @@ class Checkout:
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
 
-    def snakemake(self, *arguments, **how):
-        """Status and output of a call."""
+    def run(self, *arguments, fails=False, **how):
+        """The output of a call that succeeds, or of one that fails."""
         process = self.start(*arguments, **how)
         output, _ = process.communicate(timeout=PATIENCE)
-        return subprocess.CompletedProcess(process.args, process.returncode, output)
-
-    def run(self, *arguments, **how):
-        """The output of a call that succeeds."""
-        result = self.snakemake(*arguments, **how)
-        assert result.returncode == 0, result.stdout
-        return result.stdout
+        assert (process.returncode != 0) == fails, output
+        return output
 
     def refused(self, *arguments, **how):
         """The output of a call that fails, in sentences."""
-        result = self.snakemake(*arguments, **how)
-        assert result.returncode != 0
-        assert "Traceback" not in result.stdout
-        return result.stdout
+        output = self.run(*arguments, fails=True, **how)
+        assert "Traceback" not in output
+        return output
 
     def planned(self, *arguments):
         """Numbers of jobs by rule that a call would run, default targets left out."""
