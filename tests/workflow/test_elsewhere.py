@@ -13,19 +13,10 @@ from reproduction import places
 from reproduction.papers import PAPERS
 
 SNAKEFILE = "workflow/Snakefile"
-RATS = "resources/vilmann_rats.csv"
-PUBLISHED = "resources/published/kulkarni_soto_claims.csv"
 TABLE = "results/tiny/rats/tables/data.csv"
 
 # Its own data, a prefix for results, and another memory for a rule.
 PARENT = Path(__file__).with_name("parent.smk.txt").read_text()
-
-
-def tiny(path=RATS):
-    """A configuration with one study and one figure, of a table at the path."""
-    configuration = read("tiny")
-    configuration["studies"]["rats"]["data"]["path"] = path
-    return configuration
 
 
 @pytest.fixture
@@ -49,9 +40,10 @@ def made_in(folder):
 def test_all_targets_from_another_folder(source, checkout, tmp_path, folder):
     checkout = checkout.copied(source, tmp_path / "check out")
     before = made_in(checkout.root)
-    settings = tiny()
+    settings = read("tiny")
     # One sentence that is judged by the study of rats.
-    published = pd.read_csv(checkout.root / PUBLISHED, dtype=str).set_index("claim")
+    published = checkout.root / "resources/published/kulkarni_soto_claims.csv"
+    published = pd.read_csv(published, dtype=str).set_index("claim")
     one = published.loc[["corpus_callosum_curvature.below"]].assign(study="rats")
     one.to_csv(folder / "own_claims.csv")
     settings["papers"][0]["claims"] = "own_claims.csv"
@@ -68,7 +60,9 @@ def test_all_targets_from_another_folder(source, checkout, tmp_path, folder):
 
 def test_module_of_another_workflow(checkout, folder):
     (folder / "first").mkdir()
-    parent = {"threshold": 3, "geodp": tiny(str(checkout.root / RATS))}
+    parent = {"threshold": 3, "geodp": read("tiny")}
+    data = parent["geodp"]["studies"]["rats"]["data"]
+    data["path"] = str(checkout.root / data["path"])
     (folder / "parent.yaml").write_text(yaml.safe_dump(parent))
     snakefile = PARENT.format(snakefile=checkout.root / SNAKEFILE, table=TABLE)
     (folder / "Snakefile").write_text(snakefile)
@@ -87,7 +81,7 @@ def test_module_by_its_address(checkout, folder):
         subprocess.run(["git", *words.split()], cwd=checkout.root, check=True)
     address = f"git+file://{checkout.root}/{SNAKEFILE}@HEAD"
     (folder / "Snakefile").write_text(PARENT.format(snakefile=address, table=TABLE))
-    (folder / "parent.yaml").write_text(yaml.safe_dump({"geodp": tiny()}))
+    (folder / "parent.yaml").write_text(yaml.safe_dump({"geodp": read("tiny")}))
     said = "Error: the packages of this workflow do not come with its address"
     assert said in checkout.refused(folder=folder)
 
@@ -122,7 +116,7 @@ def test_own_files_before_those_of_the_project(tmp_path, monkeypatch):
 
 
 def test_a_block_that_is_not_there(checkout):
-    checkout.configure(tiny())
+    checkout.configure(read("tiny"))
     printed = checkout.refused("--dry-run", "results/tiny/rats/cells/observed/default_9.npz")
     [error] = [line for line in printed.splitlines() if line.startswith("Error: ")]
     assert "in group observed, which has blocks 0 to 0: " in error
