@@ -11,12 +11,10 @@ import pytest
 from beside import read
 from test_report import text_of
 
-from geodp.manifolds.registry import make_manifold
 from geodp.manifolds.spd import SPD
 from reproduction.configuration import validate
 from reproduction.data.table import read_settings
 from reproduction.expansion import expand
-from reproduction.jobs import load_cells
 
 pytestmark = pytest.mark.slow
 
@@ -65,16 +63,10 @@ PROVED = {
 @pytest.mark.parametrize("study", PROVED)
 def test_a_study_of_another_model_or_mechanism(ran, study):
     group, cells, budgets, guarantee = PROVED[study]
-    settings, files = read("other_studies")[study], ran.files()
-    manifold, covariates = make_manifold(**settings["manifold"]), int(study == "released")
-    data = np.load(files[f"{study}/groups/{group}/data.npz"])
-    assert data["covariates"].shape == (*data["points"].shape[:2], covariates)
-    for cell in cells:
-        draws = load_cells(files[f"{study}/cells/{group}/default_0.npz"])[cell]
-        assert draws["footpoint"].shape == (3, 3, *manifold.point_shape)
-        assert manifold.are_points(draws["footpoint"].reshape(9, *manifold.point_shape)).all()
-        assert ("shooting_vector" in draws) == bool(covariates)
+    data = np.load(ran.files()[f"{study}/groups/{group}/data.npz"])
+    assert data["covariates"].shape == (*data["points"].shape[:2], int(study == "released"))
     errors, diagnostics = ran.table(study, "errors"), ran.table(study, "diagnostics")
+    assert set(errors["draws"]) == {3}
     for table in (errors, diagnostics):
         assert set(table["guarantee"]) == {guarantee}
         assert (table["budget"] == table["cell"].map(cells)).all()
@@ -86,7 +78,7 @@ def test_a_study_of_another_model_or_mechanism(ran, study):
     assert set(diagnostics["trace_chains"]) == {0}
     assert set(diagnostics["exact_share"]) == {1.0}
     figures = ran.files(f"{study}/figures/*.svg")
-    assert len(figures) == len(settings["figures"])
+    assert len(figures) == len(read("other_studies")[study]["figures"])
     for name, path in figures.items():
         assert guarantee in words_of(path), name
 
@@ -121,10 +113,9 @@ def test_the_first_of_several_releases_has_a_band(ran):
     # With enough budget a band is narrow, and the fit lies within about one of it.
     assert first["band"].between(0.001, 0.5).all()
     coordinates = [f"coordinate_{k}" for k in range(1, 5)]
-    fitted = numbers.loc[numbers["kind"] == "without privacy", coordinates].to_numpy()
-    away = SPD(2).dist(
-        fitted.reshape((-1, 2, 2)), first[coordinates].to_numpy().reshape((-1, 2, 2))
-    )
+    fitted = numbers[numbers["kind"] == "without privacy"]
+    ends = (part[coordinates].to_numpy().reshape((-1, 2, 2)) for part in (fitted, first))
+    away = SPD(2).dist(*ends)
     np.testing.assert_allclose(away, first["distance"], rtol=1e-6, atol=1e-9)
     assert np.all(away < 3.0 * first["band"])
 
