@@ -178,8 +178,8 @@ def test_flagged_cells_and_steps_of_walks_are_counted():
     assert "walks of 1234 steps" in verdict_on("figure_3.walk", tables_of("figure_3.walk"))["why"]
 
 
-def changed(query="index == index", **columns):
-    return lambda table: table.query(query).assign(**columns)
+def changed(query="", **columns):
+    return lambda table: (table.query(query) if query else table).assign(**columns)
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,6 @@ import pytest
 import geodp
 from geodp.manifolds.sphere import Sphere
 
-SCRIPTS = Path(geodp.__file__).parents[1]
-
 SLOW = {"jinja2", "matplotlib", "pandas", "pyarrow", "pydantic", "scipy", "sklearn"}
 MAIN = "from geodp_release.ask.cli import main; main"
 
@@ -44,7 +42,8 @@ def test_what_is_slow_to_load_is_not_loaded_before_it_is_used(use, others, shown
     (tmp_path / "table.csv").write_text("age,sbp\n")
     loaded = f"atexit.register(lambda: print(sorted({others} & set(sys.modules))))"
     call = [sys.executable, "-c", f"import atexit, sys, geodp; {loaded}; {use}"]
-    run = {"cwd": tmp_path, "env": os.environ | {"PYTHONPATH": str(SCRIPTS)}}
+    library = str(Path(geodp.__file__).parents[1])
+    run = {"cwd": tmp_path, "env": os.environ | {"PYTHONPATH": library}}
     out = subprocess.check_output(call, **run, text=True, stdin=subprocess.DEVNULL)
     assert shown in out
     assert out.endswith("[]\n")

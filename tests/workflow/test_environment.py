@@ -185,8 +185,7 @@ def test_both_commands_run_in_the_container():
         pytest.skip("neither docker nor podman reaches an engine that builds images")
     build = [program, "build", "--quiet", "--file", "Containerfile", "."]
     image = subprocess.run(build, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    for command in (
-        ["snakemake", "--cores", "2", "results/default/rats/groups/observed/fit.json"],
-        ["pytest", "-n", "0", "-q", "tests/unit/test_budgets.py"],
-    ):
-        subprocess.run([program, "run", "--rm", image.strip(), "./run", *command], check=True)
+    call = [program, "run", "--rm", image.strip(), "./run"]
+    fit = "snakemake --cores 2 results/default/rats/groups/observed/fit.json"
+    for command in (fit, "pytest -n 0 -q tests/unit/test_budgets.py"):
+        subprocess.run([*call, *command.split()], check=True)
