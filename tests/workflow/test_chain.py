@@ -15,7 +15,6 @@ from reproduction.jobs import load_arrays, load_cells
 from reproduction.places import digest_of
 
 GUARANTEE = "Mechanism as published: the stated budgets do not hold."
-IN_BALL = "distance of p to its centre <= tau_m + tau, |v| <= 2 (tau_m + tau)"
 
 
 def made_of(groups, cells, data_sets, point_shape, data, support, walked=0):
@@ -30,27 +29,17 @@ def made_of(groups, cells, data_sets, point_shape, data, support, walked=0):
     return SimpleNamespace(**locals())
 
 
-BUDGETS = ("p0.5_v0.5", "p1.01_v1.01", "p0.02_v2.00")
-STAND_IN = {"stand_in": 20}, ("p0.3_v0.3",), 2
-OF_STAND_IN = "simulated stand-in", IN_BALL
-ANYWHERE = "p anywhere, |v| <= {}"
+BUDGETS, ONE = ("p0.5_v0.5", "p1.01_v1.01", "p0.02_v2.00"), ("p0.3_v0.3",)
+SIZES, STAND_IN = {"n5_noise0.001": 5, "n6_noise0.001": 6}, {"stand_in": 20}
+ANYWHERE, LONGEST, RATS = "p anywhere, |v| <= ", "2 (tau_m + tau)", "observed, vilmann_rats.csv"
+OUTLINES = "simulated stand-in", f"distance of p to its centre <= tau_m + tau, |v| <= {LONGEST}"
 STUDIES = {
-    "sphere": made_of(
-        *({"n5_noise0.001": 5, "n6_noise0.001": 6}, BUDGETS, 3, (3,)),
-        *("simulated", ANYWHERE.format(3.1416)),
-        walked=2,
-    ),
-    "spd": made_of(
-        *({"n5_noise0.0001": 5}, ("p0.5_v0.5",), 3, (2, 2)),
-        *("simulated", ANYWHERE.format("2 (tau_m + tau)")),
-    ),
-    "corpus_callosum": made_of(*STAND_IN, (12,), *OF_STAND_IN, walked=1),
+    "sphere": made_of(SIZES, BUDGETS, 3, (3,), "simulated", ANYWHERE + "3.1416", walked=2),
+    "spd": made_of({"n5_noise0.0001": 5}, BUDGETS[:1], 3, (2, 2), "simulated", ANYWHERE + LONGEST),
+    "corpus_callosum": made_of(STAND_IN, ONE, 2, (12,), *OUTLINES, walked=1),
     # Harmonics 1, -1, 2 and -2.
-    "reduced": made_of(*STAND_IN, (4,), *OF_STAND_IN),
-    "rats": made_of(
-        *({"observed": 144}, ("p0.3_v0.3",), 1, (8,)),
-        *("observed, vilmann_rats.csv", ANYWHERE.format(1.5708)),
-    ),
+    "reduced": made_of(STAND_IN, ONE, 2, (4,), *OUTLINES),
+    "rats": made_of({"observed": 144}, ONE, 1, (8,), RATS, ANYWHERE + "1.5708"),
 }
 FIGURES = {
     (study, figure)
