@@ -38,16 +38,12 @@ def agree(ours, theirs):
     ("name", "n", "budgets"),
     [
         # {sphere,spd}_{n,gap_n,approach}, footpoint_{mean,deviation}, angle_deviation, error_n
-        ("sphere", 20, (1.0, 1.0)),
-        ("sphere", 100, (1.0, 1.0)),
-        ("spd", 20, (1.0, 1.0)),
-        ("spd", 50, (1.0, 1.0)),
+        *(("sphere", 20, (1.0, 1.0)), ("sphere", 100, (1.0, 1.0))),
+        *(("spd", 20, (1.0, 1.0)), ("spd", 50, (1.0, 1.0))),
         # {sphere,spd}_{budget,tails}, error_small
         ("sphere", 20, (0.1, 0.1)),
         # {sphere,spd}_{split}
-        ("sphere", 20, (0.46, 1.56)),
-        ("sphere", 20, (1.56, 0.46)),
-        ("spd", 20, (1.56, 0.46)),
+        *(("sphere", 20, (0.46, 1.56)), ("sphere", 20, (1.56, 0.46)), ("spd", 20, (1.56, 0.46))),
     ],
 )
 def test_releases(name, n, budgets):

@@ -16,14 +16,11 @@ from reproduction.claims.rows import Claim, read_claims
 @pytest.mark.parametrize(
     ("text", "rows"),
     [
-        ("", [0, 1, 2, 3]),
-        ("sampler == 'default'", [0, 1]),
+        *(("", [0, 1, 2, 3]), ("sampler == 'default'", [0, 1])),
         ("n >= 50 and noise_variance < 0.01", [1]),
         ("n == 20 or n == 100 and sampler == 'walk'", [0, 2]),
-        ("n in [20, 100.0]", [0, 2]),
-        ("sampler in ['walk', 'other']", [2, 3]),
-        ("shift < -0.5", [3]),
-        ("shift >= 0.5", [2]),
+        *(("n in [20, 100.0]", [0, 2]), ("sampler in ['walk', 'other']", [2, 3])),
+        *(("shift < -0.5", [3]), ("shift >= 0.5", [2])),
         ("shift > 0.5 or shift < -0.9 and n <= 200", [3]),
         # A missing number is equal to none and in no order.
         ("noise_variance != 0.001", [2, 3]),

@@ -40,16 +40,12 @@ def measured(name, claim, *tables, replicates=1):
         ("share_ordered", [[1, 2, 4], [1, 3, 2]], 1 / 6),
         ("share_ordered, rises", [[1, 2, 4], [1, 3, 2]], 5 / 6),
         ("share_worst_at_ends", [[2, 1, 3], [1, 2, 3]], 3 / 4),
-        ("share_unimodal", [[3, 1, 2]], 1.0),
-        ("share_unimodal", [[4, 1, 3, 2]], 3 / 4),
+        *(("share_unimodal", [[3, 1, 2]], 1.0), ("share_unimodal", [[4, 1, 3, 2]], 3 / 4)),
         # Without a valley, whose bottom is no end.
         ("share_unimodal", [[3, 2, 1], [1, 2, 3], [3, 1, 2]], 2 / 8),
-        ("approach", [[4, 1], [4, 3]], 0.75),
-        ("power", [[8, 2, 0.5]], -2.0),
-        ("mean_value", [[1, 2], [3, 6]], 3.0),
-        ("share_never_below", [[1, 0], [1, 1]], 0.75),
-        ("smallest", [[3, 1, 2]], 0.5),
-        ("largest", [[3, 1, 2]], 3.5),
+        *(("approach", [[4, 1], [4, 3]], 0.75), ("power", [[8, 2, 0.5]], -2.0)),
+        *(("mean_value", [[1, 2], [3, 6]], 3.0), ("share_never_below", [[1, 0], [1, 1]], 0.75)),
+        *(("smallest", [[3, 1, 2]], 0.5), ("largest", [[3, 1, 2]], 3.5)),
     ],
 )
 def test_numbers_of_curves(measure, values, expected):
@@ -163,12 +159,9 @@ def test_intervals_cover(count, least):
 @pytest.mark.parametrize(
     ("measure", "mine", "expected"),
     [
-        ("reduction", [161.0], -15.1),
-        ("reduction", [11.0, 8.0], 0.05),
-        ("reduction_fall", [8.0, 9.0], 0.1),
-        ("share_below", [9.0], 1.0),
-        ("share_below", [11.0, 7.0], 0.5),
-        ("share_nearer", [8.0, 9.0, 10.0, 11.0], 0.5),
+        *(("reduction", [161.0], -15.1), ("reduction", [11.0, 8.0], 0.05)),
+        *(("share_below", [9.0], 1.0), ("share_below", [11.0, 7.0], 0.5)),
+        *(("reduction_fall", [8.0, 9.0], 0.1), ("share_nearer", [8.0, 9.0, 10.0, 11.0], 0.5)),
     ],
 )
 def test_numbers_of_two_studies(measure, mine, expected):

@@ -76,11 +76,8 @@ def row_of_verdicts(criteria, measured, construction=""):
 @pytest.mark.parametrize(
     ("value", "low", "high", "verdict"),
     [
-        (0.97, 0.96, 0.99, HOLDS),
-        (0.97, 0.90, 0.99, IN_PART),
-        (0.80, 0.70, 0.90, IN_PART),
-        (0.90, 0.70, 0.97, UNDECIDED),
-        (0.60, 0.50, 0.70, FAILS),
+        *((0.97, 0.96, 0.99, HOLDS), (0.97, 0.90, 0.99, IN_PART), (0.80, 0.70, 0.90, IN_PART)),
+        *((0.90, 0.70, 0.97, UNDECIDED), (0.60, 0.50, 0.70, FAILS)),
         # Stretched to hold the number.
         (1.00, 0.96, 0.98, HOLDS),
     ],

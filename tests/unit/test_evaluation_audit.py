@@ -109,12 +109,9 @@ def test_neighbours_differ_in_one_record_of_the_domain():
 @pytest.mark.parametrize(
     ("name", "low", "high"),
     [
-        ("as published", 40.0, np.inf),
-        ("as published, any footpoint", 180.0, np.inf),
-        ("tau shared", 1.6, 4.0),
-        ("tau shared, v fixed", 0.5, 2.0),
-        ("residuals clipped", 0.6, 2.0),
-        ("residuals clipped, factor 2", 0.3, 1.0),
+        *(("as published", 40.0, np.inf), ("as published, any footpoint", 180.0, np.inf)),
+        *(("tau shared", 1.6, 4.0), ("tau shared, v fixed", 0.5, 2.0)),
+        *(("residuals clipped", 0.6, 2.0), ("residuals clipped, factor 2", 0.3, 1.0)),
         ("shooting vector as published", 30.0, np.inf),
         ("shooting vector, clipped, factor 2", 0.3, 1.0),
     ],

@@ -49,10 +49,8 @@ def test_a_figure_of_a_kind_without_a_caption(tmp_path):
 @pytest.mark.parametrize(
     ("name", "numbers", "expected"),
     [
-        ("figure_3", "", "Figure 3"),
-        ("figure_3_release", "", "Figure 3, release"),
-        ("notebook", "2, 3 and 5", "Figures 2, 3 and 5"),
-        ("kng_means", "", "KNG means"),
+        *(("figure_3", "", "Figure 3"), ("figure_3_release", "", "Figure 3, release")),
+        *(("notebook", "2, 3 and 5", "Figures 2, 3 and 5"), ("kng_means", "", "KNG means")),
     ],
 )
 def test_titles_of_figures(name, numbers, expected):
