@@ -192,30 +192,26 @@ def test_real_data_are_measured_against_their_fit(monkeypatch):
 def test_aims_are_judged():
     """Of five cells the second is excused by its doubts; others miss an aim each, but the first."""
     cells = [
-        ("normal", 250, 1, {"population": [0.95, 0.97], "doubts": 0.5, "radius": 9.0}),
-        ("normal", 250, 4, {"population": [0.3, 0.5], "doubts": 0.95, "radius": 9.0}),
-        ("normal", 1000, 4, {"population": [0.91, 0.95], "doubts": 0.2, "radius": 9.0}),
-        ("t(3)", 4000, 1, {"population": [0.93, 0.95], "doubts": 0.5, "radius": 2.5}),
-        ("exponential", 4000, 1, {"population": [0.95, 0.995], "doubts": 0.1, "radius": 9.0}),
+        *(("normal", 250, 1, [0.95, 0.97], 0.5, 9.0), ("normal", 250, 4, [0.3, 0.5], 0.95, 9.0)),
+        *(("normal", 1000, 4, [0.91, 0.95], 0.2, 9.0), ("t(3)", 4000, 1, [0.93, 0.95], 0.5, 2.5)),
+        ("exponential", 4000, 1, [0.95, 0.995], 0.1, 9.0),
     ]
+    measures = "population", "doubts", "radius", "records", "error over predicted"
     rows = [
-        dict(zip([*bands_hold.CELL, "measure", "value"], [*cell, name, value], strict=True))
-        for law, *others, measures in cells
-        for cell in [("S^2, few", law, *[np.nan] * 3, *others)]
-        for name, values in (measures | {"records": 1.0, "error over predicted": 0.9}).items()
+        ("S^2, few", law, *[np.nan] * 3, *size, name, value)
+        for law, *size, population, doubts, radius in cells
+        for name, values in zip(measures, (population, doubts, radius, 1.0, 0.9), strict=True)
         for value in np.ravel(values)
     ]
     # Real data have fewer measures.
-    real = dict(zip(bands_hold.CELL, ["wages", "real data", *[np.nan] * 3, 250, 4], strict=True))
-    for name, value in {"records": 0.5, "doubts": 0.0, "radius": 1.0}.items():
-        rows.append(real | {"measure": name, "value": value})
-    pages, _ = bands_hold.summarise(pd.DataFrame(rows), AIMS, 4000)
+    for each in (("records", 0.5), ("doubts", 0.0), ("radius", 1.0)):
+        rows.append(("wages", "real data", *[np.nan] * 3, 250, 4, *each))
+    table = pd.DataFrame(rows, columns=[*bands_hold.CELL, "measure", "value"])
+    pages, _ = bands_hold.summarise(table, AIMS, 4000)
     judged = ["cells", "miss it", "may", "worst", "met"]
     assert list(pages["bands"][judged].itertuples(index=False, name=None)) == [
-        (5, 1, 0, "0.300", "**no**"),
-        (5, 1, 1, "0.995", "yes"),
-        (2, 1, 0, "0.200", "**no**"),
-        (1, 1, 0, "2.500", "**no**"),
+        *((5, 1, 0, "0.300", "**no**"), (5, 1, 1, "0.995", "yes")),
+        *((2, 1, 0, "0.200", "**no**"), (1, 1, 0, "2.500", "**no**")),
     ]
     assert pages["bands"]["where"][3] == "S^2, few, t(3), n 4,000, epsilon 1"
     shown = pages["bands_by_residuals"].set_index("residuals").T
