@@ -32,7 +32,10 @@ GROUPS = {
     "corpus_callosum": OUTLINES,
     "corpus_callosum_reduced": OUTLINES,
 }
-NON_PRIVATE, DATA_SETS = 1e-3, 21
+DATA_SETS = 21
+SIZES = {"mean_squared_error": 1e-2, "non_private_mean_squared_error": 1e-3}
+SIZES |= {"median_squared_error": 5e-3, "mean_prediction_distance": 0.03}
+SIZES |= {"mean_footpoint_distance": 0.1, "mean_shooting_vector_distance": 0.2}
 ORIGIN = {"seed": 1, "lock": "abc"}
 
 
@@ -53,12 +56,7 @@ def errors_table(study, data_sets=DATA_SETS):
         **{"mechanism": "kng_as_published", "footpoints": 10, "footpoint_proposals": 1234.0},
         **{"log_error_standard_error": 0.001, "tau": 0.1, **ORIGIN},
         flagged=table["sampler"] == "random_walk",
-        mean_squared_error=1e-2 * factor,
-        non_private_mean_squared_error=NON_PRIVATE * factor,
-        median_squared_error=5e-3 * factor,
-        mean_footpoint_distance=0.1 * factor,
-        mean_shooting_vector_distance=0.2 * factor,
-        mean_prediction_distance=0.03 * factor,
+        **{name: size * factor for name, size in SIZES.items()},
         least_curvature=-0.4 if study == "spd" else 1.0,
         greatest_curvature=-0.1 if study == "spd" else 4.0,
     )

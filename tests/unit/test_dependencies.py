@@ -15,9 +15,7 @@ SHAPES = '''def area(x):
 METRE = "class M:\n    size = 1\n\n\nm = M\n"
 FILES = {
     "job.py": "from tools.shapes import area\n\nprint(area(2))\n",
-    "other.py": "import json\n",
-    "tools/__init__.py": "",
-    "tools/shapes.py": SHAPES,
+    **{"other.py": "import json\n", "tools/__init__.py": "", "tools/shapes.py": SHAPES},
     "tools/units.py": "from . import metre\n\nm = metre.m\n",
     "tools/metre.py": METRE,
     "tools/kinds/__init__.py": "",

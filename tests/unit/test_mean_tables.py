@@ -117,9 +117,7 @@ def test_shapes_of_a_file_take_the_place_of_simulated_ones(tables):
 OWN = {
     "manifold": {"name": "spd", "size": 2},
     "data": {"source": "table", "path": "mine.csv", "subject": "s", "columns": ["a", "b", "c"]},
-    "centre": "identity",
-    "radius": 1.5,
-    "draws": 50,
+    **{"centre": "identity", "radius": 1.5, "draws": 50},
 }
 
 

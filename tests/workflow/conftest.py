@@ -70,15 +70,12 @@ class Checkout:
         configured = () if folder else ("--configfile", self.configuration.name)
         limited = ("--cores", cores) if cores else ()
         call = (sys.executable, "-m", "snakemake", *configured, *limited, *arguments)
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE}
         return subprocess.Popen(
             [*before, *map(str, call)],
             cwd=folder or self.root,
             env=self.environment | environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
+            **pipes | {"stderr": subprocess.STDOUT, "text": True, "start_new_session": True},
             # A shell has those it starts in the background ignore Ctrl-C, and that is inherited.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )

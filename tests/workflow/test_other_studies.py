@@ -44,16 +44,12 @@ def words_of(picture):
 # Group, cells and their budgets, budgets by name, and guarantee of studies whose status is proved.
 PROVED = {
     "laplace": (
-        "n12_noise0.01",
-        {"p1.0": 1.0, "p4.0": 4.0},
-        ["footpoint"],
+        *("n12_noise0.01", {"p1.0": 1.0, "p4.0": 4.0}, ["footpoint"]),
         "Laplace mechanism: in exact arithmetic each draw's budget holds for one record replaced "
         "within the public ball of radius 0.6.",
     ),
     "released": (
-        "n60_noise0.001",
-        {"all3.0": 3.0},
-        ["all"],
+        *("n60_noise0.001", {"all3.0": 3.0}, ["all"]),
         "Releases: each draw's budget holds for one record replaced, by proof, under "
         "the hypotheses of docs/guarantee.md.",
     ),

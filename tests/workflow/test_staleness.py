@@ -62,8 +62,7 @@ CHANGES = {
     "seed": ({"seed": 8}, BEHIND_MECHANISM | {"fit": 5}),
     "draws, values of a figure of shapes, size of the stand-in": (
         {
-            "sphere.draws.footpoint": 3,
-            "rats.figures.shapes.values": [7, 60],
+            **{"sphere.draws.footpoint": 3, "rats.figures.shapes.values": [7, 60]},
             "corpus_callosum.data.stand_in.n": 21,
         },
         {"fit": 1, "sample": 7, "evaluate": 2, "figure_table": 4, "figure": 6, **VERDICTS},
@@ -71,8 +70,7 @@ CHANGES = {
     # The figure of convergence shows the reduced shapes too.
     "steps of the random walk, support, map of landmarks": (
         {
-            "sphere.random_walk.steps": 101,
-            "rats.support": {"shooting_vector_length": 1.0},
+            **{"sphere.random_walk.steps": 101, "rats.support": {"shooting_vector_length": 1.0}},
             "reduced.manifold.landmark_map.harmonics": 3,
         },
         {"fit": 2, "sample": 3, "evaluate": 3, "figure_table": 2, "figure": 4, **VERDICTS},
