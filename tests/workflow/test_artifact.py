@@ -50,7 +50,6 @@ def asked():
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("configuration", ["", "config/smoke.yaml"])
 def test_the_workflow_makes_what_the_pages_name(checkout, configuration):
     names = asked()["", configuration]
@@ -60,7 +59,6 @@ def test_the_workflow_makes_what_the_pages_name(checkout, configuration):
     checkout.run(*dry, *sorted(names), folder=checkout.root)
 
 
-@pytest.mark.slow
 def test_targets_and_results_of_the_evaluation_are_there(checkout):
     call = ("-s", EVALUATION, "--list")
     known = set(checkout.run(*call, folder=checkout.root).split())
