@@ -71,10 +71,8 @@ def test_predictions_are_errors_that_more_data_and_more_budget_make_smaller(tabl
 def test_what_a_wanted_error_needs_is_found_both_ways(tables):
     needed = tables["needed"]
     assert (needed["wanted_curve_error"] == WANTED).all()
-    for found, given, values, cells in (
-        ("n", "budget", BUDGETS, NUMBERS),
-        ("budget", "n", NUMBERS, BUDGETS),
-    ):
+    both = ("n", "budget", BUDGETS, NUMBERS), ("budget", "n", NUMBERS, BUDGETS)
+    for found, given, values, cells in both:
         part = needed[needed["found"] == found]
         assert part[given].tolist() == values
         # The more there is of one, the less is needed of the other.

@@ -36,12 +36,6 @@ def test_fingerprints_cover_what_jobs_load(finished):
         assert job["code"] == code(job["script"], *modules, folder=folder), job
 
 
-def test_finished_run_has_nothing_to_do(finished_copy):
-    before = {name: path.stat().st_mtime_ns for name, path in finished_copy.files().items()}
-    assert "Nothing to be done" in finished_copy.run()
-    assert {name: path.stat().st_mtime_ns for name, path in finished_copy.files().items()} == before
-
-
 FILES = {
     f"{SCRIPTS}/geodp/mechanisms/density.py": BEHIND_MECHANISM,
     "envs/requirements.txt": ALL,
