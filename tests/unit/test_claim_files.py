@@ -79,6 +79,10 @@ def test_what_is_no_selection_is_refused_and_not_run(text, column, tmp_path):
     assert not trace.exists()
 
 
+TWO = {"claim": ["a.x", "a.y"], "statement": ["It is.", ""]}
+THREE = {"claim": ["a.x", "b", "a.y"], "statement": ["It is.", "It is.", ""]}
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [
@@ -98,29 +102,18 @@ def test_what_is_no_selection_is_refused_and_not_run(text, column, tmp_path):
         ({"column": "log_errors"}, "column column: there is no column log_errors"),
         ({"along": "n budget"}, "column along: there is no column"),
         ({"where": "imbalance == 0"}, "several rows for one cell and data set"),
+        # Rows that do not say what they are of their sentence.
+        (TWO | {"claim": ["a.x", "a.x"]}, "column claim: another row has this name"),
+        (TWO | {"statement": 2 * ["It."], "part": ["p", "q"]}, "and no other: leave it empty"),
+        (TWO | {"reading": ["", "r"], "part": ["", "p"]}, "column reading: the row is a part of"),
+        (TWO, "column part: its sentence has several"),
+        (THREE, "other rows stand between those of its sentence"),
     ],
 )
 def test_a_claim_that_makes_no_sense_is_refused(change, says):
-    assert says in refused(one("sphere_budget").assign(**change), by_budget())
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        ({"claim": ["a.x", "a.x"]}, "column claim: another row has this name"),
-        ({"statement": 2 * ["It."], "part": ["p", "q"]}, "and no other: leave it empty"),
-        ({"reading": ["", "r"], "part": ["", "p"]}, "column reading: the row is a part of"),
-        ({}, "column part: its sentence has several"),
-        (
-            {"claim": ["a.x", "b", "a.y"], "statement": ["It is.", "It is.", ""]},
-            "other rows stand between those of its sentence",
-        ),
-    ],
-)
-def test_rows_that_do_not_say_what_they_are_of_their_sentence_are_refused(change, says):
-    values = {"claim": ["a.x", "a.y"], "statement": ["It is.", ""]} | change
-    rows = pd.concat([one("sphere_budget")] * len(values["claim"]))
-    assert says in refused(rows.assign(**values))
+    number = len(change["claim"]) if isinstance(change.get("claim"), list) else 1
+    rows = pd.concat([one("sphere_budget")] * number).assign(**change)
+    assert says in refused(rows, by_budget())
 
 
 def test_a_table_without_a_column_is_refused():
