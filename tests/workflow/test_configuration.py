@@ -82,10 +82,8 @@ EMPTY = "studies is missing or empty: add {} as in README's example, or a plan$"
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        *(
-            ({}, EMPTY.format("name, seed and studies")),
-            ({"name": "a"}, EMPTY.format("seed and studies")),
-        ),
+        ({}, EMPTY.format("name, seed and studies")),
+        ({"name": "a"}, EMPTY.format("seed and studies")),
         *((NAMED | {"studies": none}, EMPTY.format("studies")) for none in (None, {}, [])),
         (NAMED | {"studies": ["sphere"]}, "studies.* give a mapping"),
         (NAMED | {"studies": {"a": {}}, "sede": 3}, "sede is unknown: did"),

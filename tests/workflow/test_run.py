@@ -121,14 +121,21 @@ def test_another_environment_stands_beside_the_first(checkout):
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ([], "usage: ./run [--with competitors|dask|datasets|docs|geomstats|opacus|slurm] COMMAND"),
-        (["--with"], "--with needs an environment and a command"),
-        (["--with", "geomstats"], "--with needs an environment and a command"),
-        (["--with", "../envs", "true"], "there is no environment ../envs: --with takes"),
+        ("", "usage: ./run [--with competitors|dask|datasets|docs|geomstats|opacus|slurm] COMMAND"),
+        ("--with", "--with needs an environment and a command"),
+        ("--with geomstats", "--with needs an environment and a command"),
+        ("--with ../envs true", "there is no environment ../envs: --with takes"),
+        ("snakemake --configfile missing.yaml", "there is no configuration missing.yaml"),
+        ("snakemake --cores 2 --configfile right.yaml all", "there is no configuration all"),
+        ("snakemake --configfile=folder", "the configuration folder is a folder"),
+        ("snakemake --configfile wide.yaml -n", "the configuration wide.yaml is UTF-16 text"),
     ],
 )
-def test_call_that_is_none_makes_no_environment(checkout, given, sentence):
-    assert sentence in refused(checkout, *given, status=2)
+def test_call_that_cannot_be_carried_out_makes_no_environment(checkout, given, sentence):
+    (checkout.root / "folder").mkdir()
+    (checkout.root / "right.yaml").write_text("name: right\n")
+    (checkout.root / "wide.yaml").write_text("name: wide\n", encoding="utf-16")
+    assert sentence in refused(checkout, *given.split(), status=2, cwd=checkout.root)
     assert [path.name for path in checkout.root.glob(".venv*")] == []
 
 
@@ -280,20 +287,3 @@ def test_a_machine_that_lacks_something_is_told_what(checkout, spoil, said):
 
 def test_unknown_command(ready):
     assert "no-such-command" in refused(ready, "no-such-command", status=127)
-
-
-@pytest.mark.parametrize(
-    ("given", "sentence"),
-    [
-        (["--configfile", "missing.yaml"], "there is no configuration missing.yaml"),
-        (["--cores", "2", "--configfile", "right.yaml", "all"], "there is no configuration all"),
-        (["--configfile=folder"], "the configuration folder is a folder"),
-        (["--configfile", "wide.yaml", "-n"], "the configuration wide.yaml is UTF-16 text"),
-    ],
-)
-def test_configuration_that_cannot_be_read(checkout, given, sentence):
-    (checkout.root / "folder").mkdir()
-    (checkout.root / "right.yaml").write_text("name: right\n")
-    (checkout.root / "wide.yaml").write_text("name: wide\n", encoding="utf-16")
-    assert sentence in refused(checkout, "snakemake", *given, status=2, cwd=checkout.root)
-    assert not (checkout.root / ".venv").exists()
