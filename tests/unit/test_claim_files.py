@@ -116,14 +116,11 @@ def test_a_claim_that_makes_no_sense_is_refused(change, says):
     assert says in refused(rows, by_budget())
 
 
-def test_a_table_without_a_column_is_refused():
+def test_a_table_or_a_file_without_a_column_or_without_a_claim_is_refused():
     [table] = tables_of(name := "walk_length.sphere_error").values()
     for column in ("mean_squared_error", "log_error_standard_error"):
         tables = {("sphere", "errors"): table.drop(columns=column)}
         assert "there is no column" in refused(one(name), tables)
-
-
-def test_a_file_without_a_column_or_without_a_claim_is_refused():
     for column in CLAIMS.columns.drop(["needs", "construction"]):
         message = refused(CLAIMS.drop(columns=column))
         assert f"row 1: there is no column {column}" in message

@@ -187,20 +187,12 @@ def test_planned_errors_of_blocks_are_those_of_noise_and_estimate_together(monke
     assert row["shooting_vector_error"] == np.sqrt(173.5)
 
 
-TEXT = (
-    "Before.\n<!-- losses -->\nold\n<!-- end -->\nBetween.\n<!-- testers -->\nkept\n<!-- end -->\n"
-)
-
-
 def test_a_block_is_replaced_and_no_other():
-    assert with_block(TEXT, "losses", r"new \1") == TEXT.replace("old", r"new \1")
-
-
-@pytest.mark.parametrize(
-    ("name", "block", "words"),
-    [("walks", "new", "no mark <!-- walks -->"), ("losses", "\n", "nothing to write")],
-)
-def test_a_missing_mark_or_an_empty_block_is_refused_in_a_sentence(name, block, words):
-    with pytest.raises(DataError, match=words) as refused:
-        with_block(TEXT, name, block)
-    assert "\n" not in str(refused.value)
+    page = "Before.\n<!-- losses -->\n{}\n<!-- end -->\n<!-- testers -->\nkept\n<!-- end -->\n"
+    text = page.format("old")
+    assert with_block(text, "losses", r"new \1") == page.format(r"new \1")
+    missing = ("walks", "new", "no mark <!-- walks -->"), ("losses", "\n", "nothing to write")
+    for name, block, words in missing:
+        with pytest.raises(DataError, match=words) as refused:
+            with_block(text, name, block)
+        assert "\n" not in str(refused.value)
