@@ -175,9 +175,6 @@ def test_the_algorithm_for_the_mean_counts_its_steps(manifold, rng):
     assert np.all(iterations(model, points, most=4) == 4)
 
 
-# Lines of red wine: the published mechanism in R^4, and recorded lines of other tools
-
-
 STUDY = CONFIGURED["wine"]
 
 

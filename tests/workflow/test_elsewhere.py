@@ -113,14 +113,12 @@ def test_own_files_before_those_of_the_project(tmp_path, monkeypatch):
     assert places.find([shipped]) == [shipped]
 
 
-def test_a_block_that_is_not_there(checkout):
+def test_what_is_not_there_is_named(checkout):
     checkout.configure(read("tiny"))
     printed = checkout.refused("--dry-run", "results/tiny/rats/cells/observed/default_9.npz")
     [error] = [line for line in printed.splitlines() if line.startswith("Error: ")]
     assert "in group observed, which has blocks 0 to 0: " in error
-
-
-def test_a_report_of_nothing(checkout):
+    # Nor is there anything to report of a release.
     checkout.configuration = checkout.root / "config" / "release.example.yaml"
     shutil.copy(checkout.configuration, checkout.root)
     printed = checkout.refused("--dry-run", "--", "report")
