@@ -38,25 +38,19 @@ def project(tmp_path_factory):
     return write
 
 
-def test_imports_are_followed_within_functions_and_through_packages(project):
+def test_imports_are_followed_within_functions_and_through_packages_and_names_are_known(project):
     folder = project()
     tools = {folder / f"tools/{name}.py" for name in ("__init__", "shapes", "units", "metre")}
     assert set(needed("job.py", folder=folder)) == tools | {folder / "job.py"}
     assert needed("other.py", folder=folder) == [folder / "other.py"]
-
-
-def test_modules_chosen_by_name_are_added(project):
-    folder = project()
+    # Modules that are chosen by name are added.
     names = ["job.py"], ["job.py", "tools.kinds.round"]
     few, more = (set(needed(*each, folder=folder)) for each in names)
     assert more - few == {folder / "tools/kinds/__init__.py", folder / "tools/kinds/round.py"}
     assert code("job.py", folder=folder) != code("job.py", "tools.kinds.round", folder=folder)
-
-
-@pytest.mark.parametrize("name", ["tools.kinds.square", "tools.kinds.round.name", "nothing"])
-def test_unknown_module_is_refused(project, name):
-    with pytest.raises(FileNotFoundError, match=f"no module {name} in"):
-        code("job.py", name, folder=project())
+    for name in ("tools.kinds.square", "tools.kinds.round.name", "nothing"):
+        with pytest.raises(FileNotFoundError, match=f"no module {name} in"):
+            code("job.py", name, folder=folder)
 
 
 READERS_ONLY = {
