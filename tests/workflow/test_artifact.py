@@ -50,6 +50,7 @@ def asked():
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("configuration", ["", "config/smoke.yaml"])
 def test_the_workflow_makes_what_the_pages_name(checkout, configuration):
     names = asked()["", configuration]
@@ -59,6 +60,7 @@ def test_the_workflow_makes_what_the_pages_name(checkout, configuration):
     checkout.run(*dry, *sorted(names), folder=checkout.root)
 
 
+@pytest.mark.slow
 def test_targets_and_results_of_the_evaluation_are_there(checkout):
     call = ("-s", EVALUATION, "--list")
     known = set(checkout.run(*call, folder=checkout.root).split())

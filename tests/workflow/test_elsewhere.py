@@ -36,6 +36,7 @@ def made_in(folder):
     }
 
 
+@pytest.mark.slow
 def test_all_targets_from_another_folder(source, checkout, tmp_path, folder):
     checkout = checkout.copied(source, tmp_path / "check out")
     before = made_in(checkout.root)
@@ -74,6 +75,7 @@ def test_module_of_another_workflow(checkout, folder):
     checkout.run("--dry-run", "--quiet", "rules", "--", "geodp_all", "geodp_report", folder=folder)
 
 
+@pytest.mark.slow
 def test_module_by_its_address(checkout, folder):
     for words in ("init -q", "add -A", "-c user.name=a -c user.email=a commit -qm all"):
         subprocess.run(["git", *words.split()], cwd=checkout.root, check=True)

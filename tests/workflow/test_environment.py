@@ -152,6 +152,7 @@ def test_the_image_is_made_from_what_is_here_without_ones_own_data_and_runs_with
     assert {"results", "data/*", ".venv*", ".snakemake", ".git"} <= set(ignored)
 
 
+@pytest.mark.slow
 def test_the_next_container_knows_how_the_results_were_made(checkout, source, tmp_path):
     """As far as it goes without an engine: of the first container only the volume remains."""
     [entry] = steps("ENTRYPOINT")

@@ -9,6 +9,9 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pytest
+
+pytestmark = pytest.mark.slow
 
 # A file of each stage in the order in which a run makes them.
 STAGES = (

@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 from beside import read
 
+pytestmark = pytest.mark.slow
+
 # No studies: a name, a seed and a plan are a configuration.
 PLANNED = read("planned")
 NUMBERS, BUDGETS, WANTED, SUPPORT = (

@@ -8,6 +8,8 @@ from cohort import SETTINGS, write_cohort
 from geodp_release.promise.ledger import Ledger
 from geodp_release.show.release import Release
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def released(made):
