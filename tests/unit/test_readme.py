@@ -118,7 +118,8 @@ def test_sentences_begin_with_their_subject():
         nodes = list(ast.walk(ast.parse(path.read_text())))
         docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
         strings = [each for each in nodes if isinstance(each, ast.Constant)]
-        texts += [(path, str(each.value)) for each in strings if id(each) not in docstrings]
+        strings = [each for each in strings if isinstance(each.value, str)]
+        texts += [(path, each.value) for each in strings if id(each) not in docstrings]
     assert len(texts) > 1000
     found = [(path.name, line) for path, text in texts for line in re.findall(r"\bOf .*", text)]
     assert found == []

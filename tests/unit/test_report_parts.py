@@ -187,7 +187,7 @@ def test_planned_errors_of_blocks_are_those_of_noise_and_estimate_together(monke
     assert row["shooting_vector_error"] == np.sqrt(173.5)
 
 
-def test_a_block_is_replaced_and_no_other():
+def test_a_block_is_replaced_and_no_other_and_one_that_is_missing_is_refused():
     page = "Before.\n<!-- losses -->\n{}\n<!-- end -->\n<!-- testers -->\nkept\n<!-- end -->\n"
     text = page.format("old")
     assert with_block(text, "losses", r"new \1") == page.format(r"new \1")

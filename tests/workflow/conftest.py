@@ -134,7 +134,7 @@ def source(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def made(source, tmp_path_factory):
-    """What makes a checkout with a configuration, for fixtures of a module."""
+    """What makes a checkout with a configuration."""
 
     def make(configuration):
         checkout = Checkout.copied(source, tmp_path_factory.mktemp(configuration["name"]))

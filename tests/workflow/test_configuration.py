@@ -246,6 +246,7 @@ def test_source_is_the_stand_in_only_while_there_is_no_file(small, monkeypatch, 
         study = corpus()
         assert (study.source, study.table, list(study.groups)) == ("table", name, ["observed"])
         assert study.note == "Seen from the left."
+        assert studies_of(small)["reduced"].source == "table"
         # The comparison names no group, and goes where the data are.
         assert {group for group, _, _ in study.cell_blocks} == {"observed"}
         (tmp_path / name).unlink()

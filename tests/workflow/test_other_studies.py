@@ -140,11 +140,14 @@ def test_a_table_may_be_cut_down_and_its_landmarks_mapped(source, monkeypatch, t
     landmark_map = {"matrix": str(tmp_path / "map.csv")}
     settings["manifold"] = {"name": "kendall", "size": 8, "landmark_map": landmark_map}
     data = {"source": "table", "path": "resources/vilmann_rats.csv", "covariate": "age_days"}
+    data |= {"covariate_range": [0, 200]}
     settings |= {"data": data | {"keep": {"rat": [1, 2]}}, "cells": [{"budgets": ["equal"]}]}
     study = expanded(settings)
     of = study.table, study.settings["manifold"], study.settings["data"], "key"
+    records = read_settings(*of)
     # Two rats at eight ages.
-    assert read_settings(*of).points.shape == (16, 5)
+    assert records.points.shape == (16, 5)
+    assert records.covariate_range == (0.0, 200.0)
 
 
 def test_regression_on_two_covariates_is_that_of_least_squares(ran):

@@ -47,13 +47,19 @@ def missing():
     absent = [name for name in PROGRAMS if shutil.which(name) is None]
     if absent:
         return f"{', '.join(absent)}: apt-get install --no-install-recommends slurm-wlm munge"
-    if CONFIGURATION.exists():
-        return f"no {CONFIGURATION}: this machine has a Slurm already, or a killed test left it"
+    if CONFIGURATION.exists() and not is_left_behind():
+        return f"no {CONFIGURATION}: this machine has a Slurm already"
     try:
         socket.gethostbyname(host())
     except OSError:
         return f"an address of the host {host()} in /etc/hosts"
     return ""
+
+
+def is_left_behind():
+    """Whether a process that was killed left the configuration."""
+    found = re.match(r"# Of test_slurm.py, process (\d+)\n", CONFIGURATION.read_text())
+    return found is not None and not Path("/proc", found[1]).exists()
 
 
 def host():
@@ -113,10 +119,12 @@ def slurm():
         key.write_bytes(os.urandom(128))
         [found] = re.findall(r"RealMemory=(\d+)", output("slurmd", "-C"))
         place = {"host": host(), "folder": folder, "cpus": os.cpu_count(), "memory": found}
+        if CONFIGURATION.exists() and is_left_behind():
+            CONFIGURATION.unlink()
         # Never that of someone else.
         with open(CONFIGURATION, "x") as file:
             stack.callback(CONFIGURATION.unlink)
-            file.write(SETTINGS.format(**place))
+            file.write(SETTINGS.format(process=os.getpid(), **place))
         stack.enter_context(
             daemon(
                 *("munged", "--foreground", "--force", f"--key-file={key}"),

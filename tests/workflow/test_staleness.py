@@ -89,6 +89,7 @@ def test_changed_configuration_reruns_what_reads_it(finished_copy, small, values
 
 
 def test_changed_table_reruns_its_study_alone(finished_copy):
+    assert finished_copy.planned() == {}
     table = finished_copy.root / "resources" / "vilmann_rats.csv"
     # The last record once more.
     append(table, table.read_text().splitlines()[-1] + "\n")
