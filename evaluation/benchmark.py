@@ -32,7 +32,7 @@ FEW, MANY = 150, 20000
 
 COMMAND = "-m", "geodp_release.ask.cli"
 
-# Records of a table that are made at once; one of more is a folder of so many each.
+# Records of a table that are made at once, and of each file of a folder.
 AT_ONCE = 10**6
 
 TOLERANCE = 1e-10  # of the gradient at a mean, over the root mean squared distance
@@ -238,14 +238,13 @@ def releases(seed, n, suffixes):
         rng = random_stream(seed, "benchmark", "releases", f"n{number}")
         with tempfile.TemporaryDirectory() as folder:
             path = f"{folder}/table.{suffix}"
-            if number > AT_ONCE:
+            if suffix == "csv":
+                _table(rng, number).to_csv(path, index=False)
+            else:
                 os.mkdir(path)
                 for start in range(0, number, AT_ONCE):
-                    part = _table(rng, AT_ONCE, start)
+                    part = _table(rng, min(AT_ONCE, number - start), start)
                     part.to_parquet(f"{path}/{start:09d}.parquet", index=False)
-            else:
-                table = _table(rng, number)
-                (table.to_csv if suffix == "csv" else table.to_parquet)(path, index=False)
             row = {"space": "S^2", "n": number, "beside": suffix}
             for what, seconds, memory in _commands(folder, _settings(number, path, folder)):
                 yield row | {"what": what, "ours": 1e6 * seconds / number, "memory": memory}

@@ -71,7 +71,7 @@ def write(space, table, columns, how, path):
             # Whole numbers have a type of their own where all of a part are.
             some = found[start:end]
             for each in {*columns} - {LABEL, COMMENT}:
-                some = some.assign(**{each: pd.to_numeric(some[each], downcast="integer")})
+                some = some.astype({each: "int64"} if are_whole(some[each]) else {})
             some.to_parquet(path / f"{part}.parquet", index=False)
     elif name == "mat":
         # Labels are numbers: those of nobody are none.
@@ -89,6 +89,13 @@ def write(space, table, columns, how, path):
             points = found[space.point_columns].to_numpy()
             arrays = {LABEL: arrays[LABEL], POINTS: points}
         np.savez(path, **arrays)
+
+
+def are_whole(numbers):
+    """Whether all of some numbers are whole and stay what they are as integers; not of none."""
+    each = numbers.to_numpy()
+    is_same = (each == np.rint(each)) & (np.abs(each) < 2.0**53)
+    return len(each) > 0 and bool(np.all(is_same & ~((each == 0.0) & np.signbit(each))))
 
 
 def write_joined(space, table, labels, path):

@@ -67,6 +67,36 @@ def test_numbers_of_parts_have_a_type_for_all(folder, kinds):
     assert np.nansum(table.read(["age"])[0] == 1.0) == whole["age"].eq(70).sum()
 
 
+@pytest.mark.parametrize(
+    "parts",
+    [
+        # By their values, as Arrow finds them.
+        [[Decimal("1.5")], [Decimal("99.5")]],
+        [[1, 2], [2**63]],
+        [[True], [3]],
+    ],
+    ids=str,
+)
+def test_types_that_follow_from_values_are_no_reason_to_refuse_numbers(folder, parts):
+    for number, values in enumerate(parts):
+        pd.DataFrame({"age": values}).to_parquet(f"{number}.parquet")
+    table = ParquetTable(str(folder), TableReading())
+    table.refuse_unfit(["age"], [])
+    whole = [float(each) for values in parts for each in values]
+    assert np.ravel(table.read(["age"])[0]).tolist() == whole
+
+
+@pytest.mark.parametrize("word", ["900000000000207008", "9007199254740993", "1e16"])
+@pytest.mark.parametrize("others", [[7, 7], [7.0, np.nan]])
+def test_listed_words_with_digits_to_lose_are_no_numbers(folder, word, others):
+    """Whether or not another record makes floating-point numbers of them."""
+    for number, values in enumerate([[int(float(word))] * 2, others]):
+        pd.DataFrame({"code": values}).to_parquet(f"{number}.parquet")
+    table = ParquetTable(str(folder), TableReading(categories={"code": {word: 0.0, "7": 1.0}}))
+    with pytest.raises(DataError, match="words are wanted: save it as text"):
+        table.refuse_unfit(["code"], [])
+
+
 def test_what_is_no_folder_of_parts_is_refused(folder):
     path = as_parts(frame())
     Path("parts/p17.csv").touch()

@@ -68,7 +68,7 @@ class ArrayTable(ColumnTable):
 
     def _unfit(self, name, kind):
         own, shape = self._types[name], self._shapes[name]
-        if own.kind not in {"labels": "biufSUmM", "dates": "SUM"}.get(kind, "biufc"):
+        if own.kind not in {"numbers": "biufc", "dates": "SUM"}.get(kind, "biufSUmM"):
             return str(own)
         if not shape or (kind != "numbers" and len(shape) > 1):
             return f"an array of {len(shape)} axes"

@@ -33,7 +33,7 @@ class FrameTable(ColumnTable):
         own = self._column(name).dtype
         if kind == "dates":
             return None if type_of_values(own).kind in "MO" else str(own)
-        return None if kind == "labels" else no_numbers(own)
+        return no_numbers(own) if kind == "numbers" else None
 
     def _types_of(self, label):
         column = self._column(label)
@@ -96,9 +96,7 @@ class ParquetTable(ColumnTable):
             kinds.setdefault(name, set()).add(kind)
         wide = {name: _wide(each) for name, each in kinds.items()}
         self._mixed = {
-            name: " and ".join(sorted(map(str, kinds[name])))
-            for name, kind in wide.items()
-            if kind == pyarrow.float64()
+            name: kinds[name] - {pyarrow.null()} for name in wide if wide[name] == pyarrow.float64()
         }
         columns = [[(name, wide.get(name) or kind) for name, kind in part] for part in columns]
         try:
@@ -128,10 +126,13 @@ class ParquetTable(ColumnTable):
         own = self._types[name]
         if kind == "numbers":
             return None if holds_numbers(own) else str(own)
-        holds = arrow_kind(own)
-        if kind == "labels" and name not in self.reading.categories and name in self._mixed:
-            # Digits may have been lost in one file, and not in others; listed words have few.
-            return self._mixed[name]
+        holds, kinds = arrow_kind(own), self._mixed.get(name, ())
+        if kinds and (kind == "labels" or not all(map(_is_plain, kinds))):
+            # Digits may have been lost in one file, and not in others.
+            return " and ".join(sorted(map(str, kinds)))
+        if kind == "words" and holds == "number":
+            # Nor have listed words any to lose, whatever the types of the files are.
+            return str(own) if any(map(_is_large, self.reading.categories[name])) else None
         is_date = holds == "text" or DATE_TYPES.match(str(own))
         return None if (is_date if kind == "dates" else holds) else str(own)
 
@@ -261,14 +262,27 @@ class ParquetTable(ColumnTable):
 def _wide(kinds):
     """The type that holds numbers of several types, or ``None`` of others and of one type."""
     from pyarrow import float64, int64, uint64
-    from pyarrow.types import is_floating, is_integer, is_null
+    from pyarrow.types import is_integer, is_null
 
     numbers = {each for each in kinds if not is_null(each)}
-    if len(numbers) < 2 or not all(is_floating(each) or is_integer(each) for each in numbers):
+    if len(numbers) < 2 or any(arrow_kind(each) != "number" for each in numbers):
         return None
-    if any(map(is_floating, numbers)):
-        return float64()
-    return None if uint64() in numbers else int64()
+    return int64() if all(map(is_integer, numbers)) and uint64() not in numbers else float64()
+
+
+def _is_plain(kind):
+    """Whether numbers of a type have the texts that floating-point ones have."""
+    from pyarrow.types import is_floating, is_integer
+
+    return is_floating(kind) or is_integer(kind)
+
+
+def _is_large(word):
+    """Whether a word is a number that has digits to lose in floating point."""
+    try:
+        return abs(float(word)) >= 2.0**53
+    except ValueError:
+        return False
 
 
 def _plain(kind):

@@ -70,7 +70,7 @@ class LabelledTable(ColumnTable):
         own = self.kinds[name]
         if kind == "dates":
             return None if name in self.days or own == TEXT else own
-        return None if own in ((NUMBER, TEXT, DATE) if kind == "labels" else (NUMBER,)) else own
+        return None if own in ((NUMBER,) if kind == "numbers" else (NUMBER, TEXT, DATE)) else own
 
     def _types_of(self, label):
         return self._values([label])[label]

@@ -53,7 +53,7 @@ class Table(ABC):
 
         The `DataError` depends on no record.
         """
-        kinds = dict.fromkeys(self.reading.categories, "labels")
+        kinds = dict.fromkeys(self.reading.categories, "words")
         kinds |= dict.fromkeys(self.reading.dates, "dates")
         wanted = [(name, kinds.get(name, "numbers")) for name in numbers]
         wanted += [(name, "labels") for name in labels]
@@ -63,9 +63,10 @@ class Table(ABC):
                 word = self.source.field_word
                 is_date = kind == "numbers" and DATE_TYPES.match(unfit)
                 hint = "; data.dates makes numbers of those of a covariate" if is_date else ""
+                what = "text" if kind == "words" else kind
                 raise DataError(
                     f"{self.path}, {word} {name}: the file states its type as {unfit}, and {kind} "
-                    f"are wanted: save it as {kind}, or name another {word}{hint}"
+                    f"are wanted: save it as {what}, or name another {word}{hint}"
                 )
 
     def left_out(self):

@@ -16,9 +16,6 @@ STYLE: Any = {
     "axes.spines.right": False,
     "legend.frameon": False,
     "lines.linewidth": 1.4,
-    # Numbers of an axis in full: a factor such as 1e6 would stand in the title.
-    "axes.formatter.limits": (-5, 9),
-    "axes.formatter.useoffset": False,
     # A covariate may be called anything, and signs of a formula in it are no formula.
     "text.parse_math": False,
     # Text stays text, and the same figure gives the same file.
