@@ -92,7 +92,7 @@ def write(space, table, columns, how, path):
 
 
 def are_whole(numbers):
-    """Whether all of some numbers are whole and stay what they are as integers; not of none."""
+    """Whether a column of numbers has rows, and all are integers that int64 holds as they are."""
     each = numbers.to_numpy()
     is_same = (each == np.rint(each)) & (np.abs(each) < 2.0**53)
     return len(each) > 0 and bool(np.all(is_same & ~((each == 0.0) & np.signbit(each))))

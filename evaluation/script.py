@@ -110,8 +110,8 @@ def curves(panel, table, x, y, by, names=None):
 def panels(table, x, y, by, of, names=None, rows=1, size=(2.6, 2.6), **axis):
     """Figure of `curves`, a panel for each value of the column ``of``, with one legend.
 
-    Panels are in rows from left to right, each of a size in inches; ``axis`` is as `Axes.set` has
-    it.
+    Panels are in rows from left to right, each of a size in inches, and places left over in the
+    last row are empty; ``axis`` is as `Axes.set` has it.
     """
     parts = table.groupby(of, sort=False)
     columns = -(-len(parts) // rows)

@@ -10,6 +10,7 @@ import pytest
 
 import bands_hold
 import held_out
+import script
 import simulated
 from geodp import Assumptions, Euclidean, GeodesicModel, Sphere
 
@@ -244,3 +245,9 @@ def test_bands_that_are_not_drawn_are_left_out_and_withheld_ones_count_once():
 def test_shares_of_cohorts_are_judged(value, limits, met):
     row = {"value": value, "standard_error": 0.1, "least": np.nan, "most": np.nan}
     assert held_out.judged(row | limits)["met"] == met
+
+
+def test_places_of_panels_that_are_left_over_are_empty():
+    table = pd.DataFrame({"x": [1, 2] * 3, "y": 0.9, "by": "a", "of": list("ppqqrr")})
+    figure = script.panels(table, "x", "y", "by", "of", rows=2)
+    assert [panel.get_visible() for panel in figure.axes] == [True, True, True, False]

@@ -181,8 +181,9 @@ def _mean_shares(releases, lengths, tables, steps):
     whole, phases = np.divmod(sizes.astype(int), FINER)
     firsts = np.clip(steps + len(SIZES) // FINER - 1 - whole, 0, starts - 1)
     weights = np.broadcast_to(weights, below.shape)
-    # In a table as one row, of which that of the next distance is so far away.
-    places, away = (below * FINER + phases) * tables.shape[-1] + firsts, math.prod(tables.shape[2:])
+    # Indices of first sizes in flat tables, and the stride from a distance to the next.
+    stride = math.prod(tables.shape[2:])
+    places = below * stride + phases * tables.shape[-1] + firsts
     windows = np.lib.stride_tricks.sliding_window_view(tables.reshape(number, -1), steps, axis=1)
     found = np.zeros((number, *below.shape[1:], steps))
     for start in range(0, below.shape[1], BLOCK):
@@ -191,7 +192,7 @@ def _mean_shares(releases, lengths, tables, steps):
         for node, place in enumerate(places):
             fraction, weight = (each[node, at, None] for each in (part, weights))
             for table, total in zip(windows, found, strict=True):
-                low, high = table[place[at]], table[place[at] + away]
+                low, high = table[place[at]], table[place[at] + stride]
                 high -= low
                 high *= fraction
                 high += low
@@ -202,9 +203,9 @@ def _mean_shares(releases, lengths, tables, steps):
 
 @lru_cache(maxsize=4)
 def _padded_shares(dim, steps):
-    """`_shares_below` (tables, distances, FINER, sizes) at sizes a level apart, the largest first.
+    """Tables of `_shares_below` (tables, distances, FINER, sizes), the largest size first.
 
-    Beyond `SIZES` shares are those at their ends, so many steps far.
+    Sizes are a level apart, and padded at both ends by so many ``steps`` with the shares there.
     """
     tables = np.reshape(_shares_below(dim), (3, -1, FINER, len(DISTANCES)))[:, ::-1]
     return np.pad(tables.transpose(0, 3, 2, 1), (*[(0, 0)] * 3, (steps, steps)), mode="edge")
