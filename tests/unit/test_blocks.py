@@ -19,7 +19,7 @@ from geodp.errors import DataError
 from geodp.manifolds.registry import make_manifold
 from geodp.models.residuals import PerRecordGeodesicResiduals
 from geodp_release.ask.checking import words_of
-from geodp_release.run.grouping import grouped, label_key, owners_of
+from geodp_release.run.grouping import ONE_EACH, grouped, label_key, owners_of
 
 # Rows of plain cells, of quotes that hold breaks and delimiters, of too few and too many cells.
 ROWS = (
@@ -62,8 +62,12 @@ def test_numbers_are_those_of_each_text():
         assert reading.values([text, "1"])[0] == pytest.approx(reading.value(text), nan_ok=True)
 
 
-def test_subjects_are_those_of_each_label():
+@pytest.mark.parametrize(("at_once", "least"), [(large.AT_ONCE, large.LARGE), (7, 1)])
+def test_subjects_are_those_of_each_label(at_once, least, monkeypatch):
+    """In memory, and in files of few at a time."""
     rng = np.random.default_rng(2)
+    monkeypatch.setattr(large, "AT_ONCE", at_once)
+    monkeypatch.setattr(large.large_array, "__defaults__", (float, 0, least))
     for _ in range(200):
         labels = [LABELS[index] for index in rng.integers(len(LABELS), size=20)]
         seen, owners, places = {}, [], []
@@ -75,6 +79,8 @@ def test_subjects_are_those_of_each_label():
             counted[1] += 1
         found = grouped(labels, len(labels))
         assert (found[0].tolist(), found[1].tolist(), found[2]) == (owners, places, len(seen))
+    found = grouped(ONE_EACH, 20)
+    assert (found[0].tolist(), found[1].tolist(), found[2]) == ([*range(20)], [0] * 20, 20)
 
 
 class Odd(type):
@@ -159,9 +165,12 @@ def test_a_full_disk_is_a_lack_of_memory(monkeypatch):
 
 
 @pytest.mark.parametrize("factor", [labels_module.FACTOR, np.uint64(0)])
-def test_labels_are_the_same_if_all_their_characters_are(monkeypatch, factor):
-    """With a factor of zero all have one hash."""
+@pytest.mark.parametrize("compared", [1 << 18, 16])
+def test_labels_are_the_same_if_all_their_characters_are(monkeypatch, factor, compared):
+    """With a factor of zero all have one hash; where few are compared at once in files by hash."""
     monkeypatch.setattr(labels_module, "FACTOR", factor)
+    monkeypatch.setattr(labels_module, "PART", compared)
+    monkeypatch.setattr(large, "AT_ONCE", compared)
     long = "l" * (SHORT + 1)
     kinds = ["a", "a ", "a\0", "ä", "12345678", "123456789", long, f"{long}2", "\udcc3\udca9", "é"]
     kinds += [" ", "", None, "\x85"]
@@ -171,7 +180,7 @@ def test_labels_are_the_same_if_all_their_characters_are(monkeypatch, factor):
     expected = [label if label and label.strip() else None for label in given]
     assert labels == expected
     found = np.zeros(len(given), dtype=int)
-    add_first_records(labels.cells, found)
+    add_first_records(labels.cells, found, compared=compared)
     first = [expected.index(label) + 1 for label in expected]
     short = [
         bool(label) and label not in ("a\0", long, f"{long}2", "\udcc3\udca9") for label in expected

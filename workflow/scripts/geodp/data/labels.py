@@ -4,13 +4,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from geodp.data.large import AT_ONCE, Rows, settle
+from geodp.data.large import AT_ONCE, Rows, in_turn, settle
 
 # Bytes of a label that are kept in an array, and in how many of these its width grows.
 SHORT, WORD = 40, 8
 
 # An odd number whose multiples have bits in no order, and how far these are shifted.
 FACTOR, SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
+
+# Of how many bits of a hash files are made, at most, and bytes of each that are kept in memory.
+MOST_BITS, PART = 7, 1 << 19
 
 
 class Labels(Sequence):
@@ -114,32 +117,52 @@ def add_first_records(cells, found, empty=b"", compared=1 << 18):
 
     Of an array (n,) of bytes or of whole numbers.  About so many are ``compared`` at once.
     """
-    words = np.ascontiguousarray(cells).view(np.uint64).reshape(len(cells), cells.itemsize // WORD)
-    hashes = np.zeros(len(cells), dtype=np.uint64)
-    # By their first bits, so that what is sorted is small.
-    bits = min(max(len(cells) // compared, 1).bit_length() - 1, 8)
-    parts = np.zeros(len(cells), dtype=np.int16)
-    for start in range(0, len(cells), AT_ONCE):
-        some = slice(start, start + AT_ONCE)
-        for word in words[some].T:
-            hashes[some] = (hashes[some] ^ word) * FACTOR
-            hashes[some] ^= hashes[some] >> SHIFT
+    width = cells.itemsize // WORD
+    words = np.ascontiguousarray(cells).view(np.uint64).reshape(len(cells), width)
+    # By their first bits, so that what is sorted is small, and lies together.
+    bits = min(max(len(cells) // compared, 1).bit_length() - 1, MOST_BITS)
+    parts = [Rows((1 + width,), np.uint64, PART) for _ in range(1 << bits)]
+    for some in in_turn(cells):
+        there = np.ones(len(cells[some]), dtype=bool) if empty is None else cells[some] != empty
+        rows = some.start + np.flatnonzero(there)
+        both = np.column_stack([rows.astype(np.uint64), words[rows]])
         if bits:
-            parts[some] = hashes[some] >> np.uint64(64 - bits)
-        if empty is not None:
-            parts[some][cells[some] == empty] = -1
-        settle(cells)
-    for part in range(1 << bits):
-        rows = np.flatnonzero(parts == part)
-        order = rows[np.argsort(hashes[rows], kind="stable")]
-        ordered = hashes[order]
-        # Behind the first of those with one hash.
-        again = np.flatnonzero(ordered[1:] == ordered[:-1]) + 1
-        firsts = np.arange(len(order))
-        firsts[again] = 0
-        found[order] = order[np.maximum.accumulate(firsts)] + 1
-        later = order[again]
-        # Of different cells with one hash, which hardly ever happens, those alike are found.
-        for row in later[np.any(words[later] != words[found[later] - 1], axis=1)]:
-            same = order[ordered == hashes[row]]
-            found[row] = same[np.all(words[same] == words[row], axis=1)][0] + 1
+            part = (_hashes(both[:, 1:]) >> np.uint64(64 - bits)).astype(np.uint8)
+            order = np.argsort(part, kind="stable")
+            ends = np.searchsorted(part[order], np.arange(1, 1 << bits))
+            blocks = np.split(both[order], ends)
+        for each, block in zip(parts, blocks if bits else [both], strict=True):
+            # A part of a block would keep the whole of it.
+            each.add(block.copy())
+    while parts:
+        _add_of_part(parts.pop().array(), found)
+
+
+def _add_of_part(part, found):
+    """Do that for records (n, 1 + words): the row of each, in their order, and its cell."""
+    rows, words = part[:, 0].astype(np.int64), part[:, 1:]
+    hashes = _hashes(words)
+    order = np.argsort(hashes, kind="stable")
+    ordered = hashes[order]
+    # Behind the first of those with one hash.
+    again = np.flatnonzero(ordered[1:] == ordered[:-1]) + 1
+    starts = np.arange(len(order))
+    starts[again] = 0
+    first = np.empty_like(order)
+    first[order] = order[np.maximum.accumulate(starts)]
+    later = order[again]
+    # Of different cells with one hash, which hardly ever happens, those alike are found.
+    for each in later[np.any(words[later] != words[first[later]], axis=1)]:
+        same = order[ordered == hashes[each]]
+        first[each] = same[np.all(words[same] == words[each], axis=1)][0]
+    for some in in_turn(rows, found):
+        found[rows[some]] = rows[first[some]] + 1
+
+
+def _hashes(words):
+    """A hash (n,) of each row of words (n, k)."""
+    found = np.zeros(len(words), dtype=np.uint64)
+    for word in words.T:
+        found = (found ^ word) * FACTOR
+        found ^= found >> SHIFT
+    return found

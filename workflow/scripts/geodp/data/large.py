@@ -85,8 +85,17 @@ def in_turn(*arrays):
         settle(*arrays)
 
 
-def finite_ones(numbers):
-    """The finite ones of numbers (n,)."""
+def indices_where(condition, array):
+    """Indices of those of an array (n, ...) of which a condition, of some at a time, is true."""
+    found = Rows((), np.int64)
+    for some in in_turn(array):
+        found.add(some.start + np.flatnonzero(condition(array[some])))
+    return found.array()
+
+
+def finite_ones(numbers, most=1 << 20):
+    """The finite ones of numbers (n,), of many those of ``most`` at most, evenly chosen."""
+    numbers = numbers[:: -(-len(numbers) // most) or 1]
     some = (numbers[each] for each in in_turn(numbers))
     return np.concatenate([each[np.isfinite(each)] for each in some])
 

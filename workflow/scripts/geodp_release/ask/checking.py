@@ -71,7 +71,7 @@ def check_data(settings, plan, data=None):
         rows, faults, others, trouble = _of_table(settings, data)
         reasons += others
         warnings += trouble + other_ledgers(settings)
-        number = len(points) if isinstance(subjects, str) else data.owners[1]
+        *_, number = data.groups
         counted = [f"There are {len(points)} records of {number} subjects."]
         if plan.assumptions.changes == 2 and number != (public := plan.assumptions.subjects):
             reasons.append(
@@ -85,7 +85,7 @@ def check_data(settings, plan, data=None):
         is_empty = len(found.invalid) == found.number
         if is_empty:
             reasons.append("no record is valid, so that a release is noise alone")
-        records = subject_records(plan.assumptions, covariates, points, subjects)
+        records = subject_records(plan.assumptions, covariates, points, subjects, data.groups)
     except Exception as problem:  # whatever the data raise is what their holder wants to know
         reasons.append(words_of(problem))
         is_empty = True

@@ -12,14 +12,14 @@ from geodp.data.cells import LONGEST_NUMBER, finite_number, simple_labels
 from geodp.data.columns import has_landmarks
 from geodp.data.coordinates import in_layout
 from geodp.data.labels import Labels
-from geodp.data.large import AT_ONCE, finite_ones, in_turn, settle
+from geodp.data.large import AT_ONCE, Rows, finite_ones, in_turn, indices_where
 from geodp.data.messages import SHOWN, few
 from geodp.data.records import number_of
 from geodp.data.table import JoinedTable
 from geodp.data.text_tables import TextTable
 from geodp.errors import DataError
 from geodp_release.ask.release_records import point_of
-from geodp_release.run.grouping import owners_of
+from geodp_release.run.grouping import grouped
 from geodp_release.run.subjects import mapped_blocks
 
 
@@ -33,8 +33,9 @@ def faults(settings, data):
         return []
     (covariates, points, subjects), table, rows = data, data.table, data.rows
     given, source, names = settings.data, data.table.source, data.names
-    blocks = mapped_blocks(settings.assumptions, covariates, points)
-    valid = np.concatenate([each for *_, each in blocks])
+    invalid = Rows((), np.int64)
+    for start, *_, valid in mapped_blocks(settings.assumptions, covariates, points):
+        invalid.add(start + np.flatnonzero(~valid))
     labels = [] if given.is_one_each else [given.subject]
     # Texts are read of what is shown alone: those of all records take long.
     texts: dict = {}
@@ -50,18 +51,20 @@ def faults(settings, data):
         some = texts[index][: len(names)]
         return f"{_reason(settings, table, rows[index], names, some, points[index])}{whose(index)}"
 
-    found: list = [(np.flatnonzero(~valid), reason, "records do not count")]
+    found: list = [(invalid.array(), reason, "records do not count")]
     end = len(names) - len(given.covariates)
     for place, (name, (low, high)) in enumerate(
         zip(given.covariates, settings.assumptions.ranges, strict=True)
     ):
         if settings.assumptions.goes_on[place]:
             continue
-        values = covariates[:, place]
-        outside = [(values[some] < low) | (values[some] > high) for some in in_turn(values)]
+
+        def is_outside(values, low=low, high=high):
+            return (values < low) | (values > high)
+
         found.append(
             (
-                np.flatnonzero(np.concatenate(outside)),
+                indices_where(is_outside, covariates[:, place]),
                 lambda index, name=name, at=end + place, limits=f"{low:g} to {high:g}": (
                     f"{source.cell(rows[index], name)}: {_quoted(text(index, at))} is outside "
                     f"covariate_range, {limits}, and is clipped to it{whose(index)}"
@@ -86,18 +89,22 @@ def faults(settings, data):
     lines = [line for each in found for line in _first(*each)]
     if labels:
         limit = settings.assumptions.records_per_subject
-        owners, many = data.owners
-        repeated, line = _repeated(source, rows, subjects, owners, many, limit)
+        owners, places, _ = data.groups
+        repeated, line = _repeated(source, rows, subjects, owners, places, limit)
         lines += _first(repeated, line, "subjects have more records than count")
         lines += _first(
-            [index for index in np.flatnonzero(owners < 0) if subjects[index] is None],
+            [
+                each
+                for each in indices_where(lambda some: some < 0, owners)
+                if subjects[each] is None
+            ],
             lambda index: (
                 f"{source.cell(rows[index], given.subject)}: the label is missing, so that the "
                 "record counts for nobody"
             ),
             "records have no label",
         )
-        lines += _alike(source, given.subject, subjects, owners, many)
+        lines += _alike(source, given.subject, subjects, places)
     if isinstance(table, JoinedTable):
         lines += _first(
             list(table.unmatched().items()),
@@ -134,14 +141,11 @@ def _codes(data, far=3.0):
     return found
 
 
-def _repeated(source, rows, subjects, owners, many, limit):
+def _repeated(source, rows, subjects, owners, places, limit):
     """Subjects with more records than count, and a function that makes a line of one."""
-    # A count takes much memory, and of one record each there is nothing to count.
-    is_repeated = np.count_nonzero(owners >= 0) > many
-    counts = np.bincount(owners[owners >= 0], minlength=many) if is_repeated else np.zeros(0)
 
     def line(owner):
-        found = np.flatnonzero(owners == owner)
+        found = indices_where(lambda some: some == owner, owners)
         shown = few([rows[index] for index in found])
         return (
             f"{source.name}: {_quoted(str(subjects[found[0]]))} has {len(found)} records, "
@@ -149,7 +153,7 @@ def _repeated(source, rows, subjects, owners, many, limit):
             "(records_per_subject)"
         )
 
-    return np.flatnonzero(counts > limit), line
+    return np.sort(owners[indices_where(lambda some: some == limit, places)]), line
 
 
 def _first(found, line, rest):
@@ -203,39 +207,25 @@ def _quoted(text, longest=60):
     return shown if len(shown) <= longest else f"{shown[:longest]}..."
 
 
-def _alike(source, name, subjects, owners, many, at_once=1 << 16):
+def _alike(source, name, subjects, places):
     """A line on labels that differ in signs that people leave out or change alone."""
-    first, simple = _first_records(owners, many), Labels()
-    for start in range(0, many, at_once):
-        texts = [subjects[index] for index in first[start : start + at_once]]
-        settle(getattr(subjects, "cells", None))
+    first, simple = indices_where(lambda some: some == 0, places), Labels()
+    for some in in_turn(first, getattr(subjects, "cells", None)):
+        texts = [subjects[index] for index in first[some]]
         # One that is nothing but such signs is the same as others of these.
         words = iter(simple_labels([f".{each}" for each in texts if isinstance(each, str)]))
         simple.add([next(words) if isinstance(each, str) else None for each in texts])
-    # Which takes as much memory as all else.
-    del first
-    groups, number = owners_of(simple)
-    if number == np.count_nonzero(groups >= 0):
+    groups, places, _ = grouped(simple, len(simple))
+    several = groups[indices_where(lambda some: some == 1, places)]
+    if not len(several):
         return []
-    first = _first_records(owners, many)
-    several = np.flatnonzero(np.bincount(groups[groups >= 0]) > 1)
-    pairs = [[subjects[first[at]] for at in np.flatnonzero(groups == each)[:2]] for each in several]
-    if not pairs:
-        return []
-    first, second = (_quoted(label) for label in pairs[0])
-    more = f" ({len(pairs) - 1} more such labels)" if len(pairs) > 1 else ""
+    pair = indices_where(lambda some: some == np.min(several), groups)[:2]
+    one, other = (_quoted(subjects[each]) for each in first[pair])
+    more = f" ({len(several) - 1} more such labels)" if len(several) > 1 else ""
     return [
-        f"{source.name}, column {name}: '{first}' and '{second}' differ in blanks, case, hyphens "
+        f"{source.name}, column {name}: '{one}' and '{other}' differ in blanks, case, hyphens "
         f"or leading zeros alone and are two subjects{more}: write each subject's label in one way"
     ]
-
-
-def _first_records(owners, many):
-    first = np.zeros(many, dtype=owners.dtype)
-    for some in reversed([*in_turn(owners)]):
-        named = np.flatnonzero(owners[some] >= 0)[::-1]
-        first[owners[some][named]] = some.start + named
-    return first
 
 
 def _rows(table):

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from geodp.data.cells import finite_number
-from geodp.data.large import finite_ones, in_turn
+from geodp.data.large import in_turn
 from geodp.data.messages import few
 from geodp.errors import DataError
 from geodp.samplers.integer_choice import no_noise
@@ -35,9 +35,7 @@ def suspicious_inputs(assumptions, covariates, points):
     given, points = given_records(assumptions, covariates, points)
     found = []
     for limits, is_group, each in zip(assumptions.ranges, assumptions.groups, given.T, strict=True):
-        numbers = finite_ones(each)
-        ends = [np.min(numbers), np.max(numbers)] if len(numbers) else []
-        del numbers
+        ends = _ends_of(each)
         # Where groups are at the ends of the range they are known to be.
         if not is_group and len(ends) and _is_of(limits, ends):
             found.append("covariate_range is the range, perhaps rounded outward, of the covariate")
@@ -46,6 +44,13 @@ def suspicious_inputs(assumptions, covariates, points):
         found += _of_fits(assumptions, x, y)
     advice = "unless that is chance the guarantee does not hold: choose it from what is public"
     return [f"{each} of the data: {advice}" for each in found]
+
+
+def _ends_of(numbers):
+    """The least and the largest finite number of (n,), a list; empty without any."""
+    there = (each[np.isfinite(each)] for each in (numbers[some] for some in in_turn(numbers)))
+    ends = [[np.min(each), np.max(each)] for each in there if len(each)]
+    return [min(each[0] for each in ends), max(each[1] for each in ends)] if ends else []
 
 
 def _is_of(limits, ends, finest=20):

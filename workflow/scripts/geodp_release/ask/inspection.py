@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from geodp.data.messages import few
+from geodp.data.large import Rows, in_turn, indices_where
+from geodp.data.messages import SHOWN, few
 from geodp_release.promise.assumptions import Assumptions
 from geodp_release.run.subjects import given_records, mapped_blocks, valid_records
 from geodp_release.show.templates import render
@@ -66,7 +67,7 @@ class Inspection:
         """
         word, numbers = ("index", range(self.number)) if rows is None else ("row", rows)
         given = {"found": self, "released": released, "word": word}
-        given["names"] = lambda records: few([numbers[each] for each in records])
+        given["names"] = lambda records: few([numbers[each] for each in records[: SHOWN + 1]])
         return render("inspection.txt.j2", None, **given).strip()
 
 
@@ -92,22 +93,25 @@ def inspect_inputs(
     """
     given, points = given_records(assumptions, covariates, points)
     low, high = assumptions.ranges.T
-    manifold, ends, found = assumptions.manifold, [], []
+    manifold, ends, found = assumptions.manifold, [], Rows((3,), bool)
     farthest = assumptions.reach + FAR * float(np.max(assumptions.typical_length(1)))
     for start, x, y, valid in mapped_blocks(assumptions, given, points):
         some = given[start : start + len(x)]
         is_outside = ~assumptions.goes_on & ((some < low) | (some > high))
         away = manifold.dist(assumptions.centre, y)
-        found.append((~valid, valid & np.any(is_outside, axis=-1), valid & (away > farthest)))
+        outside, far = valid & np.any(is_outside, axis=-1), valid & (away > farthest)
+        found.add(np.stack([~valid, outside, far], axis=-1))
         ends += [np.min(x[valid], axis=0), np.max(x[valid], axis=0)] if np.any(valid) else []
-    invalid, outside, far = map(np.concatenate, zip(*found, strict=True))
+    flags = found.array()
     if not assumptions.has_radii and ends:
-        far[~invalid] |= _far_from_most(manifold, *valid_records(assumptions, given, points))
+        away = _far_from_most(manifold, *valid_records(assumptions, given, points))
+        flags[indices_where(np.logical_not, flags[:, 0])[away], 2] = True
+    invalid, outside, far = (indices_where(np.asarray, each) for each in flags.T)
     return Inspection(
-        number=len(invalid),
-        invalid=np.flatnonzero(invalid),
-        outside=np.flatnonzero(outside),
-        far=np.flatnonzero(far),
+        number=len(flags),
+        invalid=invalid,
+        outside=outside,
+        far=far,
         one_covariate=bool(ends and np.any(np.ptp(ends, axis=0) == 0.0)),
     )
 
@@ -118,15 +122,32 @@ def middle_of(manifold, points, middles=32):
     return some[np.argmin([np.median(manifold.dist(each, points)) for each in some])]
 
 
-def _far_from_most(manifold, x, y, rounds=10, rounding=1e-6):
-    """Which records (n,) lie far from the least absolute line, about a record in their midst."""
-    middle = middle_of(manifold, y)
-    points = manifold.coordinates(middle, manifold.log(middle, y))
+def _far_from_most(manifold, x, y, rounds=10, rounding=1e-6, most=1 << 20):
+    """Which records, by index, lie far from the least absolute line, about one in their midst.
+
+    The line is of so many evenly chosen ones at ``most``.
+    """
+    step = -(-len(x) // most)
+    middle = middle_of(manifold, y[::step])
+
+    def design_of(x, y):
+        points = manifold.coordinates(middle, manifold.log(middle, y))
+        return np.column_stack([np.ones(len(x)), x]), points
+
+    design, points = design_of(x[::step], y[::step])
     least = rounding * np.max(np.linalg.norm(points, axis=-1))
-    design, lengths = np.column_stack([np.ones(len(x)), x]), np.ones(len(x))
+    lengths = np.ones(len(design))
     # A line through half of them or more leaves no residual to compare with.
-    for _ in range(rounds if least and len(x) > 2 * design.shape[-1] else 0):
+    if not least or len(x) <= 2 * design.shape[-1]:
+        return np.empty(0, dtype=int)
+    for _ in range(rounds):
         roots = np.maximum(lengths, least)[:, None] ** -0.5
         line, *_ = np.linalg.lstsq(roots * design, roots * points)
         lengths = np.linalg.norm(points - design @ line, axis=-1)
-    return lengths > FAR * far_away(manifold.dim, 0.5) * max(np.median(lengths), least)
+    farthest = FAR * far_away(manifold.dim, 0.5) * max(np.median(lengths), least)
+    found = Rows((), np.int64)
+    for some in in_turn(x, y):
+        design, points = design_of(x[some], y[some])
+        away = np.linalg.norm(points - design @ line, axis=-1)
+        found.add(some.start + np.flatnonzero(away > farthest))
+    return found.array()

@@ -29,7 +29,7 @@ from geodp.data.sheets import FrameTable
 from geodp.data.table import JoinedTable
 from geodp.errors import DataError
 from geodp_release.run.contributions import chunk_size
-from geodp_release.run.grouping import ONE_EACH, owners_of
+from geodp_release.run.grouping import ONE_EACH, grouped
 
 
 class Data(tuple):
@@ -70,9 +70,9 @@ class Data(tuple):
         return {place: found[each] for place, each in zip(places, own, strict=True)}
 
     @cached_property
-    def owners(self):
-        """Index of the subject of each record, and their number; see `owners_of`."""
-        return owners_of(self[2])
+    def groups(self):
+        """Index of the subject of each record, its place and their number; see `grouped`."""
+        return grouped(self[2], len(self[1]))
 
 
 def read_data(settings):

@@ -11,7 +11,7 @@ import numpy as np
 
 from geodp.data.cells import are_lost, cells_of
 from geodp.data.labels import Labels, add_first_records
-from geodp.data.large import in_turn
+from geodp.data.large import in_turn, large_array
 from geodp.errors import DataError
 
 # Says that no two records are of one subject.
@@ -52,10 +52,17 @@ def grouped(subjects, number):
             raise DataError(
                 f'subjects is {subjects!r}: give the label of each record, or "{ONE_EACH}"'
             )
-        return np.arange(number), np.zeros(number, dtype=np.int8), number
+        owners = large_array((number,), _index_type(number))
+        for some in in_turn(owners):
+            owners[some] = np.arange(some.start, min(some.stop, number))
+        return owners, large_array((number,), np.int8), number
     owners, seen = owners_of(labels_of(subjects, number))
-    places, before = np.minimum(owners, 0), np.zeros(seen, dtype=owners.dtype)
-    for some in in_turn(places) if np.count_nonzero(owners >= 0) > seen else ():
+    places, before = (large_array((size,), owners.dtype) for size in (number, seen))
+    named: Any = 0
+    for some in in_turn(owners, places):
+        places[some] = np.minimum(owners[some], 0)
+        named += np.count_nonzero(owners[some] >= 0)
+    for some in in_turn(owners, places, before) if named > seen else ():
         here = some.start + np.flatnonzero(owners[some] >= 0)
         # In the order of the subjects, records of each in their own.
         order = here[np.argsort(owners[here], kind="stable")]
@@ -71,7 +78,7 @@ def owners_of(labels):
     -1 for a label that names nobody.
     """
     number = len(labels)
-    own: Any = np.zeros(number, dtype=np.int32 if number < 1 << 31 else np.int64)
+    own: Any = large_array((number,), _index_type(number))
     if isinstance(labels, np.ndarray):
         add_first_records(labels, own, empty=None)
     else:
@@ -82,13 +89,21 @@ def owners_of(labels):
         seen: dict = {}
         for index, label in texts.others.items():
             own[index] = seen.setdefault(label, index + 1)
-    # How many first ones there are up to the first record of the same subject.
-    own -= 1
-    is_first = own == np.arange(number, dtype=own.dtype)
-    ranks = np.cumsum(is_first, dtype=own.dtype)
+    # How many first ones there are up to the first record of the same subject, which comes before.
+    many: Any = 0
     for some in in_turn(own):
-        own[some] = np.where(own[some] >= 0, ranks[own[some]] - 1, -1)
-    return own, int(np.sum(is_first))
+        first = own[some] - 1
+        is_first = first == np.arange(some.start, some.start + len(first))
+        own[some] = np.where(is_first, many + np.cumsum(is_first) - 1, -1)
+        later = np.flatnonzero((first >= 0) & ~is_first)
+        own[some.start + later] = own[first[later]]
+        many += np.count_nonzero(is_first)
+    return own, many
+
+
+def _index_type(number):
+    """A type that holds the index of each of so many records."""
+    return np.int32 if number < 1 << 31 else np.int64
 
 
 def _texts_among(labels, own):

@@ -55,20 +55,21 @@ class SubjectRecords:
     def limit(self):
         return self.valid.shape[1]
 
-    def settle(self, start):
-        """Take records out of memory, if they are many, at every so many of them."""
+    def settle(self, start, *others):
+        """Take records and other arrays out of memory, if they are many, at every so many."""
         if start % AT_ONCE == 0:
-            settle(self.covariates, self.points)
+            settle(self.covariates, self.points, self.valid, self.counts, *others)
 
     def __repr__(self):
         # Private: neither a traceback nor a log may show them.
         return "<SubjectRecords>"
 
 
-def subject_records(assumptions, covariates, points, subjects):
+def subject_records(assumptions, covariates, points, subjects, groups=None):
     """`SubjectRecords` of covariates (n, k), or (n,) with one, and points (n, *point_shape).
 
     Subjects are labels (n,), or "one record each"; a record without a label counts for nobody.
+    ``groups`` is what `grouped` says of them, if that is known.
     Where neighbours replace a subject, there are the public number of subjects: the first so many,
     or more without any record.
 
@@ -76,7 +77,7 @@ def subject_records(assumptions, covariates, points, subjects):
     one record, and there are more or fewer records than assumed.
     """
     given, points = given_records(assumptions, covariates, points)
-    owners, places, many = grouped(subjects, len(points))
+    owners, places, many = groups or grouped(subjects, len(points))
     if isinstance(subjects, str) and subjects == ONE_EACH:
         refuse_number(assumptions, many)
     if assumptions.changes == 2:
@@ -100,24 +101,22 @@ def refuse_number(assumptions, number):
 def padded(assumptions, given, points, owners, places, many):
     """`SubjectRecords` of so many subjects, of `given_records` with what `grouped` says of them."""
     manifold, limit = assumptions.manifold, assumptions.records_per_subject
-    owners[places >= limit] = -1
-    owners[owners >= many] = -1
     found = SubjectRecords(
         covariates=large_array((many, limit, assumptions.number_of_covariates)),
         points=large_array((many, limit, *manifold.point_shape), manifold.dtype),
-        valid=np.zeros((many, limit), dtype=bool),
-        counts=np.zeros(many, dtype=np.int32),
+        valid=large_array((many, limit), bool),
+        counts=large_array((many,), np.int32),
     )
     for some in in_turn(found.points):
         found.points[some] = assumptions.centre
     for start, x, y, valid in mapped_blocks(assumptions, given, points):
         some = slice(start, start + len(x))
-        kept = owners[some] >= 0
+        kept = (owners[some] >= 0) & (owners[some] < many) & (places[some] < limit)
         rows = owners[some][kept], places[some][kept]
         found.covariates[rows], found.points[rows] = x[kept], y[kept]
         found.valid[rows] = valid[kept]
         np.add.at(found.counts, rows[0], 1)
-        found.settle(start)
+        found.settle(start, owners, places)
     return found
 
 
