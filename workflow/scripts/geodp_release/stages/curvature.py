@@ -15,10 +15,11 @@ LEAST = 0.5
 MOST_NUMBERS = 256
 
 
-def derivatives(manifold, state, nodes):
+def derivatives(manifold, state, nodes, numbers=1 << 18):
     """Derivatives (m, dim, (1 + k) dim) of predictions at covariates (m, k) by a state.
 
     In a frame at the footpoint, to which they are carried back (Kulkarni and Soto, eq. 7 and 8).
+    About so many ``numbers`` are computed at once.
     """
     p, *vectors = state
     frame, dim = manifold.frame(p), manifold.dim
@@ -29,11 +30,14 @@ def derivatives(manifold, state, nodes):
         for each, solution in zip(factors, JACOBI_SOLUTIONS.values(), strict=True):
             each[:, index] = np.maximum(solution(sign, frequencies[:, index]), LEAST)
     found = np.empty((2, len(nodes), dim, dim))
-    # One direction after the other, as there may be many, with many eigenspaces each.
-    for index, direction in enumerate(frame):
-        parts = manifold.split(p, steps, np.broadcast_to(direction, steps.shape))
-        moved = np.einsum("fmi,mi...->fm...", factors, parts)
-        found[..., index] = manifold.coordinates(p, moved, frame)
+    # Some directions at a time, as there may be many, with many eigenspaces each.
+    at_once = max(numbers // (frequencies.size * frame[0].size), 1)
+    for start in range(0, dim, at_once):
+        some = np.expand_dims(frame[start : start + at_once], 1)
+        parts = manifold.split(p, steps, np.broadcast_to(some, (len(some), *steps.shape)))
+        moved = np.einsum("fmi,nmi...->nfm...", factors, parts)
+        each = manifold.coordinates(p, moved, frame)
+        found[..., start : start + at_once] = np.moveaxis(each, 0, -1)
     of_point, of_vector = found
     along = nodes[:, :, None, None] * of_vector[:, None]
     blocks = np.concatenate([of_point[:, None], along], axis=1)
@@ -84,7 +88,12 @@ def bent(matrix, changes):
     return (changes.reshape((*changes.shape[:-2], -1)) @ matrix.T).reshape(changes.shape)
 
 
+def weighted(each, weights):
+    """Derivatives times weights of covariates (m,), of all predictions side by side; transposed."""
+    return (weights[:, None, None] * each).reshape((-1, each.shape[-1])).T
+
+
 def mean_square(each, weights, ridge=1e-12):
     """Mean square of `derivatives` over covariates with weights (m,), which has an inverse."""
-    found = np.einsum("m,mdi,mdj->ij", weights, each, each)
+    found = weighted(each, weights) @ each.reshape((-1, each.shape[-1]))
     return found + ridge * np.mean(np.diagonal(found)) * np.eye(len(found))

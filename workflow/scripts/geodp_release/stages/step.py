@@ -11,7 +11,13 @@ from geodp_release.run.clipping_coordinates import noise_of
 from geodp_release.run.contributions import LATTICE, gradient_sums
 from geodp_release.run.covariate_moments import inverses, moment_matrix, products
 from geodp_release.stages import residual_tables
-from geodp_release.stages.curvature import derivatives, looked_at, mean_square, mean_squares
+from geodp_release.stages.curvature import (
+    derivatives,
+    looked_at,
+    mean_square,
+    mean_squares,
+    weighted,
+)
 from geodp_release.stages.stage import Stage
 
 
@@ -259,7 +265,7 @@ def moved(assumptions, state, change):
     return np.stack([end, *vectors]), reached
 
 
-def straightened(assumptions, state, change, moments, rounds=5):
+def straightened(assumptions, state, change, moments, rounds=5, tolerance=1e-9):
     """As `moved`, but to the geodesic nearest to predictions that are moved, by `derivatives`.
 
     Where covariates have these moments.  A change of a geodesic is no line far from where it is
@@ -289,11 +295,13 @@ def straightened(assumptions, state, change, moments, rounds=5):
         each, p, frame, steps = at(found)
         residuals = manifold.log(manifold.exp(p, steps), predictions)
         residuals = manifold.coordinates(p, manifold.transport_back(p, steps, residuals), frame)
-        gradient = np.einsum("m,mdi,md->i", weights, each, residuals)
+        gradient = weighted(each, weights) @ np.ravel(residuals)
         more = np.linalg.solve(mean_square(each, weights), gradient)
         if not np.all(np.isfinite(more)):
             break
         found, reached = moved(assumptions, found, more.reshape(change.shape))
+        if np.linalg.norm(more) < tolerance * np.linalg.norm(change):
+            break
     return found, reached
 
 
