@@ -170,6 +170,7 @@ def test_labels_are_the_same_if_all_their_characters_are(monkeypatch, factor, co
     """With a factor of zero all have one hash; where few are compared at once in files by hash."""
     monkeypatch.setattr(labels_module, "FACTOR", factor)
     monkeypatch.setattr(labels_module, "PART", compared)
+    monkeypatch.setattr(labels_module._add_of_part, "__defaults__", (compared,))
     monkeypatch.setattr(large, "AT_ONCE", compared)
     long = "l" * (SHORT + 1)
     kinds = ["a", "a ", "a\0", "ä", "12345678", "123456789", long, f"{long}2", "\udcc3\udca9", "é"]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from geodp import SPD, Assumptions, Euclidean, Sphere, inspect_inputs
+from geodp.data import large
 
 NUMBER = 40
 SCALE = 0.05
@@ -41,6 +42,20 @@ def test_a_record_is_far_beyond_the_reach_of_the_support_alone():
     for distance, far in ((reach - 0.01, []), (reach + 0.01, [0])):
         matrices[0] = np.exp(distance / np.sqrt(2.0)) * np.eye(2)
         assert inspect_inputs(PUBLIC, ages, matrices).far.tolist() == far
+
+
+def test_of_many_records_some_tell_of_all(monkeypatch):
+    """Where the covariate comes back with every other record, too."""
+    groups, rng = np.tile([50.0, 90.0], NUMBER // 2), np.random.default_rng(0)
+    public = Assumptions(Euclidean(2), np.zeros(2), None, None, (50.0, 90.0), NUMBER)
+    points = rng.normal(size=(NUMBER, 2))
+    points[:, 0] += 1e3 * (groups > 70.0)
+    monkeypatch.setattr(large.sampled, "__defaults__", (NUMBER // 2, 3))
+    assert inspect_inputs(public, groups, points).words().startswith("All 40 records would be")
+    points[7] += 1e3
+    assert inspect_inputs(public, groups, points).far.tolist() == [7]
+    chosen = large.sampled(groups)
+    assert (len(chosen), {*chosen.tolist()}) == (NUMBER // 2, {50.0, 90.0})
 
 
 def test_without_radii_a_record_is_far_from_most_others():

@@ -115,7 +115,8 @@ def _encoded(text):
 def add_first_records(cells, found, empty=b"", compared=1 << 18):
     """Put the first record with the same cell, from 1, in ``found`` (n,), but for empty cells.
 
-    Of an array (n,) of bytes or of whole numbers.  About so many are ``compared`` at once.
+    Of an array (n,) of bytes or of whole numbers.  About so many are ``compared`` at once, or more
+    where there are very many.
     """
     width = cells.itemsize // WORD
     words = np.ascontiguousarray(cells).view(np.uint64).reshape(len(cells), width)
@@ -138,9 +139,23 @@ def add_first_records(cells, found, empty=b"", compared=1 << 18):
         _add_of_part(parts.pop().array(), found)
 
 
-def _add_of_part(part, found):
-    """Do that for records (n, 1 + words): the row of each, in their order, and its cell."""
-    rows, words = part[:, 0].astype(np.int64), part[:, 1:]
+def _add_of_part(part, found, at_once=1 << 20):
+    """Do that for records (n, 1 + words): the row of each, in their order, and its cell.
+
+    Of ``at_once`` at a time, besides the first ones of those before, as few cells may have most.
+    """
+    known = part[:0]
+    for start in range(0, len(part), at_once):
+        both = np.concatenate([known, part[start : start + at_once]])
+        settle(part)
+        rows, first = both[:, 0].astype(np.int64), _first_alike(both[:, 1:])
+        for some in in_turn(rows, found):
+            found[rows[some]] = rows[first[some]] + 1
+        known = both[first == np.arange(len(both))]
+
+
+def _first_alike(words):
+    """Index (n,) of the first of rows of words (n, k) that are the same."""
     hashes = _hashes(words)
     order = np.argsort(hashes, kind="stable")
     ordered = hashes[order]
@@ -155,8 +170,7 @@ def _add_of_part(part, found):
     for each in later[np.any(words[later] != words[first[later]], axis=1)]:
         same = order[ordered == hashes[each]]
         first[each] = same[np.all(words[same] == words[each], axis=1)][0]
-    for some in in_turn(rows, found):
-        found[rows[some]] = rows[first[some]] + 1
+    return first
 
 
 def _hashes(words):

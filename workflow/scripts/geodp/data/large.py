@@ -93,9 +93,25 @@ def indices_where(condition, array):
     return found.array()
 
 
-def finite_ones(numbers, most=1 << 20):
-    """The finite ones of numbers (n,), of many those of ``most`` at most, evenly chosen."""
-    numbers = numbers[:: -(-len(numbers) // most) or 1]
+def sampled(array, most=1 << 20, at_once=1 << 12):
+    """An array (n, ...), or of more rows than ``most`` so many by chance, always the same.
+
+    By chance, since what repeats, such as visits, may do so with any step.
+    """
+    if len(array) <= most:
+        return array
+    rows = np.sort(np.random.default_rng(0).integers(len(array), size=most))
+    found = np.empty((most, *array.shape[1:]), dtype=array.dtype)
+    for start in range(0, most, at_once):
+        some = slice(start, start + at_once)
+        found[some] = array[rows[some]]
+        settle(array)
+    return found
+
+
+def finite_ones(numbers):
+    """The finite ones of numbers (n,), `sampled`."""
+    numbers = sampled(numbers)
     some = (numbers[each] for each in in_turn(numbers))
     return np.concatenate([each[np.isfinite(each)] for each in some])
 

@@ -93,11 +93,7 @@ def faults(settings, data):
         repeated, line = _repeated(source, rows, subjects, owners, places, limit)
         lines += _first(repeated, line, "subjects have more records than count")
         lines += _first(
-            [
-                each
-                for each in indices_where(lambda some: some < 0, owners)
-                if subjects[each] is None
-            ],
+            _unnamed(owners, subjects),
             lambda index: (
                 f"{source.cell(rows[index], given.subject)}: the label is missing, so that the "
                 "record counts for nobody"
@@ -146,14 +142,25 @@ def _repeated(source, rows, subjects, owners, places, limit):
 
     def line(owner):
         found = indices_where(lambda some: some == owner, owners)
-        shown = few([rows[index] for index in found])
+        shown = few([rows[index] for index in found[: SHOWN + 1]])
         return (
             f"{source.name}: {_quoted(str(subjects[found[0]]))} has {len(found)} records, "
             f"{source.record_word}s {shown}, and the first {limit} of them count "
             "(records_per_subject)"
         )
 
-    return np.sort(owners[indices_where(lambda some: some == limit, places)]), line
+    repeated = Rows((), owners.dtype)
+    for some in in_turn(owners, places):
+        repeated.add(owners[some][places[some] == limit])
+    return repeated.array(), line
+
+
+def _unnamed(owners, subjects):
+    """Indices of records without a label, which not all are that name nobody."""
+    there, found = indices_where(lambda some: some < 0, owners), Rows((), np.int64)
+    for some in in_turn(there):
+        found.add(np.array([each for each in there[some] if subjects[each] is None], dtype=int))
+    return found.array()
 
 
 def _first(found, line, rest):
@@ -219,7 +226,8 @@ def _alike(source, name, subjects, places):
     several = groups[indices_where(lambda some: some == 1, places)]
     if not len(several):
         return []
-    pair = indices_where(lambda some: some == np.min(several), groups)[:2]
+    least = np.min(several)
+    pair = indices_where(lambda some: some == least, groups)[:2]
     one, other = (_quoted(subjects[each]) for each in first[pair])
     more = f" ({len(several) - 1} more such labels)" if len(several) > 1 else ""
     return [

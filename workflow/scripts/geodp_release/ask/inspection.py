@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from geodp.data.large import Rows, in_turn, indices_where
+from geodp.data.large import Rows, in_turn, indices_where, sampled
 from geodp.data.messages import SHOWN, few
 from geodp_release.promise.assumptions import Assumptions
 from geodp_release.run.subjects import given_records, mapped_blocks, valid_records
@@ -122,19 +122,19 @@ def middle_of(manifold, points, middles=32):
     return some[np.argmin([np.median(manifold.dist(each, points)) for each in some])]
 
 
-def _far_from_most(manifold, x, y, rounds=10, rounding=1e-6, most=1 << 20):
+def _far_from_most(manifold, x, y, rounds=10, rounding=1e-6):
     """Which records, by index, lie far from the least absolute line, about one in their midst.
 
-    The line is of so many evenly chosen ones at ``most``.
+    The line is of those that are `sampled`.
     """
-    step = -(-len(x) // most)
-    middle = middle_of(manifold, y[::step])
+    some = sampled(x), sampled(y)
+    middle = middle_of(manifold, some[1])
 
     def design_of(x, y):
         points = manifold.coordinates(middle, manifold.log(middle, y))
         return np.column_stack([np.ones(len(x)), x]), points
 
-    design, points = design_of(x[::step], y[::step])
+    design, points = design_of(*some)
     least = rounding * np.max(np.linalg.norm(points, axis=-1))
     lengths = np.ones(len(design))
     # A line through half of them or more leaves no residual to compare with.

@@ -58,10 +58,10 @@ def grouped(subjects, number):
         return owners, large_array((number,), np.int8), number
     owners, seen = owners_of(labels_of(subjects, number))
     places, before = (large_array((size,), owners.dtype) for size in (number, seen))
-    named: Any = 0
+    named = 0
     for some in in_turn(owners, places):
         places[some] = np.minimum(owners[some], 0)
-        named += np.count_nonzero(owners[some] >= 0)
+        named += int(np.count_nonzero(owners[some] >= 0))
     for some in in_turn(owners, places, before) if named > seen else ():
         here = some.start + np.flatnonzero(owners[some] >= 0)
         # In the order of the subjects, records of each in their own.
@@ -90,14 +90,14 @@ def owners_of(labels):
         for index, label in texts.others.items():
             own[index] = seen.setdefault(label, index + 1)
     # How many first ones there are up to the first record of the same subject, which comes before.
-    many: Any = 0
+    many = 0
     for some in in_turn(own):
         first = own[some] - 1
         is_first = first == np.arange(some.start, some.start + len(first))
         own[some] = np.where(is_first, many + np.cumsum(is_first) - 1, -1)
         later = np.flatnonzero((first >= 0) & ~is_first)
         own[some.start + later] = own[first[later]]
-        many += np.count_nonzero(is_first)
+        many += int(np.count_nonzero(is_first))
     return own, many
 
 
