@@ -152,6 +152,25 @@ def test_what_is_kept_in_a_file_is_what_was_added():
     assert np.sum(array) == 0.5 * 99 * 3 + 6.0
 
 
+def test_of_numbers_most_of_which_are_missing_some_are_chosen(monkeypatch):
+    monkeypatch.setattr(large.sampled, "__defaults__", (10, 3))
+    numbers = np.full(1000, np.nan)
+    numbers[7] = 999.0
+    assert large.finite_ones(numbers).tolist() == [999.0]
+    numbers[::2] = 1.0
+    assert large.finite_ones(numbers).tolist() == [1.0] * 10
+
+
+def test_extremes_are_the_first_of_blocks(monkeypatch):
+    rng = np.random.default_rng(3)
+    monkeypatch.setattr(large, "AT_ONCE", 4)
+    for shape in ((1, 2), (11, 3), (2, 9, 1), (9, 0)):
+        numbers = rng.integers(5, size=shape)
+        least, largest = large.extremes(numbers)
+        np.testing.assert_array_equal(least, np.argmin(numbers, axis=-2))
+        np.testing.assert_array_equal(largest, np.argmax(numbers, axis=-2))
+
+
 def test_a_full_disk_is_a_lack_of_memory(monkeypatch):
     def fails(**_):
         raise OSError(28, "No space left on device")

@@ -54,6 +54,10 @@ def test_of_many_records_some_tell_of_all(monkeypatch):
     assert inspect_inputs(public, groups, points).words().startswith("All 40 records would be")
     points[7] += 1e3
     assert inspect_inputs(public, groups, points).far.tolist() == [7]
+    points[:] = 0.0
+    missed = sorted({*range(NUMBER)} - {*large.sampled(np.arange(NUMBER)).tolist()})[0]
+    points[missed] = 1e3
+    assert inspect_inputs(public, groups, points).far.tolist() == [missed]
     chosen = large.sampled(groups)
     assert (len(chosen), {*chosen.tolist()}) == (NUMBER // 2, {50.0, 90.0})
 

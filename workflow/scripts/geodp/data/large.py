@@ -93,6 +93,23 @@ def indices_where(condition, array):
     return found.array()
 
 
+def extremes(array):
+    """Indices (..., k) of the least and of the largest of numbers (..., n, k), for each column."""
+    found = []
+    for choose, is_better in ((np.argmin, np.less), (np.argmax, np.greater)):
+        index: Any = 0
+        best: Any = np.take(array, 0, axis=-2)
+        for start in range(0, array.shape[-2], AT_ONCE):
+            some = array[..., start : start + AT_ONCE, :]
+            here = choose(some, axis=-2)
+            value = np.take_along_axis(some, here[..., None, :], axis=-2)[..., 0, :]
+            better = is_better(value, best)
+            index, best = np.where(better, start + here, index), np.where(better, value, best)
+            settle(array)
+        found.append(index)
+    return found
+
+
 def sampled(array, most=1 << 20, at_once=1 << 12):
     """An array (n, ...), or of more rows than ``most`` so many by chance, always the same.
 
@@ -111,9 +128,11 @@ def sampled(array, most=1 << 20, at_once=1 << 12):
 
 def finite_ones(numbers):
     """The finite ones of numbers (n,), `sampled`."""
-    numbers = sampled(numbers)
-    some = (numbers[each] for each in in_turn(numbers))
-    return np.concatenate([each[np.isfinite(each)] for each in some])
+    found = Rows((), numbers.dtype)
+    for some in in_turn(numbers):
+        each = numbers[some]
+        found.add(each[np.isfinite(each)])
+    return sampled(found.array())
 
 
 def settle(*arrays):

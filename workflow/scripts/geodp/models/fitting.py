@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from geodp.data.large import in_turn
+from geodp.data.large import extremes, in_turn
 from geodp.errors import DataError
 from geodp.models.blocks import FOOTPOINT
 from geodp.models.chunks import CHUNK
@@ -315,7 +315,8 @@ def _check_covariates(x):
             f"a fit with {k} covariates needs at least {least} records and there are {number}: add "
             "records"
         )
-    if k and np.any(np.ptp(x, axis=-2) == 0.0):
+    ends = [np.take_along_axis(x, each[..., None, :], axis=-2) for each in extremes(x)]
+    if k and np.any(np.equal(*ends)):
         raise FitError("a covariate is the same for all records: give one that varies")
     if k > 1 and np.any(np.linalg.matrix_rank(x - np.mean(x, axis=-2, keepdims=True)) < k):
         raise FitError(

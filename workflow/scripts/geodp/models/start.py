@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from geodp.data.large import settle
+from geodp.data.large import extremes, settle
 from geodp.models.blocks import FOOTPOINT
 from geodp.models.losses import SquaredDistance
 from geodp.models.residuals import residuals_of
@@ -87,8 +87,7 @@ def some_records(manifold, covariates, points):
     used = np.broadcast_to(used, (*covariates.shape[:-2], STARTING_RECORDS))
     # With the two that are farthest apart in it a covariate varies.
     if k:
-        ends = [np.argmin(covariates, axis=-2), np.argmax(covariates, axis=-2)]
-        used = np.concatenate([used, *ends], axis=-1)
+        used = np.concatenate([used, *extremes(covariates)], axis=-1)
     axis, parts = -manifold.point_ndim - 1, []
     for each in np.array_split(used, 16, axis=-1):
         parts.append(np.take_along_axis(points, manifold.expand(each), axis=axis))

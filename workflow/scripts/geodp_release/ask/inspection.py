@@ -125,7 +125,7 @@ def middle_of(manifold, points, middles=32):
 def _far_from_most(manifold, x, y, rounds=10, rounding=1e-6):
     """Which records, by index, lie far from the least absolute line, about one in their midst.
 
-    The line is of those that are `sampled`.
+    The line is of those that are `sampled`: where there are very many it knows no group of a few.
     """
     some = sampled(x), sampled(y)
     middle = middle_of(manifold, some[1])
@@ -134,8 +134,9 @@ def _far_from_most(manifold, x, y, rounds=10, rounding=1e-6):
         points = manifold.coordinates(middle, manifold.log(middle, y))
         return np.column_stack([np.ones(len(x)), x]), points
 
+    each = (design_of(x[some], y[some])[1] for some in in_turn(x, y))
+    least = rounding * max(np.max(np.linalg.norm(points, axis=-1)) for points in each)
     design, points = design_of(*some)
-    least = rounding * np.max(np.linalg.norm(points, axis=-1))
     lengths = np.ones(len(design))
     # A line through half of them or more leaves no residual to compare with.
     if not least or len(x) <= 2 * design.shape[-1]:

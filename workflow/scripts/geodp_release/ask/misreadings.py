@@ -13,7 +13,7 @@ import numpy as np
 from geodp.data.angles import ANGLES
 from geodp.data.columns import has_landmarks, told_columns
 from geodp.data.coordinates import are_read, in_layout
-from geodp.data.large import finite_ones, in_turn
+from geodp.data.large import finite_ones, in_turn, indices_where, sampled
 from geodp.data.messages import SHOWN
 from geodp.data.triangles import TRIANGLES, upper_triangle
 from geodp.manifolds.unit_norm import UnitNormSpace
@@ -285,17 +285,24 @@ def mistaken_shapes(manifold, points, name_of, most_landmarks=60, fewest=32, far
     """
     if not has_landmarks(manifold) or manifold.landmarks > most_landmarks:
         return []
-    there = np.flatnonzero(manifold.are_points(points))
-    if len(there) < fewest or manifold.point_shape != (manifold.landmarks,):
+    some = sampled(points)
+    some = some[manifold.are_points(some)]
+    if len(some) < fewest or manifold.point_shape != (manifold.landmarks,):
         return []
-    middle = middle_of(manifold, points[there])
+    middle = middle_of(manifold, some)
+    usual, found = np.median(manifold.dist(middle, some)), []
+
+    def are_far(points):
+        with np.errstate(all="ignore"):
+            return manifold.are_points(points) & (manifold.dist(middle, points) > far * usual)
+
+    there = indices_where(are_far, points)
     away = manifold.dist(middle, points[there])
-    usual, found = np.median(away), []
     pairs = list(combinations(range(manifold.landmarks), 2))
     orders = np.tile(np.arange(manifold.landmarks), (len(pairs), 1))
     for order, (first, second) in zip(orders, pairs, strict=True):
         order[[first, second]] = second, first
-    for index in np.flatnonzero(away > far * usual)[np.argsort(-away[away > far * usual])]:
+    for index in np.argsort(-away):
         shape = manifold.to_landmarks(points[there[index]])
         turned = [np.conj(shape), *(shape[each] for each in _reversed(len(shape)))]
         tried = manifold.from_landmarks(np.concatenate([shape[orders], turned]))

@@ -31,7 +31,9 @@ def derivatives(manifold, state, nodes, numbers=1 << 18):
             each[:, index] = np.maximum(solution(sign, frequencies[:, index]), LEAST)
     found = np.empty((2, len(nodes), dim, dim))
     # Some directions at a time, as there may be many, with many eigenspaces each.
-    at_once = max(numbers // (frequencies.size * frame[0].size), 1)
+    # Coordinates are products with all of a frame, unless vectors are in one with an inner product.
+    each = max(frequencies.shape[-1], 1 if manifold.ambient_inner else 2 * dim)
+    at_once = max(numbers // (len(nodes) * each * frame[0].size), 1)
     for start in range(0, dim, at_once):
         some = np.expand_dims(frame[start : start + at_once], 1)
         parts = manifold.split(p, steps, np.broadcast_to(some, (len(some), *steps.shape)))

@@ -300,7 +300,7 @@ def straightened(assumptions, state, change, moments, rounds=5, tolerance=1e-9):
         if not np.all(np.isfinite(more)):
             break
         found, reached = moved(assumptions, found, more.reshape(change.shape))
-        if np.linalg.norm(more) < tolerance * np.linalg.norm(change):
+        if np.linalg.norm(more) < tolerance * np.linalg.norm(shorter):
             break
     return found, reached
 
