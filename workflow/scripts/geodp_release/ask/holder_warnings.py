@@ -40,7 +40,8 @@ def suspicious_inputs(assumptions, covariates, points):
         if not is_group and len(ends) and _is_of(limits, ends):
             found.append("covariate_range is the range, perhaps rounded outward, of the covariate")
     x, y = valid_records(assumptions, given, points)
-    if len(y) > 3 and np.all(np.ptp(x, axis=0) > 0.0):
+    varies = [ends[0] < ends[1] for ends in map(_ends_of, x.T) if ends]
+    if len(y) > 3 and all(varies):
         found += _of_fits(assumptions, x, y)
     advice = "unless that is chance the guarantee does not hold: choose it from what is public"
     return [f"{each} of the data: {advice}" for each in found]
