@@ -167,6 +167,16 @@ def test_steps_stay_in_the_support_where_nodes_miss_cells_of_words():
         assert assumptions.support.contains(found)
 
 
+@pytest.mark.parametrize("size", [1.0, 1e12, 1e160])
+def test_rounds_end_where_nothing_changes_however_long_a_step_was(size):
+    state = np.stack([TWO_GROUPS.centre, [1.2, 0.0, 0.0]])
+    change = size * np.array([[0.3, -0.3], [0.2, 0.5]])
+    found, reached = straightened(TWO_GROUPS, state, change, MOMENTS)
+    expected, wanted = straightened(TWO_GROUPS, state, change, MOMENTS, tolerance=0.0)
+    np.testing.assert_allclose(found, expected, atol=1e-8)
+    np.testing.assert_allclose(reached, wanted, atol=1e-8)
+
+
 def test_a_step_from_afar_leads_to_the_geodesic_of_means():
     """Of two groups far apart: by the logarithms of their means, which no sum of vectors gives."""
     state = np.stack([TWO_GROUPS.centre, [1.2, 0.0, 0.0]])

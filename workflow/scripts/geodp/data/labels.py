@@ -12,7 +12,7 @@ SHORT, WORD = 40, 8
 # An odd number whose multiples have bits in no order, and how far these are shifted.
 FACTOR, SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
 
-# Of how many bits of a hash files are made, at most, and bytes of each that are kept in memory.
+# Largest number of bits of a hash that tell files apart, and bytes of each file kept in memory.
 MOST_BITS, PART = 7, 1 << 19
 
 
@@ -140,9 +140,10 @@ def add_first_records(cells, found, empty=b"", compared=1 << 18):
 
 
 def _add_of_part(part, found, at_once=1 << 20):
-    """Do that for records (n, 1 + words): the row of each, in their order, and its cell.
+    """First records with the same cell, for `add_first_records`, of a part (n, 1 + words).
 
-    Of ``at_once`` at a time, besides the first ones of those before, as few cells may have most.
+    It has the row of each record, in ascending order, and its cell.  Records are compared
+    ``at_once``, with the first ones of all before, since a few cells may have most records.
     """
     known = part[:0]
     for start in range(0, len(part), at_once):

@@ -111,9 +111,10 @@ def extremes(array):
 
 
 def sampled(array, most=1 << 20, at_once=1 << 12):
-    """An array (n, ...), or of more rows than ``most`` so many by chance, always the same.
+    """A random sample of ``most`` rows of an array (n, ...), with replacement, or all of fewer.
 
-    By chance, since what repeats, such as visits, may do so with any step.
+    It is the same for all arrays of one length.  Rows at even steps would meet what repeats, such
+    as visits.
     """
     if len(array) <= most:
         return array

@@ -30,10 +30,10 @@ def derivatives(manifold, state, nodes, numbers=1 << 18):
         for each, solution in zip(factors, JACOBI_SOLUTIONS.values(), strict=True):
             each[:, index] = np.maximum(solution(sign, frequencies[:, index]), LEAST)
     found = np.empty((2, len(nodes), dim, dim))
-    # Some directions at a time, as there may be many, with many eigenspaces each.
-    # Coordinates are products with all of a frame, unless vectors are in one with an inner product.
-    each = max(frequencies.shape[-1], 1 if manifold.ambient_inner else 2 * dim)
-    at_once = max(numbers // (len(nodes) * each * frame[0].size), 1)
+    # Vectors at a node for a direction: a part in each eigenspace; and where the space has an inner
+    # product of its own, products of both derivatives with all of the frame.
+    vectors_each = max(frequencies.shape[-1], 1 if manifold.ambient_inner else 2 * dim)
+    at_once = max(numbers // (len(nodes) * vectors_each * frame[0].size), 1)
     for start in range(0, dim, at_once):
         some = np.expand_dims(frame[start : start + at_once], 1)
         parts = manifold.split(p, steps, np.broadcast_to(some, (len(some), *steps.shape)))
@@ -91,7 +91,7 @@ def bent(matrix, changes):
 
 
 def weighted(each, weights):
-    """Derivatives times weights of covariates (m,), of all predictions side by side; transposed."""
+    """Transposed matrix ((1 + k) dim, m dim) of `derivatives` times weights (m,) of covariates."""
     return (weights[:, None, None] * each).reshape((-1, each.shape[-1])).T
 
 
