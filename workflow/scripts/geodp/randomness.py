@@ -8,16 +8,15 @@ import hashlib
 import numpy as np
 
 
-def random_stream(seed, *names):
+def random_stream(seed, *names, bits=np.random.PCG64):
     """Generator of the stream with names such as ``("sphere", "n050", "data")``.
 
-    The ``seed`` is shared by all streams of a run.
+    The ``seed`` is shared by all streams of a run; ``bits`` are NumPy's class of bit generator.
     """
     digest = hashlib.sha256("/".join(names).encode()).digest()
     words = np.frombuffer(digest, dtype="<u4")
-    return np.random.Generator(
-        np.random.PCG64(np.random.SeedSequence(seed, spawn_key=tuple(int(w) for w in words)))
-    )
+    seeds = np.random.SeedSequence(seed, spawn_key=tuple(int(w) for w in words))
+    return np.random.Generator(bits(seeds))
 
 
 def random_directions(rng, shape):

@@ -13,7 +13,7 @@ import numpy as np
 def _in_parts(function, theta, records, at_once=1 << 15):
     """Values of a function at places (m, d), which needs so many numbers for each of them."""
     size = max(1, at_once // max(1, records))
-    starts = range(0, len(theta), size)
+    starts = range(0, max(1, len(theta)), size)
     return np.concatenate([function(theta[start : start + size]) for start in starts])
 
 
@@ -44,13 +44,15 @@ class Pinball:
         over = self.covariates @ centre - self.responses
         reach = np.abs(self.covariates) @ np.broadcast_to(half_width, centre.shape)
         active = np.abs(over) <= reach + self.bandwidth
-        weights = np.where(over[~active] > 0.0, 1.0 - self.tau, -self.tau)
+        weights = (over > 0.0) - self.tau
+        weights[active] = 0.0
+        kept = np.flatnonzero(active)
         return replace(
             self,
-            covariates=self.covariates[active],
-            responses=self.responses[active],
-            linear=self.linear + weights @ self.covariates[~active],
-            constant=self.constant - float(weights @ self.responses[~active]),
+            covariates=np.take(self.covariates, kept, axis=0),
+            responses=self.responses[kept],
+            linear=self.linear + weights @ self.covariates,
+            constant=self.constant - float(weights @ self.responses),
         )
 
     def _sums(self, of, theta):

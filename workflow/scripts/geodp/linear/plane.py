@@ -7,6 +7,7 @@ follows the density; effective sample sizes say how nearly.
 """
 
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from scipy.ndimage import maximum_filter
@@ -51,8 +52,23 @@ def _tabulated(score, centre, half_width, bound, cells):
     # A cell of which no point lies in the support has no middle near it.
     near = l1_ball.contains(places, bound + 2.0 * half_width / cells)
     log_mass = np.full(near.shape, -np.inf)
-    log_mass[near] = -score(places[near])
+    log_mass[near] = -_in_square(score, places[near], centre, half_width)
     return log_mass - logsumexp(log_mass)
+
+
+def _in_square(score, places, centre, half_width, few=32, little=1 << 20):
+    """Scores at places (m, 2) of a square: quarters of it have ever fewer records to look at."""
+    local = score.within(centre, half_width)
+    # To find the records of four quarters costs about as much as so many places, or so much work.
+    if len(places) <= few or len(places) * local.work <= little:
+        return local(places)
+    values, quarter = np.empty(len(places)), 0.5 * half_width
+    for upper in product((False, True), repeat=2):
+        mine = np.all((places > centre) == upper, axis=-1)
+        if np.any(mine):
+            middle = centre + np.where(upper, quarter, -quarter)
+            values[mine] = _in_square(local, places[mine], middle, quarter)
+    return values
 
 
 def match(score, centre, bound, fall=12.0, share=0.03):
@@ -64,7 +80,7 @@ def match(score, centre, bound, fall=12.0, share=0.03):
     widest = bound + float(np.max(np.abs(centre)))
     half_width, narrowed, factor = min(score.width, widest), False, np.sqrt(2.0)
     for _ in range(120):
-        log_mass = _tabulated(score.within(centre, half_width), centre, half_width, bound, 20)
+        log_mass = _tabulated(score, centre, half_width, bound, 20)
         edge = max(np.max(log_mass[[0, -1]]), np.max(log_mass[:, [0, -1]]))
         held = np.cumsum(np.sort(np.exp(log_mass), axis=None)[::-1])
         if half_width < widest and edge >= np.max(log_mass) - fall:
@@ -76,9 +92,9 @@ def match(score, centre, bound, fall=12.0, share=0.03):
             break
         else:
             half_width, narrowed = half_width / factor, True
-    local = score.within(centre, half_width)
-    cells = int(np.clip(np.sqrt((1 << 24) / max(local.work, 1)), 16, 100))
-    log_mass = _tabulated(local, centre, half_width, bound, cells)
+    work = score.within(centre, half_width).work
+    cells = int(np.clip(np.sqrt((1 << 24) / max(work, 1)), 16, 100))
+    log_mass = _tabulated(score, centre, half_width, bound, cells)
     spread = maximum_filter(log_mass, size=3, mode="nearest")
     return Grid(centre, half_width, spread - logsumexp(spread))
 
@@ -91,7 +107,11 @@ def chains(rng, score, centre, bound, number, states):
     # The first proposal of a chain is where it starts: in the support, where it stays.
     anywhere[:: states + 1] = True
     places[anywhere] = l1_ball.uniform(rng, (np.sum(anywhere), 2), bound)
-    values, inside = score(places), l1_ball.contains(places, bound)
+    near = np.all(np.abs(places - centre) <= grid.half_width, axis=-1)
+    values = np.empty(len(places))
+    values[near] = _in_square(score, places[near], centre, grid.half_width)
+    values[~near] = score(places[~near])
+    inside = l1_ball.contains(places, bound)
     weights = np.where(inside, -values - grid.log_mixture(places, bound), -np.inf).reshape(shape)
     thresholds = -rng.standard_exponential(shape)
     at = 1 + visited(weights[:, 0], weights[:, 1:], thresholds[:, 1:])

@@ -53,9 +53,11 @@ def linear_errors(job):
     chosen, key = job.params.settings, (job.params.seed, job.params.study)
     budget = chosen["budget"]
     places = list(product(sorted(chosen["n"]), range(chosen["replicates"])))
+    # A milliard records: numbers from the fastest generator.
+    streams = (random_stream(*key, f"n{n}", f"{each}", bits=np.random.SFC64) for n, each in places)
     made = Parallel(job.threads)(
-        delayed(simulate_moments)(random_stream(*key, f"n{n}", f"{data_set}"), TRUTH, n)
-        for n, data_set in places
+        delayed(simulate_moments)(rng, TRUTH, n)
+        for rng, (n, _) in zip(streams, places, strict=True)
     )
     found = Moments(*map(np.concatenate, zip(*(vars(each).values() for each in made), strict=True)))
     problem = LeastSquares(found.scaled(), BOUND)
