@@ -150,20 +150,18 @@ class _Search(Steps):
             kinds[has_matrix(each[1])].append(each)
         best = [min(kind, key=score_of) for kind in kinds if kind]
         limit = min(map(score_of, best)) + NEAR
-        return [self._followed(*each[1:]) for each in best if score_of(each) <= limit]
+        return [self._followed(*each) for each in best if score_of(each) <= limit]
 
     def _best(self, begun):
         """The best of beginnings by what may follow: score, stages, and releases after these."""
         return least((self._rest(each, quick=True)[0], *each) for each in begun)
 
-    def _followed(self, stages, cases):
+    def _followed(self, score, stages, cases):
         """Stages of a beginning with what comes before it, and the ways that follow."""
         if isinstance(stages[0] if stages else None, PointsStage) and stages[-1].is_look:
             # Ways that part after one more step know better how long residuals are.
-            begun = stages, cases
-            longer = self._looked(self._stepped(begun, self._part(BEFORE_WAYS)))
-            scores = [self._rest(each, quick=True)[0] for each in (begun, longer)]
-            if scores[1] < scores[0]:
+            longer = self._looked(self._stepped((stages, cases), self._part(BEFORE_WAYS)))
+            if self._rest(longer, quick=True)[0] < score:
                 stages = longer[0]
         # A matrix has moments of its own.
         measured = () if has_matrix(stages) else self.measured

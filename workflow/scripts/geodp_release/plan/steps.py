@@ -5,6 +5,7 @@ How much is tried are the constants below.
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache, partial
 from operator import itemgetter
 from typing import Any
 
@@ -105,17 +106,13 @@ class Steps:
         stages, cases = begun
         left = self._left(stages)
         growths, most = (GROWTHS[1:2], min(STEPS, 3)) if quick else (GROWTHS, STEPS)
+        tried = cache(partial(self._steps, cases, left))
         # How budgets grow is seen with three steps, and looks between them.
-        *three, growth = least(
-            (*self._steps(cases, left, 3, growth, True), growth) for growth in growths
-        )
-        found = [
-            three,
-            self._steps(cases, left, 2, growth, True),
-            least(self._steps(cases, left, each, growth) for each in range(1, 1 + most)),
-        ]
+        *three, growth = least((*tried(3, growth, True), growth) for growth in growths)
+        # Between two steps there is none.
+        found = [three, tried(2, growth), least(tried(n, growth) for n in range(1, 1 + most))]
         if three[0] < found[1][0]:
-            found += [self._steps(cases, left, each, growth, True) for each in range(4, 1 + most)]
+            found += [tried(each, growth, True) for each in range(4, 1 + most)]
         score, more, after = min(found, key=score_of)
         last = self.measures.last_looks
         if not quick:

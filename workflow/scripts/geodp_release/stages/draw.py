@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from geodp_release.run.clipping_coordinates import ClippingCoordinates
+from geodp_release.run.covariate_moments import moment_matrix
 from geodp_release.stages.covariates import Covariates
 
 
@@ -56,6 +57,11 @@ class Released:
     reached: Any = 0.0
     within: float | None = None
     is_whole: bool = False
+
+    @property
+    def moment_matrix(self):
+        """That of `moments`."""
+        return moment_matrix(self.moments)
 
     @property
     def coordinates(self):

@@ -9,9 +9,9 @@ import numpy as np
 from geodp.errors import DataError
 from geodp_release.run.clipping_coordinates import ClippingCoordinates
 from geodp_release.run.contributions import LOSS_LATTICE
-from geodp_release.run.covariate_moments import moment_matrix, products
+from geodp_release.run.covariate_moments import products
 from geodp_release.stages.stage import checked_share
-from geodp_release.stages.step import NoisyStep, updated
+from geodp_release.stages.step import NoisyStep, diagonal_in, updated
 from geodp_release.stages.tail_count import excess_beyond
 
 
@@ -65,26 +65,29 @@ class LastStep(NoisyStep):
         step = replace(self, kept=releases.within)
         return super(LastStep, step).simulate(releases, rng, clean)
 
+    def _errors(self, before, unit):
+        # As if nothing were known of them from the steps before.
+        return diagonal_in(before.coordinates, np.array(self.prior) + self.unlike**2)
+
     def _model(self, before, assumptions, unit):
+        if self.is_relative:
+            return super()._model(before, assumptions, unit)
         noise = self._covariance_of_means(before, assumptions)
-        if not self.is_relative:
-            prior = np.diag(assumptions.support.radii**2 / assumptions.manifold.dim) / unit**2
-            return prior, moment_matrix(before.moments), noise, np.zeros_like(prior)
-        # As if nothing were known of errors from the steps before.
-        wide = replace(self, prior=tuple(each + self.unlike**2 for each in self.prior))
-        return NoisyStep._model(wide, replace(before, covariance=None), assumptions, unit)
+        prior = np.diag(assumptions.support.radii**2 / assumptions.manifold.dim) / unit**2
+        return prior, before.moment_matrix, noise, np.zeros_like(prior)
 
     def _stepped(self, releases, noisy, unit, last_level):
         prior, hessian, noise, spread = self._model(releases, releases.assumptions, unit)
-        gain, *_ = updated(prior, hessian, noise + spread)
+        gain, covariance, _ = updated(prior, hessian, noise + spread)
         left = np.eye(len(self.prior)) - products(gain, hessian)
         # In any direction, in the coordinates of contributions.
         left = products(left, releases.coordinates.standard.T) * (self.unlike * unit)
         # One each, as releases that went other ways have others.
         left = np.broadcast_to(left, (len(noisy), *left.shape[1:]))
         excess = np.broadcast_to(np.ravel(unit) * self._excess(releases), len(noisy))
-        found = super()._stepped(releases, noisy, unit, last_level)
-        return replace(found, left=left, excess=excess)
+        state, covariance = releases.state + unit * products(gain, noisy), unit**2 * covariance
+        found = {"covariance": covariance, "last_level": last_level, "left": left}
+        return releases.stepped(state, excess=excess, **found)
 
     def _excess(self, releases):
         """Root mean squared mean length that is taken at a covariate, at most, in released ones."""

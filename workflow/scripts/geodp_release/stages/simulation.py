@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from geodp_release.run.clipping_coordinates import ClippingCoordinates
-from geodp_release.run.covariate_moments import inverses, products
+from geodp_release.run.covariate_moments import inverses, moment_matrix, products
 from geodp_release.stages.covariates import Covariates
 from geodp_release.stages.residual_tables import (
     clipped_moments,
@@ -50,6 +50,12 @@ def afforded(number, size, least=AT_LEAST):
 EACH = (
     *("truth", "state", "deviates", "moments", "weight", "typical", "covariance"),
     *("reached", "doublings", "length", "far", "last_level", "counted", "excess", "left"),
+)
+
+# Those that are computed once, and hold after a step as well.
+LASTING = (
+    *("moment_matrix", "matrix_of_deviations", "coordinates", "deviations"),
+    *("scales_at_nodes", "shifts_at_nodes"),
 )
 
 
@@ -129,7 +135,8 @@ class FlatReleases:
 
     def __post_init__(self):
         for name in EACH:
-            if np.ndim(value := getattr(self, name)) > 1:
+            value = getattr(self, name)
+            if isinstance(value, np.ndarray) and not value.flags.f_contiguous:
                 object.__setattr__(self, name, np.asfortranarray(value))
 
     @classmethod
@@ -197,9 +204,30 @@ class FlatReleases:
         return found / np.sqrt(self.number)
 
     @cached_property
+    def moment_matrix(self):
+        """That of `moments`."""
+        return moment_matrix(self.moments)
+
+    @cached_property
+    def matrix_of_deviations(self):
+        """What the sample's moments add to the matrix of expected ones."""
+        away = moment_matrix(self.deviations)
+        away[:, 0, 0] = 0.0
+        return away
+
+    @cached_property
     def errors(self):
         """Truth minus state (releases, 1 + k, dim)."""
         return self.truth - self.state
+
+    def stepped(self, state, **found):
+        """After a step to a state, which is brought back to the support, and what else it found."""
+        reached = np.linalg.norm(state, axis=-1) / self.radii
+        state = state / np.maximum(reached, 1.0)[..., None]
+        after = replace(self, state=state, reached=reached, **found)
+        # What does not depend on the state.
+        after.__dict__.update({name: vars(self)[name] for name in LASTING if name in vars(self)})
+        return after
 
     def drawn(self, rows):
         """Only some of the releases, by a mask or indices."""

@@ -115,10 +115,7 @@ class NoisyStep(Stage):
         """Simulated releases after the step for noisy means."""
         change, covariance = self.change(noisy, releases, releases.assumptions, unit)
         state = releases.state + unit * change
-        reached = np.linalg.norm(state, axis=-1) / releases.radii
-        state = state / np.maximum(reached, 1.0)[..., None]
-        found = replace(releases, state=state, reached=reached, covariance=covariance)
-        return replace(found, last_level=last_level)
+        return releases.stepped(state, covariance=covariance, last_level=last_level)
 
     def fitted(self, releases, clean=None, coordinates=None):
         """With the prior in given `ClippingCoordinates`, or in those of these releases."""
@@ -177,20 +174,22 @@ class NoisyStep(Stage):
 
     def _model(self, before, assumptions, unit):
         """Covariance of errors before the step, Hessian, and what noise and its own errors add."""
-        standard, back = before.coordinates.standard, before.coordinates.back
-        missing = np.array(self.prior)
-        known = np.zeros_like(standard)
-        if before.covariance is not None:
-            known = before.covariance / unit**2
-            # With other covariates than simulated errors may shrink less than they did there.
-            missing = np.maximum(missing - np.einsum("ji,...jk,ki->...i", back, known, back), 0.0)
-        prior = known + products(standard.T * missing[..., None, :], standard)
-        hessian = self.kept * moment_matrix(before.moments)
+        prior = self._errors(before, unit)
+        hessian = self.kept * before.moment_matrix
         spread = np.zeros_like(prior)
         if before.uncertainty is not None:
             # Noise of the Hessian, of which an error that is large makes much.
             spread = self.kept**2 * _spread_by_moments(before.uncertainty, prior)
         return prior, hessian, self._covariance_of_means(before, assumptions), spread
+
+    def _errors(self, before, unit):
+        """Covariance of a coordinate of errors before the step, in units of it."""
+        if before.covariance is None:
+            return diagonal_in(before.coordinates, np.array(self.prior))
+        known, back = before.covariance / unit**2, before.coordinates.back
+        # With other covariates than simulated errors may shrink less than they did there.
+        missing = self.prior - np.einsum("ji,...jk,ki->...i", back, known, back)
+        return known + diagonal_in(before.coordinates, np.maximum(missing, 0.0))
 
     def _covariance_of_means(self, before, assumptions):
         """Of a coordinate of the noise of `noisy_means` (1 + k, 1 + k), in units of the step."""
@@ -213,6 +212,12 @@ class NoisyStep(Stage):
             f"{' released lengths' if self.is_relative else ''} with exact {kind} noise, "
             f"{self.cost}"
         )
+
+
+def diagonal_in(coordinates, variances):
+    """Covariance (..., 1 + k, 1 + k) of errors with variances in `ClippingCoordinates`."""
+    standard = coordinates.standard
+    return products(standard.T * variances[..., None, :], standard)
 
 
 def updated(prior, hessian, noise):
@@ -335,9 +340,8 @@ def clean_means(releases, level, shifts, middle):
     squared = np.sum(releases.errors[:, 0] ** 2, axis=-1) / releases.typical**2
     rows = residual_tables.in_tables(level - middle)
     factor = residual_tables.looked_up_in(kept, rows, residual_tables.places_in_tables(squared))
-    away = moment_matrix(releases.deviations)
-    away[:, 0, 0] = 0.0
-    return total + factor[:, None, None] * products(away, releases.errors)
+    away = products(releases.matrix_of_deviations, releases.errors)
+    return total + factor[:, None, None] * away
 
 
 def stretch(releases):
