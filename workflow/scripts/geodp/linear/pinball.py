@@ -187,10 +187,10 @@ class MedianScore(Score):
     def __call__(self, theta):
         def of(part):
             first, second = (self.records[:, k] - part[:, [k]] for k in range(2))
-            length = np.sqrt(first * first + second * second)
+            squares = first * first + second * second
             # A record at the place itself has no direction.
-            length[length == 0.0] = np.inf
-            sums = [np.einsum("ij,ij->i", each, 1.0 / length) for each in (first, second)]
-            return np.hypot(*sums)
+            squares[squares == 0.0] = np.inf
+            inverse = 1.0 / np.sqrt(squares)
+            return np.hypot(*(np.einsum("ij,ij->i", each, inverse) for each in (first, second)))
 
         return self.rate * _in_parts(of, theta, self.work)
