@@ -65,6 +65,25 @@ def test_derivatives_are_those_of_predictions(manifold):
         assert found[..., index] == pytest.approx(away, abs=2e-4)
 
 
+@pytest.mark.parametrize("length", [0.0, 0.7])
+def test_one_covariate_gives_systems_of_two_equations(manifold, length):
+    """As those of all coordinates, also about a geodesic at rest."""
+    rng = np.random.default_rng(9)
+    p = manifold.random_point(rng)
+    change = np.stack([manifold.random_tangent(rng, p) for _ in range(2)])
+    state = np.stack([p, length * manifold.random_direction(rng, p)])
+    covariates = Covariates(np.array([[0.4], [-0.3], [0.0]]), np.array([0.5, 0.3, 0.2]))
+    one = curvature.Predictions.of(manifold, state, covariates)
+    each = curvature.derivatives(manifold, state, covariates.nodes)
+    every = curvature.AllPredictions(manifold, state, one.weights, one.steps, each)
+    moves, expected = one.moves(change), every.moves(change)
+    assert moves == pytest.approx(expected, abs=1e-10)
+    for seen in (one, every):
+        found = seen.joined(np.linalg.solve(seen.squares, seen.gradient(moves)))
+        assert found == pytest.approx(change, abs=1e-7)
+        assert seen.joined(seen.parts(change)) == pytest.approx(change, abs=1e-10)
+
+
 def test_a_step_from_near_leads_to_the_geodesic():
     """Of groups at both ends; in flat space a third of the error across would be left."""
     truth = np.array([[0.0, 0.0, 1.0], [1.5, 0.0, 0.0]])
@@ -79,6 +98,11 @@ def test_a_step_from_near_leads_to_the_geodesic():
     left = [np.max(away(moved(SPHERE, state, each), truth, ENDS)) for each in changes]
     assert left[0] > 0.005
     assert left[1] < 0.0005
+
+
+def curved_change(stage, hessian, means, *given):
+    """The step for means (2, dim) and a Hessian of all coordinates."""
+    return stage.curved_change(hessian, means.reshape((-1, 1)), *given).reshape(means.shape)
 
 
 def test_a_step_with_noise_leaves_less_than_none():
@@ -99,13 +123,13 @@ def test_a_step_with_noise_leaves_less_than_none():
         normal = rng.normal(size=(2, 2, space.dim))
         error, means = np.sqrt(0.02) * standard.T @ normal[0], deviations @ normal[1]
         means += (hessian @ error.ravel()).reshape(error.shape)
-        changes = [stage.curved_change(hessian, means, before, assumptions)]
+        changes = [curved_change(stage, hessian, means, before, assumptions)]
         change, _ = stage.change(means, before, assumptions)
         changes.append(curvature.bent(np.linalg.solve(hessian, flat), change))
         each = [error, *(error - change for change in changes)]
         left.append([np.ravel(some) @ hessian @ np.ravel(some) for some in each])
     # Flat where the space is.
-    same = stage.curved_change(flat, means, before, assumptions)
+    same = curved_change(stage, flat, means, before, assumptions)
     assert same == pytest.approx(stage.change(means, before, assumptions)[0], rel=1e-6)
     none, curved, bent = np.sqrt(np.mean(left, axis=0))
     assert curved < 0.5 * none < none < bent
@@ -117,7 +141,7 @@ def test_a_step_without_noise_has_an_end_where_some_direction_says_nothing():
     hessian = (turn * [1.0, 0.0, 0.25, 0.1]) @ turn.T
     stage = step.NoisyStep(Fraction(10**30), clip=0.5, prior=(0.02, 0.02))
     before, means = Released(state, 1000.0, MOMENTS), hessian @ np.ones(4)
-    change = stage.curved_change(hessian, means.reshape((2, 2)), before, TWO_GROUPS)
+    change = curved_change(stage, hessian, means.reshape((2, 2)), before, TWO_GROUPS)
     assert hessian @ change.ravel() == pytest.approx(means)
     assert np.linalg.norm(change) < 10.0
 

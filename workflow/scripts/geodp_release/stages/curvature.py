@@ -1,6 +1,7 @@
 """Effects of curvature on steps and errors in flat space, by derivatives of predictions."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +11,9 @@ from geodp_release.stages.covariates import Covariates
 
 # Least factor of a derivative that is followed: near a conjugate point a step would have no end.
 LEAST = 0.5
+
+# What is added to the diagonal of mean squares, in parts of its mean, so that they have an inverse.
+RIDGE = 1e-12
 
 # Numbers of a state up to which curvature is looked at: a matrix of their squares is inverted.
 MOST_NUMBERS = 256
@@ -25,10 +29,7 @@ def derivatives(manifold, state, nodes, numbers=1 << 18):
     frame, dim = manifold.frame(p), manifold.dim
     steps = manifold.combinations(np.stack(vectors), nodes)
     frequencies = manifold.frequencies(p, steps)
-    factors = np.empty((2, *frequencies.shape))
-    for index, sign in enumerate(manifold.curvature_signs):
-        for each, solution in zip(factors, JACOBI_SOLUTIONS.values(), strict=True):
-            each[:, index] = np.maximum(solution(sign, frequencies[:, index]), LEAST)
+    factors = _factors(manifold, frequencies)
     found = np.empty((2, len(nodes), dim, dim))
     # Vectors at a node for a direction: a part in each eigenspace; and where the space has an inner
     # product of its own, products of both derivatives with all of the frame.
@@ -44,6 +45,126 @@ def derivatives(manifold, state, nodes, numbers=1 << 18):
     along = nodes[:, :, None, None] * of_vector[:, None]
     blocks = np.concatenate([of_point[:, None], along], axis=1)
     return np.moveaxis(blocks, 1, 2).reshape((len(nodes), dim, -1))
+
+
+def _factors(manifold, frequencies):
+    """Jacobi factors (2, m, K) of derivatives by footpoint and vector, from frequencies (m, K)."""
+    factors = np.empty((2, *frequencies.shape))
+    for index, sign in enumerate(manifold.curvature_signs):
+        for each, solution in zip(factors, JACOBI_SOLUTIONS.values(), strict=True):
+            each[:, index] = np.maximum(solution(sign, frequencies[:, index]), LEAST)
+    return factors
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Derivatives of predictions at weighted covariates by a state, and least squares by them.
+
+    Changes of a state are tangent vectors (1 + k, *point_shape) at its footpoint, to which those at
+    predictions are carried back.  Sums over covariates fall into independent parts (K, n, r): r
+    systems of n equations each, of which `squares` (K, n, n) are the matrices.
+
+    Attributes
+    ----------
+    manifold : SymmetricSpace
+    state : ndarray, shape (1 + k, *point_shape)
+    weights : ndarray, shape (m,)
+    steps : ndarray, shape (m, *point_shape)
+        Vectors from the footpoint to predictions.
+    """
+
+    manifold: Any
+    state: np.ndarray
+    weights: np.ndarray
+    steps: np.ndarray
+
+    @classmethod
+    def of(cls, manifold, state, covariates):
+        """At weighted `Covariates`; with one of these by eigenspaces, which all nodes share."""
+        nodes = covariates.nodes
+        given = manifold, state, covariates.weights, manifold.combinations(state[1:], nodes)
+        if len(state) > 2:
+            return AllPredictions(*given, derivatives(manifold, state, nodes))
+        frequencies = np.abs(nodes) * manifold.frequencies(*state)
+        of_point, of_vector = _factors(manifold, frequencies)
+        return PredictionsAlong(*given, np.stack([of_point, nodes * of_vector], axis=1))
+
+    def residuals(self, points):
+        """Logarithms (m, *point_shape) of points as seen from predictions, carried back."""
+        p = self.state[0]
+        away = self.manifold.log(self.manifold.exp(p, self.steps), points)
+        return self.manifold.transport_back(p, self.steps, away)
+
+    def moved(self, vectors):
+        """Points (m, *point_shape) to which predictions are taken by vectors that are carried."""
+        p = np.broadcast_to(self.state[0], self.steps.shape)
+        carried = self.manifold.transport(p, self.steps, vectors)
+        return self.manifold.exp(self.manifold.exp(p, self.steps), carried)
+
+
+@dataclass(frozen=True)
+class PredictionsAlong(Predictions):
+    """With one covariate: derivatives are numbers in each of K eigenspaces, ``factors`` (m, 2, K).
+
+    So systems are of two equations, for footpoint and vector.
+    """
+
+    factors: np.ndarray
+
+    @property
+    def squares(self):
+        found = np.einsum("m,mai,mbi->iab", self.weights, self.factors, self.factors)
+        trace = np.trace(found, axis1=1, axis2=2) @ self.manifold.multiplicities
+        return found + RIDGE * trace / (2 * self.manifold.dim) * np.eye(2)
+
+    def _split(self, vectors):
+        """Components (n, K, r) of vectors (n, *point_shape)."""
+        found = self.manifold.split(*self.state, vectors)
+        return found.reshape((*found.shape[:2], -1))
+
+    def parts(self, change):
+        return np.moveaxis(self._split(change), 0, 1)
+
+    def joined(self, parts):
+        return np.sum(parts, axis=0).reshape(self.state.shape)
+
+    def moves(self, change):
+        found = np.einsum("mai,iar->mr", self.factors, self.parts(change))
+        return found.reshape(self.steps.shape)
+
+    def gradient(self, vectors):
+        factors = self.weights[:, None, None] * self.factors
+        return np.einsum("mai,mir->iar", factors, self._split(vectors))
+
+
+@dataclass(frozen=True)
+class AllPredictions(Predictions):
+    """With several covariates: one system for all coordinates, by `derivatives`."""
+
+    each: np.ndarray
+
+    @property
+    def squares(self):
+        return mean_square(self.each, self.weights)[None]
+
+    def parts(self, change):
+        return self._coordinates(change).reshape((1, -1, 1))
+
+    def joined(self, parts):
+        return self._vectors(parts.reshape((len(self.state), -1)))
+
+    def moves(self, change):
+        return self._vectors(self.each @ np.ravel(self._coordinates(change)))
+
+    def gradient(self, vectors):
+        found = weighted(self.each, self.weights) @ np.ravel(self._coordinates(vectors))
+        return found[None, :, None]
+
+    def _coordinates(self, vectors):
+        return self.manifold.coordinates(self.state[0], vectors)
+
+    def _vectors(self, coordinates):
+        return self.manifold.tangent(self.state[0], coordinates)
 
 
 def looked_at(assumptions, moments):
@@ -95,7 +216,7 @@ def weighted(each, weights):
     return (weights[:, None, None] * each).reshape((-1, each.shape[-1])).T
 
 
-def mean_square(each, weights, ridge=1e-12):
+def mean_square(each, weights):
     """Mean square of `derivatives` over covariates with weights (m,), which has an inverse."""
     found = weighted(each, weights) @ each.reshape((-1, each.shape[-1]))
-    return found + ridge * np.mean(np.diagonal(found)) * np.eye(len(found))
+    return found + RIDGE * np.mean(np.diagonal(found)) * np.eye(len(found))

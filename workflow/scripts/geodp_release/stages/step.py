@@ -11,13 +11,7 @@ from geodp_release.run.clipping_coordinates import noise_of
 from geodp_release.run.contributions import LATTICE, gradient_sums
 from geodp_release.run.covariate_moments import inverses, moment_matrix, products
 from geodp_release.stages import residual_tables
-from geodp_release.stages.curvature import (
-    derivatives,
-    looked_at,
-    mean_square,
-    mean_squares,
-    weighted,
-)
+from geodp_release.stages.curvature import Predictions, looked_at
 from geodp_release.stages.stage import Stage
 
 
@@ -82,9 +76,13 @@ class NoisyStep(Stage):
         means = absolute.noisy_means(assumptions, records, before, bits)
         means = before.coordinates.back @ means / unit
         change, covariance = self.change(means, before, assumptions, unit)
-        squares = mean_squares(assumptions, before.state, before.moments)
-        if squares is not None:
-            change = self.curved_change(squares[0], means, before, assumptions, unit)
+        covariates = looked_at(assumptions, before.moments)
+        if covariates is not None:
+            manifold, point = assumptions.manifold, before.state[0]
+            seen = Predictions.of(manifold, before.state, covariates)
+            parts = seen.parts(manifold.tangent(point, means))
+            parts = self.curved_change(seen.squares, parts, before, assumptions, unit)
+            change = manifold.coordinates(point, seen.joined(parts))
         state, reached = straightened(assumptions, before.state, unit * change, before.moments)
         return replace(before, state=state, reached=reached, covariance=covariance)
 
@@ -156,21 +154,24 @@ class NoisyStep(Stage):
         return products(gain, means), unit**2 * after
 
     def curved_change(self, squares, means, before, assumptions, unit=1.0):
-        """The step of `change`, but for a Hessian of all coordinates, by `mean_squares`.
+        """The step of `change`, but for Hessians of independent parts, as `Predictions` has them.
 
-        One that is made for flat space and bent would take noise along covariates that hardly
-        differ, which its gain leaves out, to where the curved Hessian is small.
+        Means are parts as well.  A step that is made for flat space and bent would take noise along
+        covariates that hardly differ, which its gain leaves out, to where the curved Hessian is
+        small.
         """
         prior, hessian, noise, spread = self._model(before, assumptions, unit)
         (sizes, axes), (scales, turn) = map(np.linalg.eigh, (prior, noise + spread))
         # In units of both, so that it has singular values however little noise there is.
         root = axes * np.sqrt(np.maximum(sizes, 0.0))
         inverse = turn / np.sqrt(np.maximum(scales, 1e-15 * scales[-1]))
-        root, inverse = (np.kron(each, np.eye(means.shape[-1])) for each in (root, inverse))
+        same = np.eye(squares.shape[-1] // len(root))
+        root, inverse = (np.kron(each, same) for each in (root, inverse))
         # The first entry is the part of small errors that is left: covariates begin with one.
         left, values, right = np.linalg.svd(inverse.T @ (hessian[0, 0] * squares) @ root)
-        found = left.T @ (inverse.T @ means.ravel())
-        return (root @ (right.T @ (values / (values**2 + 1.0) * found))).reshape(means.shape)
+        found = np.swapaxes(left, -1, -2) @ (inverse.T @ means)
+        found *= (values / (values**2 + 1.0))[..., None]
+        return root @ (np.swapaxes(right, -1, -2) @ found)
 
     def _model(self, before, assumptions, unit):
         """Covariance of errors before the step, Hessian, and what noise and its own errors add."""
@@ -246,12 +247,16 @@ def moved(assumptions, state, change):
 
     And what it reached (1 + k,), as `Released` has it.  ``change`` has coordinates (1 + k, dim).
     """
+    return _moved(assumptions, state, assumptions.manifold.tangent(state[0], change))
+
+
+def _moved(assumptions, state, change):
+    """The same for tangent vectors (1 + k, *point_shape)."""
     manifold = assumptions.manifold
     p, *vectors = state
-    radii = np.append(assumptions.footpoint_radius, assumptions.lengths)
+    radii = _radii(assumptions)
     # No farther than across the support, so that nothing overflows.
-    change = [_shortened(each, 2.0 * radius) for each, radius in zip(change, radii, strict=True)]
-    step, *turns = manifold.vector(manifold.frame(p), np.stack(change))
+    step, *turns = _shortened(manifold, p, change, 2.0 * radii)
     end = manifold.exp(p, step)
     vectors = [
         manifold.transport(p, step, v + turn) for v, turn in zip(vectors, turns, strict=True)
@@ -271,50 +276,46 @@ def moved(assumptions, state, change):
 
 
 def straightened(assumptions, state, change, moments, rounds=5, tolerance=1e-9):
-    """As `moved`, but to the geodesic nearest to predictions that are moved, by `derivatives`.
+    """As `moved`, but to the geodesic nearest to predictions that are moved, by `Predictions`.
 
     Where covariates have these moments.  A change of a geodesic is no line far from where it is
     made: predictions go along geodesics of their own.
     """
     manifold, covariates = assumptions.manifold, looked_at(assumptions, moments)
-    found, reached = moved(assumptions, state, change)
+    change = manifold.tangent(state[0], change)
+    found, reached = _moved(assumptions, state, change)
     if covariates is None:
         return found, reached
-    nodes, weights = covariates.nodes, covariates.weights
-
-    def at(found):
-        """Derivatives of predictions, the footpoint, its frame, and how predictions are reached."""
-        p, frame = found[0], manifold.frame(found[0])
-        steps = manifold.combinations(found[1:], nodes)
-        return derivatives(manifold, found, nodes), p, frame, steps
-
-    each, p, frame, steps = at(state)
+    p, seen = state[0], Predictions.of(manifold, state, covariates)
+    change = _shortened(manifold, p, change, 2.0 * _radii(assumptions))
     # No farther than predictions are from the centre, so that nothing overflows.
-    radii = np.append(assumptions.footpoint_radius, assumptions.lengths)
-    shorter = [_shortened(*some) for some in zip(change, 2.0 * radii, strict=True)]
-    moves = [_shortened(move, assumptions.reach) for move in each @ np.ravel(shorter)]
-    moves = manifold.vector(frame, np.stack(moves))
-    starts = np.broadcast_to(p, steps.shape)
-    predictions = manifold.exp(manifold.exp(p, steps), manifold.transport(starts, steps, moves))
+    predictions = seen.moved(_shortened(manifold, p, seen.moves(change), assumptions.reach))
+    least = tolerance * np.linalg.norm(manifold.norm(p, change))
     for _ in range(rounds):
-        each, p, frame, steps = at(found)
-        residuals = manifold.log(manifold.exp(p, steps), predictions)
-        residuals = manifold.coordinates(p, manifold.transport_back(p, steps, residuals), frame)
-        gradient = weighted(each, weights) @ np.ravel(residuals)
-        more = np.linalg.solve(mean_square(each, weights), gradient)
+        seen = Predictions.of(manifold, found, covariates)
+        gradient = seen.gradient(seen.residuals(predictions))
+        more = seen.joined(np.linalg.solve(seen.squares, gradient))
         if not np.all(np.isfinite(more)):
             break
-        found, reached = moved(assumptions, found, more.reshape(change.shape))
-        if np.linalg.norm(more) < tolerance * np.linalg.norm(shorter):
+        length = np.linalg.norm(manifold.norm(found[0], more))
+        found, reached = _moved(assumptions, found, more)
+        if length < least:
             break
     return found, reached
 
 
-def _shortened(vector, limit):
-    """A vector of coordinates, no longer than a limit; its length may be too large to square."""
-    largest = max(np.max(np.abs(vector)), 1e-300)
-    length = largest * np.linalg.norm(vector / largest)
-    return vector * (limit / length) if length > limit else vector
+def _radii(assumptions):
+    """Radii (1 + k,) of the support."""
+    return np.append(assumptions.footpoint_radius, assumptions.lengths)
+
+
+def _shortened(manifold, point, vectors, limits):
+    """Tangent vectors, no longer than limits; their lengths may be too large to square."""
+    axes = tuple(range(1, vectors.ndim))
+    largest = np.maximum(np.max(np.abs(vectors), axis=axes, keepdims=True), 1e-300)
+    lengths = largest * manifold.expand(manifold.norm(point, vectors / largest))
+    limits = manifold.expand(limits)
+    return np.where(lengths > limits, vectors * (limits / lengths), vectors)
 
 
 # Simulation of clipped contributions
