@@ -74,6 +74,16 @@ def test_integers_have_their_probabilities(draw, weight, scale, precision, monke
     assert agree([*counts, len(drawn) - sum(counts)], [*chances[used], 1.0 - sum(chances[used])])
 
 
+@pytest.mark.parametrize("ahead", [0, 4, 64, 1 << 14])
+def test_bits_are_the_same_however_many_are_taken_at_once(ahead):
+    generator, counts = np.random.default_rng(7), np.random.default_rng(1).integers(1, 300, 500)
+    expected = [
+        int.from_bytes(generator.bytes(-(-k // 8)), "little") % (1 << k) for k in map(int, counts)
+    ]
+    taken = integer_choice.generator_bits(np.random.default_rng(7), ahead)
+    assert [taken(int(count)) for count in counts] == expected
+
+
 SAMPLERS = {
     "Laplace": discrete_laplace,
     "rounded Laplace": lambda source, scale: rounded_laplace(source, 3, scale)[0],

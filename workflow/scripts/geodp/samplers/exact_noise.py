@@ -10,7 +10,8 @@ number of bits and operations, unless these bits do not decide, which has a prob
 """
 
 from fractions import Fraction
-from math import isqrt
+from functools import lru_cache
+from math import isqrt, prod
 
 # Bits of the first enclosures, beyond those of the scale: they leave less than 2^-100 undecided.
 PRECISION = 128
@@ -25,16 +26,24 @@ class _Uniform:
 
     def enclosure(self, precision):
         """An interval of width ``2^-precision`` that holds the number."""
-        from flint import arb
-
         missing = precision - self._known
         self._value = (self._value << missing) | self._bits(missing)
         self._known = precision
-        return arb(2 * self._value + 1, 1) * arb(2) ** -(precision + 1)
+        return _interval_of(precision)(self._value)
 
     def exponential(self, precision):
         """An interval that holds minus the number's logarithm, which is exponential."""
         return -self.enclosure(precision).log()
+
+
+@lru_cache
+def _interval_of(precision):
+    """Function from the first bits of a number between 0 and 1 to the interval they leave."""
+    from flint import arb
+
+    # A power of two, by which products are exact.
+    half = arb(2) ** -(precision + 1)
+    return lambda first: arb(2 * first + 1, 1) * half
 
 
 def _floors(scale, enclosures, guard=32):
@@ -54,13 +63,18 @@ def _floors(scale, enclosures, guard=32):
 
 
 def _normals(pairs, precision):
-    """Intervals that hold independent standard normal numbers, two from each pair."""
-    found = []
+    """Intervals that hold independent standard normal numbers, two from each pair.
+
+    And intervals that hold the sums of the squares of each two.
+    """
+    found, squares = [], []
     for first, second in pairs:
-        radius = (2 * first.exponential(precision)).sqrt()
-        angle = 2 * second.enclosure(precision)
-        found += [radius * angle.cos_pi(), radius * angle.sin_pi()]
-    return found
+        square = 2 * first.exponential(precision)
+        sine, cosine = (2 * second.enclosure(precision)).sin_cos_pi()
+        radius = square.sqrt()
+        found += [radius * cosine, radius * sine]
+        squares.append(square)
+    return found, squares
 
 
 def rounded_laplace(bits, dimension, scale):
@@ -80,11 +94,15 @@ def rounded_laplace(bits, dimension, scale):
     pairs = [(_Uniform(bits), _Uniform(bits)) for _ in range(-(-dimension // 2))]
 
     def enclosures(precision):
-        length = arb(scale.numerator) / arb(scale.denominator)
-        length *= sum((each.exponential(precision) for each in lengths), arb(0))
-        normal = _normals(pairs, precision)[:dimension]
-        norm = sum((each * each for each in normal), arb(0)).sqrt()
-        return [length * each / norm + arb(0.5) for each in normal]
+        # The sum of exponential numbers is minus the logarithm of a product.
+        product = prod((each.enclosure(precision) for each in lengths), start=arb(1))
+        length = -product.log() * scale.numerator / scale.denominator
+        normal, squares = _normals(pairs, precision)
+        if dimension % 2:
+            # The last of them is left out.
+            squares[-1] = normal[-2] * normal[-2]
+        factor, half = length / sum(squares, arb(0)).sqrt(), arb(0.5)
+        return [factor * each + half for each in normal[:dimension]]
 
     return _floors(scale, enclosures)
 
@@ -104,7 +122,7 @@ def rounded_matrix_laplace(bits, size, scale):
     pairs = [(_Uniform(bits), _Uniform(bits)) for _ in range(size * (size + 1))]
 
     def enclosures(precision):
-        normal = _normals(pairs, precision)
+        normal, _ = _normals(pairs, precision)
         one, other = (arb_mat(size, size + 1, normal[part::2]) for part in range(2))
         noise = one * one.transpose() - other * other.transpose()
         half = arb(scale.numerator) / arb(2 * scale.denominator)
@@ -122,11 +140,7 @@ def discrete_gaussian(bits, variance):
     """
     from flint import arb
 
-    variance = Fraction(variance)
-    if variance <= 0:
-        raise ValueError("the variance is above zero")
-    width = isqrt(variance.numerator // variance.denominator) + 1
-    centre, twice = variance / width, 2 * variance
+    width, centre, twice = _of_candidates(variance)
     while True:
         y, uniform = discrete_laplace(bits, width), _Uniform(bits)
 
@@ -136,8 +150,18 @@ def discrete_gaussian(bits, variance):
             return [uniform.exponential(precision) - exponent]
 
         # With probability exp(-exponent).
-        if _floors(Fraction(width), enclosures)[0] >= 0:
+        if _floors(width, enclosures)[0] >= 0:
             return y
+
+
+@lru_cache
+def _of_candidates(variance):
+    """Their scale, where their density touches the Gaussian one, and twice the variance."""
+    variance = Fraction(variance)
+    if variance <= 0:
+        raise ValueError("the variance is above zero")
+    width = isqrt(variance.numerator // variance.denominator) + 1
+    return Fraction(width), variance / width, 2 * variance
 
 
 def discrete_laplace(bits, scale):

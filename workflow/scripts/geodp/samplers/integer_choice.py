@@ -11,6 +11,7 @@ import secrets
 from bisect import bisect_right
 from fractions import Fraction
 from functools import lru_cache
+from io import BytesIO
 from itertools import accumulate, repeat
 from operator import mul
 
@@ -35,11 +36,23 @@ def no_noise(count):
     raise ValueError("no random bits are drawn without noise")
 
 
-def generator_bits(rng):
-    """Function like `system_bits` that uses a NumPy generator, for reproducible studies."""
+def generator_bits(rng, ahead=0):
+    """Function like `system_bits` that uses a NumPy generator, for reproducible studies.
+
+    So many bytes ``ahead``, a multiple of four, are taken at once, as calls of NumPy are slow.
+    Integers are the same, if nothing else draws from the generator in between.
+    """
+    kept = BytesIO()
 
     def bits(count):
-        return int.from_bytes(rng.bytes((count + 7) // 8), "little") & ((1 << count) - 1)
+        nonlocal kept
+        # Generators make words of four bytes.
+        size = -(-count // 32) * 4
+        taken = kept.read(size)
+        if missing := size - len(taken):
+            kept = BytesIO(rng.bytes(max(missing, ahead)))
+            taken += kept.read(missing)
+        return int.from_bytes(taken, "little") & ((1 << count) - 1)
 
     return bits
 

@@ -136,7 +136,7 @@ class ReleaseMechanism(Mechanism):
     def draw(self, rng, budgets, draws, plan_sampler=None):
         """See `Mechanism.draw`; stages are planned from public assumptions."""
         plan = self.plan(budgets)
-        bits, count = generator_bits(rng), draws[ALL]
+        bits, count = generator_bits(rng, ahead=1 << 14), draws[ALL]
         states = np.empty(
             (len(self.covariates), count, len(self.model.blocks), *self.model.manifold.point_shape),
             dtype=self.model.manifold.dtype,
