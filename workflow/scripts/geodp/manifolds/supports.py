@@ -127,8 +127,13 @@ class ProductSupport:
         return self._ends((self.radii * levels)[..., None] * parts / _lengths(parts))[0]
 
     def even_points(self, number):
-        """States at `even_coordinates`, and volume densities there: their weights."""
-        return self._ends(even_coordinates(self.radii, self.manifold.dim, number))
+        """States at `even_coordinates`, and volume densities there: their weights.
+
+        They are kept for the next call, and read-only.
+        """
+        lengths = tuple(map(float, np.ravel(self.shooting_vector_length)))
+        key = self.manifold, self.centre.tobytes(), float(self.footpoint_radius), lengths
+        return _even_points(*key, number)
 
     def _ends(self, coordinates):
         """States at the ends of steps (*batch, 1 + k, dim) from the origin, and their volumes."""
@@ -137,6 +142,16 @@ class ProductSupport:
         vectors = [manifold.transport(centre, step, turn) for turn in turns]
         ends = np.stack([manifold.exp(centre, step), *vectors], axis=-manifold.point_ndim - 1)
         return ends, manifold.exp_volume(centre, step)
+
+
+@lru_cache(maxsize=4)
+def _even_points(manifold, centre, footpoint_radius, lengths, number):
+    centre = np.frombuffer(centre, dtype=manifold.dtype).reshape(manifold.point_shape)
+    support = ProductSupport(manifold, centre, footpoint_radius, lengths)
+    found = support._ends(even_coordinates(support.radii, manifold.dim, number))
+    for each in found:
+        each.flags.writeable = False
+    return found
 
 
 def even_coordinates(radii, dim, number):

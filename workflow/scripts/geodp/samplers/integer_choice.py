@@ -89,46 +89,53 @@ class ExactChoice:
         while True:
             more = precision + GUARD - count
             prefix, count = (prefix << more) | bits(more), count + more
-            lower, upper = self._cumulative(precision)
+            lower, off = self._cumulative(precision)
             # The uniform number times the total.
             least = (prefix * lower[-1]) >> count
-            most = -((-(prefix + 1) * upper[-1]) >> count)
-            index = bisect_right(upper, least)
+            most = -((-(prefix + 1) * (lower[-1] + off)) >> count)
+            index = bisect_right(lower, least - off)
             if index < len(lower) and most <= lower[index]:
                 return index
             precision *= 2
 
     def _cumulative(self, precision):
-        """Enclosures of the cumulative sums, in units of 2^-precision."""
+        """Lower bounds of the cumulative sums, in units of 2^-precision, and how far these are off.
+
+        At most, and all alike.
+        """
         if precision not in self._enclosures:
-            small, large = power_tables(self.rate, self.most, precision, self.size)
-            # The first is rounded down and the second up, as the entries of the tables are.
-            lower, upper = [], []
-            for weight, exponent in zip(self.weights, self.exponents, strict=True):
-                high, low = divmod(exponent, self.size)
-                first, second = large[high], small[low]
-                lower.append(weight * ((first[0] * second[0]) >> precision))
-                upper.append(weight * (-((-first[1] * second[1]) >> precision)))
-            self._enclosures[precision] = list(accumulate(lower)), list(accumulate(upper))
+            small, large, width = power_tables(self.rate, self.most, precision, self.size)
+            shift, mask = self.size.bit_length() - 1, self.size - 1
+            lower = [
+                weight * (large[exponent >> shift] * small[exponent & mask] >> precision)
+                for weight, exponent in zip(self.weights, self.exponents, strict=True)
+            ]
+            # Two factors of at most one are off by a width: their product by twice that, by less
+            # than one for its square, and by less than one as it is rounded down.
+            off = sum(self.weights) * (2 * width + 2)
+            self._enclosures[precision] = list(accumulate(lower)), off
         return self._enclosures[precision]
 
 
 @lru_cache(maxsize=8)
 def power_tables(rate, largest, precision, size=TABLE):
-    """Enclosures of ``exp(-rate * k)``: for k below a size, and for its multiples up to a largest.
+    """Lower bounds of ``exp(-rate * k)``, for k below a size and its multiples up to a largest.
 
-    Two lists of pairs of integers, in units of 2^-precision; kept for choices at the same rate.
+    Two lists of integers, in units of 2^-precision, and how far these are off at most; kept for
+    choices at the same rate.  The size is a power of two.
     """
     from flint import arb, ctx
 
-    found = []
+    found, width = [], 0
     with ctx.workprec(precision + GUARD):
         base = (-arb(rate.numerator) / arb(rate.denominator)).exp()
         for number in (size, largest // size + 1):
             powers = list(accumulate(repeat(base, max(number, 2) - 1), mul, initial=arb(1)))
-            found.append([_enclosure(each * arb(2) ** precision) for each in powers])
+            ends = [_enclosure(each * arb(2) ** precision) for each in powers]
+            found.append([low for low, _ in ends])
+            width = max(width, *(high - low for low, high in ends))
             base = powers[-1] * base
-    return found
+    return *found, width
 
 
 def _enclosure(number):
