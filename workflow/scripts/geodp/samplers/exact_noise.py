@@ -41,9 +41,9 @@ def _interval_of(precision):
     """Function from the first bits of a number between 0 and 1 to the interval they leave."""
     from flint import arb
 
-    # A power of two, by which products are exact.
-    half = arb(2) ** -(precision + 1)
-    return lambda first: arb(2 * first + 1, 1) * half
+    # Half the last bit either way, and a power of two: no rounding.
+    half, unit = arb(0.5, 0.5), arb(2) ** -precision
+    return lambda first: (first + half) * unit
 
 
 def _floors(scale, enclosures, guard=32):

@@ -12,7 +12,7 @@ from bisect import bisect_right
 from fractions import Fraction
 from functools import lru_cache
 from io import BytesIO
-from itertools import accumulate, repeat
+from itertools import accumulate, compress, repeat
 from operator import mul
 
 # Bits of the first enclosures, which do not decide with a probability of about 2^-200.
@@ -65,11 +65,11 @@ class ExactChoice:
     """
 
     def __init__(self, weights, exponents, rate, most=0):
-        self.weights = [int(weight) for weight in weights]
+        self.weights, exponents = ([*map(int, each)] for each in (weights, exponents))
         if min(self.weights) < 0 or not any(self.weights):
             raise ValueError("weights are not negative, and some are above zero")
-        least = min(int(e) for e, w in zip(exponents, self.weights, strict=True) if w)
-        self.exponents = [max(int(exponent) - least, 0) for exponent in exponents]
+        least = min(compress(exponents, self.weights))
+        self.exponents = [each - least if each > least else 0 for each in exponents]
         self.most = max(most, max(self.exponents))
         self.size = max(TABLE, 1 << -(-self.most.bit_length() // 2))
         self.rate = Fraction(rate)

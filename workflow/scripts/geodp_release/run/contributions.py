@@ -53,16 +53,19 @@ def loss_sums(assumptions, records, states, clip, distances=1 << 16):
     for start in range(0, len(states), at_once):
         some = states[start : start + at_once]
         for x, y, valid, counts in _chunks(assumptions, records):
-            each = np.zeros((len(some), len(counts)), dtype=np.int64)
+            each: Any = 0
             for place in range(x.shape[1]):
                 with np.errstate(all="ignore"):
-                    away = _distances(assumptions.manifold, some, x[:, place], y[:, place])
-                    loss = np.minimum((away / clip) ** 2, 1.0)
+                    loss = _distances(assumptions.manifold, some, x[:, place], y[:, place])
+                    loss = loss / clip
+                    loss *= loss
                 # What is not a number is not below one either; and padding counts for nothing.
-                usable = valid[:, place] & (loss < 1.0)
-                whole = (np.where(usable, loss, 1.0) * LOSS_LATTICE).astype(np.int64)
-                each += np.where(place < counts, whole, 0)
-            total[start : start + at_once] += np.sum(each // np.maximum(counts, 1), axis=-1)
+                loss = np.where(loss < valid[:, place], loss, 1.0)
+                loss *= np.where(place < counts, LOSS_LATTICE, 0)
+                each = loss.astype(np.int64) + each
+            # The mean of one is itself.
+            means = each if x.shape[1] == 1 else each // np.maximum(counts, 1)
+            total[start : start + at_once] += np.sum(means, axis=-1)
     return total
 
 
