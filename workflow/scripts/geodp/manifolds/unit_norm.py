@@ -36,10 +36,14 @@ def hermitian(first, second):
 
     How it is rounded does not depend on how many vectors there are, which may be private.
     """
-    first = np.conj(first)
+    if np.iscomplexobj(first):
+        first = np.conj(first)
     if first.shape[-1] > SHORT:
         return np.sum(first * second, axis=-1)
-    return sum(first[..., k] * second[..., k] for k in range(first.shape[-1]))
+    total = first[..., 0] * second[..., 0]
+    for k in range(1, first.shape[-1]):
+        total += first[..., k] * second[..., k]
+    return total
 
 
 def squared_length(vector):

@@ -1,6 +1,7 @@
 """Effects of curvature on steps and errors in flat space, by derivatives of predictions."""
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -168,14 +169,19 @@ class AllPredictions(Predictions):
 
 
 def looked_at(assumptions, moments):
-    """Covariates with these moments.
+    """Covariates with these moments, kept for the next call.
 
     ``None`` in flat space, without a covariate, and for more than `MOST_NUMBERS` numbers.
     """
     numbers = assumptions.manifold.dim * (1 + assumptions.number_of_covariates)
     if assumptions.is_flat or not assumptions.spreads or numbers > MOST_NUMBERS:
         return None
-    found = Covariates.assumed(assumptions).with_moments(possible_moments(moments))
+    return _with_moments(Covariates.assumed(assumptions), tuple(moments))
+
+
+@lru_cache(maxsize=64)
+def _with_moments(covariates, moments):
+    found = covariates.with_moments(possible_moments(np.array(moments)))
     # In their ranges, beyond which predictions would be without end, as of many cells of words.
     return replace(found, nodes=np.clip(found.nodes, -0.5, 0.5))
 

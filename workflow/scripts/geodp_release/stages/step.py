@@ -247,14 +247,14 @@ def moved(assumptions, state, change):
 
     And what it reached (1 + k,), as `Released` has it.  ``change`` has coordinates (1 + k, dim).
     """
-    return _moved(assumptions, state, assumptions.manifold.tangent(state[0], change))
+    tangent = assumptions.manifold.tangent(state[0], change)
+    return _moved(assumptions, state, tangent, _radii(assumptions))
 
 
-def _moved(assumptions, state, change):
-    """The same for tangent vectors (1 + k, *point_shape)."""
+def _moved(assumptions, state, change, radii):
+    """The same for tangent vectors (1 + k, *point_shape), given the radii of the support."""
     manifold = assumptions.manifold
     p, *vectors = state
-    radii = _radii(assumptions)
     # No farther than across the support, so that nothing overflows.
     step, *turns = _shortened(manifold, p, change, 2.0 * radii)
     end = manifold.exp(p, step)
@@ -282,12 +282,12 @@ def straightened(assumptions, state, change, moments, rounds=5, tolerance=1e-9):
     made: predictions go along geodesics of their own.
     """
     manifold, covariates = assumptions.manifold, looked_at(assumptions, moments)
-    change = manifold.tangent(state[0], change)
-    found, reached = _moved(assumptions, state, change)
+    change, radii = manifold.tangent(state[0], change), _radii(assumptions)
+    found, reached = _moved(assumptions, state, change, radii)
     if covariates is None:
         return found, reached
     p, seen = state[0], Predictions.of(manifold, state, covariates)
-    change = _shortened(manifold, p, change, 2.0 * _radii(assumptions))
+    change = _shortened(manifold, p, change, 2.0 * radii)
     # No farther than predictions are from the centre, so that nothing overflows.
     predictions = seen.moved(_shortened(manifold, p, seen.moves(change), assumptions.reach))
     least = tolerance * np.linalg.norm(manifold.norm(p, change))
@@ -298,7 +298,7 @@ def straightened(assumptions, state, change, moments, rounds=5, tolerance=1e-9):
         if not np.all(np.isfinite(more)):
             break
         length = np.linalg.norm(manifold.norm(found[0], more))
-        found, reached = _moved(assumptions, found, more)
+        found, reached = _moved(assumptions, found, more, radii)
         if length < least:
             break
     return found, reached
