@@ -17,6 +17,7 @@ from geodp.data.messages import opened
 from geodp.data.text_tables import TextTable
 from geodp.errors import DataError
 from geodp.manifolds.registry import make_manifold
+from geodp.manifolds.symmetric import SymmetricSpace
 from geodp.models.residuals import PerRecordGeodesicResiduals
 from geodp_release.ask.checking import words_of
 from geodp_release.run.grouping import ONE_EACH, grouped, label_key, owners_of
@@ -131,6 +132,19 @@ def test_gradients_along_a_geodesic_are_those_of_residuals(space):
         for each, block in zip(found, state, strict=True):
             wanted = space.coordinates(start, expected.contributions(block), space.frame(start))
             np.testing.assert_allclose(each, wanted, atol=1e-13)
+
+
+def test_distances_along_geodesics_are_those_of_their_places(manifold):
+    """Also of points on them."""
+    rng = np.random.default_rng(4)
+    start, times = manifold.random_point(rng, (2,)), rng.uniform(-0.5, 0.5, 30)
+    velocity = manifold.expand([0.0, 0.9]) * manifold.random_direction(rng, start)
+    points = manifold.random_point(rng, (30,))
+    points[:5] = manifold.exp(start[1], manifold.expand(times[:5]) * velocity[1])
+    found = manifold.distances_along(start, velocity, times, points)
+    expected = SymmetricSpace.distances_along(manifold, start, velocity, times, points)
+    # Lengths of unit vectors' products have half of the digits near zero.
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-7)
 
 
 # Arrays in files, and labels by hash

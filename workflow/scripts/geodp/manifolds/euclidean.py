@@ -55,6 +55,9 @@ class Euclidean(Flat):
     def inner(self, point, first, second):
         return np.sum(first * second, axis=-1)
 
+    def distances_along(self, start, velocity, times, points):
+        return straight_distances(start, velocity, times, points)
+
     def frame(self, point):
         return np.broadcast_to(np.eye(self.dim), (*self.batch_shape(point), self.dim, self.dim))
 
@@ -75,3 +78,18 @@ class Euclidean(Flat):
 
     def are_points(self, arrays):
         return np.all(np.isfinite(arrays), axis=-1)
+
+
+def straight_distances(start, velocity, times, points):
+    """Distances (lines, n) of points (n, d) from places of straight lines, each by itself.
+
+    One coordinate after another, since arrays of all together leave the cache.
+    """
+    squares = np.zeros((len(start), len(points)))
+    for p, v, y in zip(start.T, velocity.T, points.T, strict=True):
+        away = v[:, None] * times
+        away += p[:, None]
+        away -= y
+        away *= away
+        squares += away
+    return np.sqrt(squares)

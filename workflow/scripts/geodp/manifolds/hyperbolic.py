@@ -11,7 +11,7 @@ and leaves ``c`` as it is.
 import numpy as np
 
 from geodp.manifolds.symmetric import SymmetricSpace, jacobi_sine
-from geodp.manifolds.unit_norm import RankOneSpace, squared_length
+from geodp.manifolds.unit_norm import RankOneSpace, hermitian, squared_length
 
 # Data with a longer time (2.6 from the origin) are treated record by record, some forty times as
 # slowly: matrix products with them are rounded by its square, and then a fit does not settle.
@@ -19,7 +19,7 @@ LONGEST_TIME = 7.0
 
 
 def _dot(first, second):
-    return np.sum(first * second, axis=-1, keepdims=True)
+    return hermitian(first, second)[..., None]
 
 
 def _lift(place):
@@ -123,6 +123,19 @@ class Hyperbolic(RankOneSpace):
 
     def dist(self, point, other):
         return np.arcsinh(np.sqrt(squared_length(self._seen_from(point, other))))
+
+    def distances_along(self, start, velocity, times, points):
+        straight = self._to_origin(start, velocity)[:, None]
+        speed = np.sqrt(squared_length(straight))
+        unit = straight / np.where(speed > 0, speed, 1.0)[..., None]
+        # Points along the geodesic and across it, as they are compared along that from the origin.
+        seen = self._seen_from(start[:, None], points)
+        along = hermitian(unit, seen)
+        seen -= along[..., None] * unit
+        square = squared_length(seen)
+        stretch = np.sqrt(1.0 + square)
+        ahead = stretch * np.sinh(np.arcsinh(along / stretch) - speed * times)
+        return np.arcsinh(np.sqrt(square + ahead**2))
 
     def transport(self, point, direction, vector):
         size, axis, time = self._axis(point)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from geodp.manifolds.drawn import Drawn
-from geodp.manifolds.euclidean import Flat
+from geodp.manifolds.euclidean import Flat, straight_distances
 from geodp.manifolds.manifold import align_data_axes
 from geodp.manifolds.positive_definite import METRICS, PositiveDefinite
 from geodp.manifolds.symmetric import LogsByEigenspace
@@ -81,6 +81,11 @@ class LogEuclideanSPD(Flat, PositiveDefinite):
         residuals = self.chart(points) - (self.chart(start) + vectors)
         squares = self.inner(None, residuals, residuals)
         return np.zeros((*squares.shape, 1)), residuals[..., None, :, :], squares
+
+    def distances_along(self, start, velocity, times, points):
+        start, points = self.chart(start), self.chart(points)
+        start, velocity, points = (self.coordinates(None, x) for x in (start, velocity, points))
+        return straight_distances(start, velocity, times, points)
 
     def logs_along(self, start, velocity, times, points):
         axes = times.ndim - 1, start.ndim - 2

@@ -283,6 +283,11 @@ class Product(SymmetricSpace):
         each = [np.broadcast_to(f, (*shape, f.shape[-1])) for f in frequencies]
         return np.concatenate(each, axis=-1), self._spread(components), self._weighed_sum(squares)
 
+    def distances_along(self, start, velocity, times, points):
+        parts = zip(self.factors, *map(self.parts, (start, velocity, points)), strict=True)
+        found = [f.distances_along(p, v, times, y) ** 2 for f, p, v, y in parts]
+        return np.sqrt(self._weighed_sum(found))
+
     def layout_fault(self, numbers):
         for view, piece in self._pieces(np.asarray(numbers)):
             fault = view.manifold.layout_fault(piece)
