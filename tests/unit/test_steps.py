@@ -338,7 +338,7 @@ def test_choices_of_wide_supports_have_weights_and_noisy_numbers_make_none_long(
     wide = replace(wide, shooting_vector_length=())
     rng = np.random.default_rng(0)
     records = subject_records(wide, None, wide.support.draw(rng, (3,))[:, 0], ONE_EACH)
-    _, choice = st.PointsStage.of(1, "epsilon", 256, 1.0)._choice(wide, records)
+    _, choice = st.PointsStage.of(1, "epsilon", 256, 1.0)._choice(wide, records, {})
     assert len(choice.weights) == 256
     made = []
 

@@ -1,7 +1,7 @@
 """Releases as the mechanism of a study, drawn as `geodp_release.show.release` does."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,7 @@ class ReleaseMechanism(Mechanism):
     points: np.ndarray
     assumptions: Assumptions
     subjects: np.ndarray | None = None
+    kept: dict = field(default_factory=dict, init=False, repr=False)
 
     name = "release"
     of_data_sets = ("covariates", "points", "subjects")
@@ -133,6 +134,14 @@ class ReleaseMechanism(Mechanism):
         radii = band_radii(manifold, errors, state, places, [level])[0]
         return radii + clipped_errors(found, np.insert(places, 0, 1.0, axis=1))
 
+    def _kept_of(self, index):
+        """Records of a data set, and losses of points by these, for draws at all budgets."""
+        if index not in self.kept:
+            labels = ONE_EACH if self.subjects is None else self.subjects[index]
+            given = self.covariates[index], self.points[index], labels
+            self.kept[index] = subject_records(self.assumptions, *given), {}
+        return self.kept[index]
+
     def draw(self, rng, budgets, draws, plan_sampler=None):
         """See `Mechanism.draw`; stages are planned from public assumptions."""
         plan = self.plan(budgets)
@@ -141,12 +150,11 @@ class ReleaseMechanism(Mechanism):
             (len(self.covariates), count, len(self.model.blocks), *self.model.manifold.point_shape),
             dtype=self.model.manifold.dtype,
         )
-        for index, (x, y) in enumerate(zip(self.covariates, self.points, strict=True)):
-            labels = ONE_EACH if self.subjects is None else self.subjects[index]
-            kept: dict = {}
-            records = subject_records(self.assumptions, x, y, labels)
+        for index in range(len(states)):
+            records, losses = self._kept_of(index)
+            shared = {"losses": losses}
             for draw in range(count):
-                states[index, draw] = run_plan(plan, records, bits, kept).state
+                states[index, draw] = run_plan(plan, records, bits, shared).state
         middles, *vectors = np.moveaxis(states, 2, 0)
         # From the middle of the covariates' ranges to covariates zero, and to their units.
         manifold, assumptions = self.model.manifold, self.assumptions

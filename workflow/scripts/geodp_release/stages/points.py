@@ -74,22 +74,23 @@ class PointsStage(Stage):
         """The `ChoiceNoise` of losses."""
         return ChoiceNoise((self.epsilon / (assumptions.changes * LOSS_LATTICE),))
 
-    def _choice(self, assumptions, records):
-        """Public points, and an exact choice among them by their losses."""
+    def _choice(self, assumptions, records, losses):
+        """Public points, and an exact choice among them by their losses, which are kept."""
         states, volumes = assumptions.support.even_points(self.points)
         # Whole, and of negative curvature too large for integers of NumPy.
         weights = np.rint(np.ldexp(volumes, VOLUME_BITS))
         used = np.flatnonzero(weights > 0)
-        scores = loss_sums(assumptions, records, states[used], self.clip)
+        if (key := (self.points, self.clip)) not in losses:
+            losses[key] = loss_sums(assumptions, records, states[used], self.clip)
         [rate] = self.noise(assumptions).scales
         # As long a computation for all data sets of so many subjects.
         most = LOSS_LATTICE * len(records)
-        return states[used], ExactChoice(weights[used].tolist(), scores.tolist(), rate, most)
+        return states[used], ExactChoice(weights[used].tolist(), losses[key].tolist(), rate, most)
 
     def run(self, before, assumptions, records, bits, shared=None):
         made = {} if shared is None else shared
         if self not in made:
-            made[self] = self._choice(assumptions, records)
+            made[self] = self._choice(assumptions, records, made.setdefault("losses", {}))
         states, choice = made[self]
         return replace(before, state=states[choice.draw(bits)], reached=0.0, covariance=None)
 
