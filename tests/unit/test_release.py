@@ -261,4 +261,6 @@ def test_draws_that_share_choices_are_those_of_the_plan(monkeypatch):
     monkeypatch.setattr(points_module, "loss_sums", scored)
     found = [run_plan(PLAN, records, together, shared).state for _ in range(3)]
     np.testing.assert_array_equal(found, alone)
+    # And with other choices by the same losses.
+    run_plan(PLAN, records, together, {"losses": shared["losses"]})
     assert scored.call_count == 1

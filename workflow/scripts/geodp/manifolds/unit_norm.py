@@ -221,6 +221,13 @@ class UnitNormSpace(RankOneSpace):
         along = hermitian(unit, vector)[..., None]
         return vector + along * ((np.cos(length) - 1.0) * unit - np.sin(length) * point)
 
+    def transport_back(self, point, vector, other):
+        length = np.sqrt(squared_length(vector))[..., None]
+        unit = vector / np.where(length > 0, length, 1.0)
+        # The unit velocity at the end is carried back to that at the start.
+        ahead = np.cos(length) * unit - np.sin(length) * point
+        return other + hermitian(ahead, other)[..., None] * (unit - ahead)
+
     def inner(self, point, first, second):
         return hermitian(first, second).real
 

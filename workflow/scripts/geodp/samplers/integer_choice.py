@@ -20,7 +20,7 @@ PRECISION = 256
 GUARD = 64
 
 # Powers of exp(-r) are products of an entry of each of two tables; the first is at least so large.
-TABLE = 1 << 10
+TABLE = 1 << 8
 
 
 def system_bits(count):
@@ -128,10 +128,11 @@ def power_tables(rate, largest, precision, size=TABLE):
 
     found, width = [], 0
     with ctx.workprec(precision + GUARD):
+        unit = arb(2) ** precision
         base = (-arb(rate.numerator) / arb(rate.denominator)).exp()
         for number in (size, largest // size + 1):
             powers = list(accumulate(repeat(base, max(number, 2) - 1), mul, initial=arb(1)))
-            ends = [_enclosure(each * arb(2) ** precision) for each in powers]
+            ends = [_enclosure(each * unit) for each in powers]
             found.append([low for low, _ in ends])
             width = max(width, *(high - low for low, high in ends))
             base = powers[-1] * base

@@ -50,11 +50,13 @@ def derivatives(manifold, state, nodes, numbers=1 << 18):
 
 def _factors(manifold, frequencies):
     """Jacobi factors (2, m, K) of derivatives by footpoint and vector, from frequencies (m, K)."""
-    factors = np.empty((2, *frequencies.shape))
+    factors = np.ones((2, *frequencies.shape))
     for index, sign in enumerate(manifold.curvature_signs):
+        if not sign:
+            continue
         for each, solution in zip(factors, JACOBI_SOLUTIONS.values(), strict=True):
-            each[:, index] = np.maximum(solution(sign, frequencies[:, index]), LEAST)
-    return factors
+            each[:, index] = solution(sign, frequencies[:, index])
+    return np.maximum(factors, LEAST, out=factors)
 
 
 @dataclass(frozen=True)

@@ -261,11 +261,11 @@ def _moved(assumptions, state, change, radii):
     vectors = [
         manifold.transport(p, step, v + turn) for v, turn in zip(vectors, turns, strict=True)
     ]
-    away = manifold.log(assumptions.centre, end)
-    distance = float(manifold.norm(assumptions.centre, away))
+    distance = float(manifold.dist(assumptions.centre, end))
     if distance > assumptions.footpoint_radius:
         shorter = (1.0 - 1e-12) * assumptions.footpoint_radius / distance
-        inside = manifold.exp(assumptions.centre, away * shorter)
+        away = shorter * manifold.log(assumptions.centre, end)
+        inside = manifold.exp(assumptions.centre, away)
         vectors = [manifold.transport_to(end, inside, v) for v in vectors]
         end = inside
     # Measured where they are shortened, as transports from far away lose digits.
