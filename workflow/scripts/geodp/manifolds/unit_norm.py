@@ -36,7 +36,7 @@ def hermitian(first, second):
 
     How it is rounded does not depend on how many vectors there are, which may be private.
     """
-    if np.iscomplexobj(first):
+    if first.dtype.kind == "c":
         first = np.conj(first)
     if first.shape[-1] > SHORT:
         return np.sum(first * second, axis=-1)

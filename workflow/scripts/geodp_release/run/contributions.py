@@ -142,15 +142,18 @@ def _subject_gradients(assumptions, records, state, clip, coordinates, longest):
 def _gradients_at(assumptions, records, state, coordinates, most=1 << 23):
     """`gradients` of a place of all subjects, a list, which are valid, and counts, by turns.
 
-    Up to so many numbers are kept for more stages that need them.
+    Up to so many numbers are kept for more stages that need them, and if they are few those at the
+    first state for studies, whose draws all start there.
     """
     key, kept = (state.tobytes(), coordinates.standard.tobytes()), []
     if key in records.gradients:
         yield from records.gradients[key]
         return
-    records.gradients.clear()
     size = len(state) * assumptions.manifold.dim
-    is_small = assumptions.subjects * assumptions.records_per_subject * size <= most
+    size *= assumptions.subjects * assumptions.records_per_subject
+    is_small, is_tiny = size <= most, 8 * size <= most
+    for last in list(records.gradients)[1 if is_tiny else 0 :]:
+        del records.gradients[last]
     for x, y, valid, counts in _chunks(assumptions, records):
         places = zip(np.moveaxis(x, 1, 0), np.moveaxis(y, 1, 0), strict=True)
         found = [gradients(assumptions.manifold, *each, state, coordinates) for each in places]

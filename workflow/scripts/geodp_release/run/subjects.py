@@ -39,7 +39,7 @@ class SubjectRecords:
     counts : ndarray of int, shape (subjects,)
         Records that a subject has, invalid ones included, up to the limit.
     gradients : dict
-        What `geodp_release.run.contributions` keeps of them at the last state.
+        What `geodp_release.run.contributions` keeps of them at the first state and the last.
     """
 
     covariates: np.ndarray

@@ -65,7 +65,9 @@ class Predictions:
 
     Changes of a state are tangent vectors (1 + k, *point_shape) at its footpoint, to which those at
     predictions are carried back.  Sums over covariates fall into independent parts (K, n, r): r
-    systems of n equations each, of which `squares` (K, n, n) are the matrices.
+    systems of n equations each, of which `squares` (K, n, n) are the matrices.  There are ``parts``
+    of a change, which ``joined`` undoes; ``moves`` (m, *point_shape) of predictions by a change;
+    and their transpose, the ``gradient`` in parts of vectors at predictions.
 
     Attributes
     ----------
@@ -88,9 +90,9 @@ class Predictions:
         given = manifold, state, covariates.weights, manifold.combinations(state[1:], nodes)
         if len(state) > 2:
             return AllPredictions(*given, derivatives(manifold, state, nodes))
-        frequencies = np.abs(nodes) * manifold.frequencies(*state)
-        of_point, of_vector = _factors(manifold, frequencies)
-        return PredictionsAlong(*given, np.stack([of_point, nodes * of_vector], axis=1))
+        factors = _factors(manifold, np.abs(nodes) * manifold.frequencies(*state))
+        factors[1] *= nodes
+        return PredictionsAlong(*given, factors)
 
     def residuals(self, points):
         """Logarithms (m, *point_shape) of points as seen from predictions, carried back."""
@@ -107,7 +109,7 @@ class Predictions:
 
 @dataclass(frozen=True)
 class PredictionsAlong(Predictions):
-    """With one covariate: derivatives are numbers in each of K eigenspaces, ``factors`` (m, 2, K).
+    """With one covariate: derivatives are numbers in each of K eigenspaces, ``factors`` (2, m, K).
 
     So systems are of two equations, for footpoint and vector.
     """
@@ -116,7 +118,7 @@ class PredictionsAlong(Predictions):
 
     @property
     def squares(self):
-        found = np.einsum("m,mai,mbi->iab", self.weights, self.factors, self.factors)
+        found = np.einsum("m,ami,bmi->iab", self.weights, self.factors, self.factors)
         trace = np.trace(found, axis1=1, axis2=2) @ self.manifold.multiplicities
         return found + RIDGE * trace / (2 * self.manifold.dim) * np.eye(2)
 
@@ -132,12 +134,12 @@ class PredictionsAlong(Predictions):
         return np.sum(parts, axis=0).reshape(self.state.shape)
 
     def moves(self, change):
-        found = np.einsum("mai,iar->mr", self.factors, self.parts(change))
+        found = np.einsum("ami,air->mr", self.factors, self._split(change))
         return found.reshape(self.steps.shape)
 
     def gradient(self, vectors):
-        factors = self.weights[:, None, None] * self.factors
-        return np.einsum("mai,mir->iar", factors, self._split(vectors))
+        factors = self.weights[:, None] * self.factors
+        return np.einsum("ami,mir->iar", factors, self._split(vectors))
 
 
 @dataclass(frozen=True)

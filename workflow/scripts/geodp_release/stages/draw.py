@@ -75,7 +75,7 @@ def run_plan(plan, records, bits, shared=None):
     """Run the stages of a `ReleasePlan` on `SubjectRecords`.
 
     ``bits`` gives for a count an integer of so many random bits, such as
-    `geodp.samplers.integer_choice.system_bits`.  ``shared`` has choices among points, by stage, and
+    `geodp.samplers.integer_choice.system_bits`.  ``shared`` has choices that follow no step, and
     the ``losses`` of points: studies that draw several times from the same records give the same
     dict, empty at first, so that points are scored once; or for other plans only its losses.
     """

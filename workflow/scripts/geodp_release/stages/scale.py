@@ -83,6 +83,16 @@ class ScaleStage(Stage):
         return ChoiceNoise((self._epsilon / (2 * LOSS_LATTICE),))
 
     def run(self, before, assumptions, records, bits, shared=None):
+        # Before any step it is one choice for all draws from the same records.
+        made = {} if shared is None or np.ndim(before.reached) else shared
+        key = self, before.state.tobytes(), before.number, before.lengths
+        if key not in made:
+            made[key] = self._choice(before, assumptions, records)
+        grid, choice = made[key]
+        return replace(before, lengths=(*before.lengths, float(grid[choice.draw(bits)])))
+
+    def _choice(self, before, assumptions, records):
+        """The grid, and an exact choice of one of its lengths."""
         grid, number = length_grid(assumptions), before.number
         weights, places = self._weights(grid, *before.lengths[-1:])
         counts = length_counts(assumptions, records, before.state, grid)
@@ -91,8 +101,7 @@ class ScaleStage(Stage):
         [rate] = self.noise(assumptions).scales
         # Of a noisy number, however large, distances from it differ by no more.
         most = LOSS_LATTICE * len(records)
-        choice = ExactChoice(weights[places].tolist(), off, rate, most)
-        return replace(before, lengths=(*before.lengths, float(grid[choice.draw(bits)])))
+        return grid, ExactChoice(weights[places].tolist(), off, rate, most)
 
     def _weights(self, grid, before=1.0):
         """Weights, and places in them of a grid of lengths, given the length or lengths before."""

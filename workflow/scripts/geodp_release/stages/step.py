@@ -165,8 +165,10 @@ class NoisyStep(Stage):
         # In units of both, so that it has singular values however little noise there is.
         root = axes * np.sqrt(np.maximum(sizes, 0.0))
         inverse = turn / np.sqrt(np.maximum(scales, 1e-15 * scales[-1]))
-        same = np.eye(squares.shape[-1] // len(root))
-        root, inverse = (np.kron(each, same) for each in (root, inverse))
+        if squares.shape[-1] > len(root):
+            # Of all coordinates.
+            same = np.eye(squares.shape[-1] // len(root))
+            root, inverse = (np.kron(each, same) for each in (root, inverse))
         # The first entry is the part of small errors that is left: covariates begin with one.
         left, values, right = np.linalg.svd(inverse.T @ (hessian[0, 0] * squares) @ root)
         found = np.swapaxes(left, -1, -2) @ (inverse.T @ means)
