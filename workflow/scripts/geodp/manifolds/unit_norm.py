@@ -69,6 +69,15 @@ def in_complement(unit, coordinates):
     return vector
 
 
+def _cosine_and_sine(angles):
+    """Of many angles, by the tangents of their halves, which NumPy has several times as fast."""
+    tangent = np.tan(0.5 * angles)
+    cosine = 2.0 / (1.0 + tangent**2)
+    sine = tangent * cosine
+    cosine -= 1.0
+    return cosine, sine
+
+
 def _below_one(cosine):
     return np.minimum(np.maximum(cosine, -LARGEST_COSINE), LARGEST_COSINE)
 
@@ -266,9 +275,9 @@ class UnitNormSpace(RankOneSpace):
     def distances_along(self, start, velocity, times, points):
         speed = self.norm(start, velocity)
         unit = velocity / np.where(speed > 0, speed, 1.0)[:, None]
-        angle = speed[:, None] * times
-        overlap = np.cos(angle) * hermitian(start[:, None], points)
-        overlap = overlap + np.sin(angle) * hermitian(unit[:, None], points)
+        cosine, sine = _cosine_and_sine(speed[:, None] * times)
+        overlap = cosine * hermitian(start[:, None], points)
+        overlap += sine * hermitian(unit[:, None], points)
         return np.arccos(_below_one(self.align_overlap(overlap)[0]))
 
     has_adjoints_along = True
