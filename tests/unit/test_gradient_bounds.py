@@ -148,13 +148,15 @@ def change(space, rng, block):
     else:
         steps[:] = 0.0
     before = trials.gradients(block, np.zeros_like(steps), np.zeros_like(turns))
-    measured = np.linalg.norm(trials.gradients(block, steps, turns) - before, axis=-1)
+    after = trials.gradients(block, steps, turns)
+    measured = np.linalg.norm(after - before, axis=-1)
     moved, turned = (np.linalg.norm(each, axis=-1, keepdims=True) for each in (steps, turns))
     given = (trials.distances[:, None, None], trials.covariates[:, None], length)
     if block == BLOCKS[0]:
-        claimed = bounds.footpoint_change(space, *given, moved, turned)
+        claimed, length = bounds.footpoint_change(space, *given, moved, turned)
     else:
-        claimed = bounds.shooting_vector_change(space, *given, turned)
+        claimed, length = bounds.shooting_vector_change(space, *given, turned)
+    assert np.all(ratio(np.linalg.norm(after, axis=-1), length[..., 0]) <= 1.0)
     small = ((moved + turned)[..., 0] < 0.01) & in_the_thick(trials)[:, None]
     return ratio(measured, claimed[..., 0]), small
 
@@ -295,8 +297,10 @@ def test_beyond_the_cut_locus_nothing_is_known_but_the_gradients_themselves(name
         assert np.isfinite(bound).ravel().tolist() == [True, False, False]
     assert np.all(greatest == 1.0)
     moved = np.full((3, 1), 0.25)
-    change = bounds.footpoint_change(space, distance, one, none, moved, np.zeros((3, 1)))
-    np.testing.assert_allclose(change, 2.0 * distance + moved)
+    change, after = bounds.footpoint_change(space, distance, one, none, moved, np.zeros((3, 1)))
+    # No point is farther than the cut locus.
+    np.testing.assert_allclose(after, space.injectivity_radius * one.repeat(3, axis=0))
+    np.testing.assert_allclose(change, distance + after)
 
 
 @pytest.mark.parametrize("name", ["R2", "H2", "SPD2"])

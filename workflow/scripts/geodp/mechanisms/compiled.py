@@ -10,10 +10,15 @@ from functools import cache
 
 import numpy as np
 
-from geodp.manifolds.unit_norm import LARGEST_COSINE, SQUARE_ROUNDING
+from geodp.manifolds.unit_norm import LARGEST_COSINE
+from geodp.mechanisms.gradient_bounds import DISTANCE_ROUNDING, LEFT_OUT
 
 # Below this angle ``a``, radians, ``-a cot a`` is less than one.
 BEND_STARTS = 2.0
+
+# Numbers of records are made multiples of this many, by points zero, which add nothing to sums:
+# what is left over of whole vectors of the processor is slow.
+TOGETHER = 8
 
 # Compiler options of each function to be compiled, by name.
 KERNELS: dict[str, dict] = {}
@@ -54,6 +59,15 @@ def _dot(first, second):
     return total
 
 
+@_kernel(fastmath={"reassoc"})
+def _sum(terms):
+    """Sum of terms in any order."""
+    total = 0.0
+    for i in range(len(terms)):
+        total += terms[i]
+    return total
+
+
 @_kernel()
 def _cosine_and_sine(angle):
     """Cosine and sine of an angle below 1e5."""
@@ -83,7 +97,7 @@ def _cosine_and_sine(angle):
     )
 
 
-@_kernel()
+@_kernel(inline="always")
 def _cosines_and_sines(speed, covariates, longest, cosines, sines):
     """Fill cosines and sines of ``speed * covariates``; ``longest`` is the largest covariate."""
     if speed * longest < 1e5:
@@ -95,8 +109,8 @@ def _cosines_and_sines(speed, covariates, longest, cosines, sines):
 
 
 @_kernel()
-def _arccos(cosine):
-    """Angle of a cosine."""
+def _angle(cosine):
+    """Angle of a cosine, and its ratio to the sine."""
     # ``asin(s) = s + s z P(z) / Q(z)`` with ``z = s^2``, for s up to one half, to 2^-58 (fdlibm).
     p0, p1, p2 = 1.66666666666666657415e-01, -3.25565818622400915405e-01, 2.01212532134862925881e-01
     p3, p4, p5 = -4.00555345006794114027e-02, 7.91534994289814532176e-04, 3.47933107596021167570e-05
@@ -105,25 +119,32 @@ def _arccos(cosine):
     size = abs(cosine)
     large = size > 0.5
     z = 0.5 * (1.0 - size) if large else size * size
-    s = math.sqrt(z) if large else size
+    s = math.sqrt(z)
     numerator = z * (p0 + z * (p1 + z * (p2 + z * (p3 + z * (p4 + z * p5)))))
-    arcsin = s + s * numerator / (1.0 + z * (q1 + z * (q2 + z * (q3 + z * q4))))
+    denominator = 1.0 + z * (q1 + z * (q2 + z * (q3 + z * q4)))
+    sine = math.sqrt((1.0 - cosine) * (1.0 + cosine))
+    # One division for two quotients.
+    inverse = 1.0 / (denominator * sine)
+    arcsin = s + s * numerator * (inverse * sine)
     angle = 2.0 * arcsin if large else 0.5 * math.pi - arcsin
-    return math.pi - angle if cosine < 0.0 else angle
+    angle = math.pi - angle if cosine < 0.0 else angle
+    return angle, angle * (inverse * denominator)
 
 
 @_kernel()
 def _record_sums(
-    by_footpoint, footpoints, vectors, covariates, points, moved, turned, sums, bounds
+    by_footpoint, footpoints, vectors, covariates, points, records, moved, turned, sums, bounds
 ):
     """Fill ``sums`` (data_sets, states, D), and ``bounds`` of their change if there is a move.
 
-    Points are (data_sets, D, n) here, so that neighbours in memory are records.
+    Points are (data_sets, D, n) here, so that neighbours in memory are records.  The first
+    ``records`` of n are those of the data.
     """
     size, number = points.shape[1:]
     along_p, along_v = np.empty(number), np.empty(number)
     cosine, sine = np.empty(number), np.empty(number)
     across, along, distance = np.empty(number), np.empty(number), np.empty(number)
+    change = np.empty(number)
     for data_set in range(footpoints.shape[0]):
         x, y = covariates[data_set], points[data_set]
         longest = np.max(np.abs(x))
@@ -142,49 +163,55 @@ def _record_sums(
                 c, s = cosine[i], sine[i]
                 overlap = c * along_p[i] + s * along_v[i]
                 overlap = min(max(overlap, -LARGEST_COSINE), LARGEST_COSINE)
-                distance[i] = _arccos(overlap)
-                factor = distance[i] / math.sqrt((1.0 - overlap) * (1.0 + overlap))
+                distance[i], factor = _angle(overlap)
                 turned_along = factor * (c * along_v[i] - s * along_p[i])
                 if by_footpoint:
                     across[i], along[i] = factor * c, turned_along
                 else:
                     stretched = s * scale if speed > 0.0 else x[i]
                     across[i], along[i] = factor * stretched, turned_along * x[i]
-            on_p = -_dot(across, along_p)
-            on_v = (np.sum(along) - _dot(across, along_v)) * scale
-            for k in range(size):
-                sums[data_set, state, k] = _dot(across, y[k]) + on_p * p[k] + on_v * v[k]
             if moved.size:
                 move, turn = moved[data_set, state], turned[data_set, state]
-                bounds[data_set, state] = _change(by_footpoint, distance, x, speed, move, turn)
+                _changes(by_footpoint, distance, x, speed, move, turn, across, along, change)
+                bounds[data_set, state] = _sum(change[:records])
+            on_p = -_dot(across, along_p)
+            on_v = (_sum(along) - _dot(across, along_v)) * scale
+            for k in range(size):
+                sums[data_set, state, k] = _dot(across, y[k]) + on_p * p[k] + on_v * v[k]
 
 
-@_kernel()
-def _change(by_footpoint, distances, covariates, length, moved, turned):
-    """Sum of `footpoint_change` or `shooting_vector_change` over records, at curvature one."""
-    total = 0.0
+# A call with as many arrays takes as long as twenty records.
+@_kernel(inline="always")
+def _changes(by_footpoint, distances, covariates, length, moved, turned, across, along, changes):
+    """Fill ``changes`` with `footpoint_change` or `shooting_vector_change` at curvature one.
+
+    Weights of records that are better left out, see `gradient_bounds.LEFT_OUT`, become zero.
+    """
     for i in range(len(distances)):
         x = abs(covariates[i])
-        distance = math.sqrt(distances[i] * distances[i] + SQUARE_ROUNDING)
+        distance = distances[i] + DISTANCE_ROUNDING
         farthest = distance + (moved + x * turned if by_footpoint else x * moved)
-        bend = 1.0
-        if farthest > BEND_STARTS:
-            bend = max(bend, -farthest / math.tan(farthest)) if farthest < math.pi else math.inf
+        cosine, sine = _cosine_and_sine(min(farthest, math.pi))
+        bend = max(1.0, -farthest * cosine / sine) if farthest > BEND_STARTS else 1.0
+        bend = bend if farthest < math.pi else math.inf
         if by_footpoint:
             geodesic = x * length
             turning = farthest * geodesic
             square = geodesic * geodesic
             change = moved * (bend + turning * (1.0 + 5.0 / 6.0 * square))
             change += turned * x * (bend + turning * (1.5 + square / 6.0))
-            most = distance + farthest
+            before, after = distance, min(farthest, math.pi)
         else:
             geodesic = x * (length + moved)
             turning = min(2.0 / 3.0 * geodesic, 2.0 / math.pi)
             change = moved * x * x * (bend + farthest * turning)
-            most = x * (distance + farthest)
-        # Zero times an infinite bend is not a number, and then ``most`` is taken.
-        total += change if change <= most else most
-    return total
+            before, after = x * distance, x * min(farthest, math.pi)
+        # Zero times an infinite bend is not a number, and then both gradients' lengths are taken.
+        change = change if change <= before + after else before + after
+        kept = change <= LEFT_OUT * after
+        changes[i] = change if kept else after
+        across[i] = across[i] if kept else 0.0
+        along[i] = along[i] if kept else 0.0
 
 
 @_kernel()
@@ -232,7 +259,7 @@ def _shape_sums(by_footpoint, footpoints, vectors, covariates, real, imaginary, 
                 phase_real = o_real * inverse if overlap > 0.0 else 1.0
                 phase_imaginary = -o_imaginary * inverse
                 overlap = min(overlap, LARGEST_COSINE)
-                factor = _arccos(overlap) / math.sqrt((1.0 - overlap) * (1.0 + overlap))
+                factor = _angle(overlap)[1]
                 still, twice, once = 1.0, c * c - s * s, c
                 if not by_footpoint:
                     still = x[i]
@@ -243,7 +270,7 @@ def _shape_sums(by_footpoint, footpoints, vectors, covariates, real, imaginary, 
                 w_real[i] = once * factor * phase_real
                 w_imaginary[i] = once * factor * phase_imaginary
             on_p = -_product(w_real, w_imaginary, p_real, p_imaginary)
-            on_v = complex(np.sum(along), np.sum(turning))
+            on_v = complex(_sum(along), _sum(turning))
             on_v = scale * (on_v - _product(w_real, w_imaginary, v_real, v_imaginary))
             for k in range(size):
                 across = _product(w_real, w_imaginary, y[k], z[k])
@@ -324,7 +351,7 @@ def matrix_sums(block, footpoints, vectors, covariates, points):
     p, v = (array.reshape((*array.shape[:-2], 4)) for array in (footpoints, vectors))
     flat, arrays = _arranged(p, v, covariates)
     sums = np.empty((*flat, 4))
-    points = _by_record(points.reshape((*points.shape[:-2], 4)), flat)
+    points = _by_record(points.reshape((*points.shape[:-2], 4)), flat, 1)
     _matrix_sums(block == "footpoint", *arrays, points, sums)
     return [sums.reshape(footpoints.shape)]
 
@@ -332,7 +359,7 @@ def matrix_sums(block, footpoints, vectors, covariates, points):
 def shape_sums(block, footpoints, vectors, covariates, points):
     """`sphere_sums` without bounds, for complex unit vectors up to a phase."""
     compile_kernels()
-    flat, arrays = _arranged(footpoints, vectors, covariates)
+    flat, arrays = _arranged(footpoints, vectors, covariates, TOGETHER)
     parts = [_by_record(part, flat) for part in (points.real, points.imag)]
     sums = np.zeros((*flat, footpoints.shape[-1]), dtype=complex)
     _shape_sums(block == "footpoint", *arrays, *parts, sums)
@@ -342,35 +369,39 @@ def shape_sums(block, footpoints, vectors, covariates, points):
 def sphere_sums(block, footpoints, vectors, covariates, points, changes=()):
     """Minus n times the gradient in a block; with ``changes``, also sums of bounds of its change.
 
+    With bounds some records are left out of the gradient, see `gradient_bounds.LEFT_OUT`.
+
     Of unit vectors, and tangent vectors there, (*data_sets, *chains, D), covariates (*data_sets, n)
     and points (*data_sets, n, D).  Changes, arrays that broadcast to (*data_sets, *chains), are the
     arguments of `footpoint_change` or `shooting_vector_change` after the length, radians.
     """
     compile_kernels()
     batch = footpoints.shape[:-1]
-    flat, records = _arranged(footpoints, vectors, covariates)
+    flat, arrays = _arranged(footpoints, vectors, covariates, TOGETHER)
     sums, bounds = np.zeros((*flat, footpoints.shape[-1])), np.zeros(flat)
     moves = [_contiguous(np.broadcast_to(array, batch), flat) for array in changes]
     moves = moves or [np.empty((0, 0))]
     # A moving shooting vector alone has no second number.
-    arrays = (*records, _by_record(points, flat), moves[0], moves[-1])
+    arrays = (*arrays, _by_record(points, flat), points.shape[-2], moves[0], moves[-1])
     _record_sums(block == "footpoint", *arrays, sums, bounds)
     found = [sums.reshape(footpoints.shape)]
     return [*found, bounds.reshape(batch)] if changes else found
 
 
-def _arranged(footpoints, vectors, covariates):
+def _arranged(footpoints, vectors, covariates, together=1):
     """Numbers of data sets and states, and the arrays reshaped to these axes."""
     data_sets = math.prod(covariates.shape[:-1])
     flat = (data_sets, math.prod(footpoints.shape[:-1]) // max(1, data_sets))
     states = (_contiguous(array, (*flat, array.shape[-1])) for array in (footpoints, vectors))
-    return flat, (*states, _contiguous(covariates, (data_sets, covariates.shape[-1])))
+    return flat, (*states, _by_record(covariates[..., None], flat, together)[:, 0])
 
 
-def _by_record(points, flat):
-    """Points (*data_sets, n, D) as an array (data_sets, D, n)."""
+def _by_record(points, flat, together=TOGETHER):
+    """Points (*data_sets, n, D) as an array (data_sets, D, n), with n made a multiple."""
     number, size = points.shape[-2:]
-    return _contiguous(np.swapaxes(points, -1, -2), (flat[0], size, number))
+    found = np.zeros((flat[0], size, number + -number % together))
+    found[..., :number] = np.swapaxes(points.reshape((flat[0], number, size)), -1, -2)
+    return found
 
 
 def _contiguous(array, shape):

@@ -14,6 +14,7 @@ from geodp.manifolds.sphere import Sphere
 from geodp.manifolds.symmetric import SymmetricSpace
 from geodp.mechanisms import compiled
 from geodp.mechanisms.gradient_bounds import (
+    LEFT_OUT,
     ROUNDING,
     arc_turning,
     far_slope,
@@ -132,7 +133,7 @@ class GradientDensity(ABC):
 
     @abstractmethod
     def _change(self, states, radii, angles, pole):
-        """Bound of the change of a record's gradient within cells.
+        """Bounds of the change of a record's gradient within cells, and of its length there.
 
         A function of residual distances, covariates, lengths of shooting vectors and further
         arrays; and these arrays, each of shape (*batch, chains).
@@ -146,6 +147,8 @@ class GradientDensity(ABC):
     def extremes(self, states, radii, angles, pole):
         """Lower and upper bound of the log density over cells in polar coordinates about a pole.
 
+        The upper one may be positive, which says nothing but by how much the bound is too loose.
+
         Every point of a cell is reached from its state along an arc at the state's distance from
         the pole, and then along a radius; in flat spaces straight.  ``radii`` (*batch, chains) are
         largest lengths of that path, ``angles`` largest angles of the arc, seen from the pole
@@ -156,7 +159,10 @@ class GradientDensity(ABC):
         block, sums = self.block, self._compiled_sums(bounded=True)
 
         def gradient_and_change(found, distances, *rest):
-            return [found.adjoint_sums(block)], [bound(distances, *rest)]
+            change, length = bound(distances, *rest)
+            kept = change <= LEFT_OUT * length
+            weights = None if np.all(kept) else kept
+            return [found.adjoint_sums(block, weights)], [np.where(kept, change, length)]
 
         data = (self.times, self.points)
         if sums is not None:
@@ -169,7 +175,7 @@ class GradientDensity(ABC):
         norm = self.manifold.norm(footpoints, gradient)
         change = change * (1.0 + ROUNDING) + ROUNDING
         scale = self.scale[..., None]
-        return -(norm + change) / scale, -np.maximum(norm - change, 0.0) / scale
+        return -(norm + change) / scale, (change - norm) / scale
 
     @abstractmethod
     def take(self, members):

@@ -26,6 +26,14 @@ from geodp.models.residuals import residuals_of
 # Relative and absolute allowance for rounding.
 ROUNDING = 1e-9
 
+# Products of unit vectors give short distances up to rounding.
+DISTANCE_ROUNDING = np.sqrt(SQUARE_ROUNDING)
+
+# A record whose gradient may change by more than this many times its largest length in a cell is
+# left out of a bound's sum of gradients: all gradients in the cell then differ from the sum by at
+# most that length, instead of the change.
+LEFT_OUT = 1.5
+
 
 def _growth(manifold, length):
     """Largest frequency of growing Jacobi fields of a geodesic of the given length."""
@@ -148,7 +156,7 @@ def arc_turning(manifold, distance):
 
 
 def footpoint_change(manifold, distances, covariates, length, moved, turned):
-    """Bound of each record's contribution to the change of ``grad_p E``, times n.
+    """Bounds of each record's change of ``grad_p E``, and of its length afterwards, times n.
 
     The footpoint moves by at most ``moved``, and the shooting vector is transported with it.  The
     shooting vector is then changed by at most ``turned``, and its length stays below ``length``.
@@ -159,19 +167,19 @@ def footpoint_change(manifold, distances, covariates, length, moved, turned):
     cosine = jacobi_cosine(-1, _growth(manifold, geodesic))
     sine = covariates * jacobi_sine(-1, _growth(manifold, geodesic))
     farthest = distances + cosine * moved + sine * turned
-    least, greatest = distance_hessian(manifold, farthest)
-    bend = np.maximum(greatest, -least)
+    bend = _bend(manifold, farthest)
     with np.errstate(invalid="ignore"):
         by_footpoint = moved * (bend * cosine**2 + farthest * footpoint_turning(manifold, geodesic))
         by_vector = turned * (
             bend * cosine * sine + farthest * covariates * mixed_turning(manifold, geodesic)
         )
+    after = cosine * _within_diameter(manifold, farthest)
     # Where a cut locus is within reach, at most the sum of both gradients.
-    return np.fmin(by_footpoint + by_vector, cosine * (distances + farthest))
+    return np.fmin(by_footpoint + by_vector, cosine * distances + after), after
 
 
 def shooting_vector_change(manifold, distances, covariates, length, moved):
-    """Bound of each record's contribution to the change of ``grad_v E``, times n.
+    """Bounds of each record's change of ``grad_v E``, and of its length afterwards, times n.
 
     As `footpoint_change`; ``moved`` is by how much the shooting vector changes at most.
     """
@@ -179,13 +187,26 @@ def shooting_vector_change(manifold, distances, covariates, length, moved):
     geodesic = covariates * (length + moved)
     sine = covariates * jacobi_sine(-1, _growth(manifold, geodesic))
     farthest = distances + sine * moved
-    least, greatest = distance_hessian(manifold, farthest)
-    bend = np.maximum(greatest, -least)
+    bend = _bend(manifold, farthest)
     with np.errstate(invalid="ignore"):
         change = moved * (
             bend * sine**2 + farthest * covariates**2 * shooting_vector_turning(manifold, geodesic)
         )
-    return np.fmin(change, sine * (distances + farthest))
+    after = sine * _within_diameter(manifold, farthest)
+    return np.fmin(change, sine * distances + after), after
+
+
+def _bend(manifold, distance):
+    """Largest size of the eigenvalues of the Hessian of half the squared distance."""
+    least, greatest = distance_hessian(manifold, distance)
+    return np.maximum(greatest, -least)
+
+
+def _within_diameter(manifold, distance):
+    """A bound of a distance, no more than the diameter where that is known."""
+    # Where no two directions differ the cut locus is as far as any point.
+    known = manifold.two_point_homogeneous
+    return np.minimum(distance, manifold.injectivity_radius) if known else distance
 
 
 def slopes(manifold, block, distances, covariates, length, moved):
@@ -258,8 +279,7 @@ def record_means(manifold, footpoint, shooting_vector, covariates, points, bound
     def part(some, records, *rest):
         x = covariates[records]
         found = residuals_of(manifold, some, x[..., None], points[records])
-        # Products of unit vectors give short distances up to rounding.
-        distances = np.sqrt(found.squared_distances + SQUARE_ROUNDING)
+        distances = np.sqrt(found.squared_distances) + DISTANCE_ROUNDING
         sums, values = bound(
             found,
             distances,

@@ -14,6 +14,9 @@ from geodp.mechanisms.gradient_bounds import ROUNDING
 from geodp.samplers.kernel import Target
 from geodp.samplers.radial import RadialEnvelope, draw_lengths, leave, log_power_gaps
 
+# Proposals that the bounds of a cell's halves have to save to be worth their time.
+WORTH = 4.0
+
 
 @dataclass(frozen=True)
 class Cells:
@@ -33,9 +36,14 @@ class Cells:
     along: Any = None  # Half a cell's extent along the radius.
     across: Any = None  # The same across it.
     # Bounds of the log density with respect to ``r^(dim - 1) dr`` times Lebesgue measure of the
-    # face's coordinates.
+    # face's coordinates, and the log volume in that measure.
     log_upper: Any = None
     log_lower: Any = None
+    log_volume: Any = None
+    # Of the log density itself: bound of its change within the cell, and the lesser of that and of
+    # how far the middle is below zero.
+    change: Any = None
+    fall: Any = None
 
     @classmethod
     def whole(cls, target, members):
@@ -54,16 +62,16 @@ class Cells:
 
     def at(self, chosen):
         """The cells at some indices."""
-        arrays = {name: each for name, each in vars(self).items() if each is not None}
-        return replace(self, **{name: array[chosen] for name, array in arrays.items()})
+        return Cells(*(None if each is None else each[chosen] for each in vars(self).values()))
 
-    def by_member(self):
-        """The same cells, those of a member after one another."""
-        return self.at(np.argsort(self.member, kind="stable"))
+    def joined(self, *others):
+        """These cells and others."""
+        every = zip(*(vars(each).values() for each in (self, *others)), strict=True)
+        return Cells(*(None if each[0] is None else np.concatenate(each) for each in every))
 
     def bounded(self, target, near_radius):
         """The same with bounds, ordered by member and without those in a radius of the mode."""
-        cells = self.by_member()
+        cells = self.at(np.argsort(self.member, kind="stable"))
         space, dim = target.space, target.space.dim
         length, along = 0.5 * (cells.low + cells.high), 0.5 * (cells.high - cells.low)
         # The angle between two directions is at most the distance of their places on the face.
@@ -87,6 +95,8 @@ class Cells:
             log_lower[rows], log_upper[rows] = part.extremes(
                 states[rows], ball[rows], angle[rows], centre[rows[:, :1]]
             )
+        change = 0.5 * (log_upper - log_lower)
+        fall = np.minimum(change - log_upper, change)
         least, greatest = space.exp_volume_range(centre, unit, cells.low, cells.high, angle)
         near = np.maximum(np.abs(cells.middle) - cells.half[:, None], 0.0)
         far = np.abs(cells.middle) + cells.half[:, None]
@@ -94,14 +104,12 @@ class Cells:
             # The lower bound of a cell that reaches into the ball around the mode is zero.
             log_lower[away - ball < inner] = -np.inf
             log_lower += np.log(least) - 0.5 * dim * np.log1p(np.sum(far**2, axis=-1))
-            log_upper += np.log(greatest) - 0.5 * dim * np.log1p(np.sum(near**2, axis=-1))
-        return replace(cells, along=along, across=across, log_upper=log_upper, log_lower=log_lower)
-
-    def log_volume(self):
-        """Log volume of each cell, in the measure of the bounds."""
-        dim = self.middle.shape[-1] + 1
-        radial = log_power_gaps(self.low, self.high, dim)
-        return radial + (dim - 1) * np.log(2.0 * self.half)
+            log_upper = np.minimum(log_upper, 0.0) + np.log(greatest)
+            log_upper -= 0.5 * dim * np.log1p(np.sum(near**2, axis=-1))
+        radial = log_power_gaps(cells.low, cells.high, dim)
+        bounds = {"log_upper": log_upper, "log_lower": log_lower, "change": change, "fall": fall}
+        bounds["log_volume"] = radial + (dim - 1) * np.log(2.0 * cells.half)
+        return replace(cells, along=along, across=across, **bounds)
 
     def halved(self):
         """The same without bounds, halved along or across the radius, whichever is longer."""
@@ -118,13 +126,23 @@ class Cells:
             np.concatenate([np.where(inner, between, along.high), across.high]),
             np.concatenate([along.middle, across.middle + across.half[:, None] * corners]),
             np.concatenate([along.half, 0.5 * across.half]),
+            # About, for the choice of where to halve once more.
+            np.concatenate([0.5 * along.along, across.along]),
+            np.concatenate([along.across, 0.5 * across.across]),
         )
 
-    def refined(self, target, split, near_radius):
-        """The same with some of the cells halved."""
-        children = self.at(split).halved().bounded(target, near_radius)
-        pairs = zip(vars(self.at(~split)).values(), vars(children).values(), strict=True)
-        return Cells(*(np.concatenate(pair) for pair in pairs)).by_member()
+    def split(self, excess):
+        """The same without bounds, halved until masses are less by a factor, or three times.
+
+        The logarithm of the factor is the ``excess``; the lengths of cells and the change of the
+        log density within them go down together.
+        """
+        share = (self.fall - excess) / self.change
+        # Nothing is known of where the density may be so high everywhere.
+        halvings = 1 + (share < 0.6) + ((share < 0.4) & (share > 0.0))
+        once = self.at(halvings == 1).halved()
+        twice = self.at(halvings == 2).halved().halved()
+        return once.joined(twice, self.at(halvings == 3).halved().halved().halved())
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +161,7 @@ class CellEnvelope:
     description = "bounds on cells of the support"
 
     @classmethod
-    def of(cls, target, members, draws, wanted, most_cells, radial):
+    def of(cls, target, members, draws, least, most_cells, radial):
         """Halve cells until that costs more than the proposals it saves, or there are too many.
 
         Only ``members``, indices of the flattened batch of a target with a bounded support, get
@@ -157,26 +175,35 @@ class CellEnvelope:
         near_upper, near_lower = near.log_masses
         cells = Cells.whole(target, members).bounded(target, near_radius)
         while True:
-            member, volume = cells.member, cells.log_volume()
-            in_cells = _log_sums(member, cells.log_upper + volume, number)
+            member = cells.member
+            log_mass = cells.log_upper + cells.log_volume
+            in_cells = _log_sums(member, log_mass, number)
             total = np.logaddexp(in_cells, near_upper)
-            upper = np.exp(cells.log_upper + volume - total[member])
-            lower = np.exp(cells.log_lower + volume - total[member])
+            upper = np.exp(log_mass - total[member])
+            lower = np.exp(cells.log_lower + cells.log_volume - total[member])
             acceptance = np.exp(near_lower - total) + np.bincount(member, lower, minlength=number)
             count = np.bincount(member, minlength=number)
-            # The bounds of a cell cost about three proposals.
-            cheap = (acceptance < wanted[1]) & (3.0 * count * acceptance < draws)
-            unsettled = (cheap | (acceptance < wanted[0])) & (count > 0) & (count < most_cells)
-            loose = (upper - lower) * count[member] > 0.5 * (1.0 - acceptance[member])
-            split = loose & unsettled[member]
-            if not np.any(split):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                # Proposals for all draws that may be refused in a cell, over what is worth it.
+                refused = (upper - lower) * (draws / acceptance / WORTH)[member]
+            # Those of the others may still become as many as the bounds get to be known.
+            loose = (upper - lower) * count[member] > 0.1 * (1.0 - acceptance[member])
+            chosen = loose & ((refused > 1.0) | (acceptance < least)[member])
+            chosen &= (count < most_cells)[member]
+            if not np.any(chosen):
                 break
-            cells = cells.refined(target, split, near_radius)
+            # At the limit only once.
+            many = (count > most_cells / 2**target.space.dim)[member[chosen]]
+            excess = np.where(many, -np.inf, np.log(refused[chosen]))
+            parts = cells.at(chosen).split(excess).bounded(target, near_radius)
+            cells = cells.at(~chosen).joined(parts)
+        order = np.argsort(member, kind="stable")
+        log_mass = log_mass - in_cells[member]
         return cls(
             target,
-            cells,
+            cells.at(order),
             # However small a share all cells have, each member's share of them is well defined.
-            log_mass=cells.log_upper + volume - in_cells[member],
+            log_mass=log_mass[order],
             acceptance=np.where(np.isin(np.arange(number), members), acceptance, 0.0),
             near=near,
             near_radius=near_radius,

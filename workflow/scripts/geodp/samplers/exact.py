@@ -159,7 +159,7 @@ def plan(target, draws, work=MOST_WORK):
     return planned, certified.reshape(target.batch), None if np.all(certified) else reason
 
 
-def _cells(target, members, draws, least, work, at_mode, enough=0.5):
+def _cells(target, members, draws, least, work, at_mode):
     """Reason for members without a certificate, and a `CellEnvelope`; either may be ``None``."""
     dim = target.space.dim
     convexity = "its energy is not certified to be convex enough"
@@ -174,4 +174,4 @@ def _cells(target, members, draws, least, work, at_mode, enough=0.5):
     if most_cells < fewest:
         allowed = f"the {most_cells} cells for each that its work allows are too few"
         return f"{convexity}, and {allowed}", None
-    return reason, CellEnvelope.of(target, members, draws, (least, enough), most_cells, at_mode)
+    return reason, CellEnvelope.of(target, members, draws, least, most_cells, at_mode)
