@@ -98,7 +98,7 @@ def distances_of(found, state):
 def accepted_by(kernel, envelope, member):
     """How many of so many proposals an envelope has accepted, one for each chain."""
     rng = np.random.default_rng(2)
-    return int(np.sum(kernel._propose(rng, envelope, np.array([member]), PROPOSALS, 1)[2]))
+    return int(np.sum(kernel._propose(rng, envelope, np.array([member]), PROPOSALS)[2]))
 
 
 def is_refuted(accepted, certified):
@@ -159,7 +159,7 @@ def test_cells_and_the_ball_about_the_mode_have_no_place_in_common():
     found = target("Kendall3")
     radial, both = RadialEnvelope.of(found), []
     for each in (radial, without_a_mode(radial)):
-        envelope = CellEnvelope.of(found, np.array([0]), 1, 0.01, 1000, each)
+        envelope = CellEnvelope.of(found, np.array([0]), 1, 0.01, 3000, each)
         assert (envelope.near_share[0] > 0.0) == (each is radial)
         used = exact.Exact((envelope,), np.zeros(1, dtype=int), exact.MOST_PROPOSALS)
         both.append(distances_of(found, states_of(used, found, 3000))[0])

@@ -5,6 +5,7 @@ halved.  `GradientDensity.extremes` bounds the density on each.
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -187,7 +188,7 @@ class CellEnvelope:
                 # Proposals for all draws that may be refused in a cell, over what is worth it.
                 refused = (upper - lower) * (draws / acceptance / WORTH)[member]
             # Those of the others may still become as many as the bounds get to be known.
-            loose = (upper - lower) * count[member] > 0.1 * (1.0 - acceptance[member])
+            loose = (upper - lower) * count[member] > 0.5 * (1.0 - acceptance[member])
             chosen = loose & ((refused > 1.0) | (acceptance < least)[member])
             chosen &= (count < most_cells)[member]
             if not np.any(chosen):
@@ -213,45 +214,43 @@ class CellEnvelope:
     def propose(self, rng, members, count):
         """Proposals (k, count, ...) and the log envelope there (k, count)."""
         space = self.target.space
-        if not len(self.log_mass):
-            return self.near.propose(rng, members, count)
-        position, limit = self._propose_in_cells(rng, members, count)
-        mode = self.target.centre.reshape((-1, 1, *space.point_shape))[members]
-        # In the ball around the mode only the radial envelope proposes.
-        hole = space.dist(mode, position) < self.near_radius[members, None]
-        limit = np.where(hole, np.inf, limit)
-        having = np.flatnonzero(self.near_share[members] > 0.0)
-        if len(having):
-            near, near_limit = self.near.propose(rng, members[having], count)
-            nearby = rng.random(near_limit.shape) < self.near_share[members[having], None]
-            position[having] = np.where(space.expand(nearby), near, position[having])
-            limit[having] = np.where(nearby, near_limit, limit[having])
-        return position, limit
+        owner = np.repeat(members, count)
+        position = np.empty((len(owner), *space.point_shape), space.dtype)
+        limit = np.empty(len(owner))
+        nearby = rng.random(len(owner)) < self.near_share[owner]
+        for mine, draw in ((nearby, self.near.draw), (~nearby, self._draw_in_cells)):
+            if np.any(mine):
+                position[mine], limit[mine] = draw(rng, owner[mine])
+        shape = (len(members), count)
+        return position.reshape((*shape, *space.point_shape)), limit.reshape(shape)
 
-    def _propose_in_cells(self, rng, members, count):
-        cells, member = self.cells, self.cells.member
-        space, dim = self.target.space, self.target.space.dim
-        edges = np.searchsorted(member, np.arange(len(self.acceptance) + 1))
-        cumulative = np.cumsum(np.exp(self.log_mass))
-        # Each member's cells fill an interval; the sums before it are taken off.
-        before = np.concatenate([[0.0], cumulative])[edges]
-        inner = cumulative - before[member]
-        whole = before[1:] - before[:-1]
-        share = inner / whole[member]
-        chosen = np.searchsorted(
-            member + np.minimum(share, 1.0),
-            members[:, None] + rng.random((len(members), count)),
-            side="right",
+    def _draw_in_cells(self, rng, members):
+        """A proposal in the cells of each of some members, and the log envelope there."""
+        cells, space, dim = self.cells, self.target.space, self.target.space.dim
+        edges, cumulative = self._masses
+        start, end = edges[members], edges[members + 1]
+        threshold = cumulative[start] + rng.random(len(members)) * (
+            cumulative[end] - cumulative[start]
         )
-        chosen = np.clip(chosen, edges[members][:, None], edges[members + 1][:, None] - 1)
+        chosen = np.clip(np.searchsorted(cumulative, threshold, "right") - 1, start, end - 1)
         length = draw_lengths(rng, cells.low[chosen], cells.high[chosen], dim)
-        place = rng.uniform(-1.0, 1.0, (*chosen.shape, dim - 1))
-        place = cells.middle[chosen] + cells.half[chosen][..., None] * place
-        steps = length[..., None] * _directions(cells.face[chosen], place)
+        place = rng.uniform(-1.0, 1.0, (len(chosen), dim - 1))
+        place = cells.middle[chosen] + cells.half[chosen, None] * place
+        steps = length[:, None] * _directions(cells.face[chosen], place)
         with np.errstate(divide="ignore", invalid="ignore"):
             position, volume = leave(space, self.target.support.centre, members, steps)
             limit = cells.log_upper[chosen] - np.log(volume)
-        return position, limit + 0.5 * dim * np.log1p(np.sum(place**2, axis=-1))
+        limit += 0.5 * dim * np.log1p(np.sum(place**2, axis=-1))
+        # In the ball around the mode only the radial envelope proposes.
+        mode = self.target.centre.reshape((-1, *space.point_shape))[members]
+        hole = space.dist(mode, position) < self.near_radius[members]
+        return position, np.where(hole, np.inf, limit)
+
+    @cached_property
+    def _masses(self):
+        """Index of each member's first cell, and sums of the masses of cells before each."""
+        edges = np.searchsorted(self.cells.member, np.arange(len(self.acceptance) + 1))
+        return edges, np.append(0.0, np.cumsum(np.exp(self.log_mass)))
 
 
 def _directions(face, place):

@@ -56,46 +56,43 @@ class Exact(Kernel):
         return State(position.reshape((*shape, *space.point_shape)), log_density.reshape(shape))
 
     def _rejection(self, rng, envelope, members, chains, at_once=1 << 16):
-        target = envelope.target
-        space = target.space
+        """Positions and log densities (members, chains, ...): accepted proposals, in turn."""
+        space = envelope.target.space
         position = np.empty((len(members), chains, *space.point_shape), dtype=space.dtype)
-        log_density = np.full((len(members), chains), -np.inf)
-        unsettled = np.ones((len(members), chains), dtype=bool)
-        # Proposals a chain in one round: first about those of a draw, then ever more.
-        wanted = round(1.0 / np.max(envelope.acceptance[members]))
-        made = 0
-        while made < self.proposals:
-            asked = np.flatnonzero(np.any(unsettled, axis=-1))
-            if not len(asked):
-                break
-            waiting = unsettled[asked]
-            width = int(np.max(np.sum(waiting, axis=-1)))
-            # The first of a row's chains are those without a draw yet.
-            columns = np.argsort(~waiting, axis=-1, kind="stable")[:, :width]
-            repeat = min(wanted, self.proposals - made, at_once // (len(asked) * width))
-            repeat = max(1, repeat)
-            step = max(1, at_once // (len(asked) * repeat))
-            for first in range(0, width, step):
-                part = columns[:, first : first + step]
-                state = self._propose(rng, envelope, members[asked], part.shape[-1], repeat)
-                rows = np.broadcast_to(asked[:, None], part.shape)
-                still = unsettled[rows, part]
-                rows, part = rows[still], part[still]
-                position[rows, part] = state[0][still]
-                log_density[rows, part] = state[1][still]
-                unsettled[rows, part] = ~state[2][still]
-            made += repeat
-            wanted *= 2
+        log_density = np.empty((len(members), chains))
+        # Of each member: number of draws, and of proposals since the last one.
+        drawn, refused = np.zeros((2, len(members)), dtype=int)
+        # Proposals of a round, over those that draws need on average if no more are accepted than
+        # is certified: few, since more are; then ever more.
+        share = 0.8
+        while np.any(drawn < chains):
+            left = np.flatnonzero(drawn < chains)
+            missing = chains - drawn[left]
+            wanted = np.ceil(share * missing / envelope.acceptance[members[left]])
+            wanted = np.minimum(wanted, missing * self.proposals - refused[left])
+            share *= 2.0
+            # In rows of one member each.
+            width = int(min(np.median(wanted), at_once))
+            rows = np.repeat(left, np.maximum(np.rint(wanted / width), 1).astype(int))
+            step = max(1, at_once // width)
+            for first in range(0, len(rows), step):
+                row = rows[first : first + step]
+                *found, accepted = self._propose(rng, envelope, members[row], width)
+                owner = np.repeat(row, width)
+                settled = _settled(owner, accepted.ravel(), refused, self.proposals)
+                owner = owner[settled]
+                place = drawn[owner] + _ranks(owner)
+                drawn += np.bincount(owner, minlength=len(drawn))
+                kept = place < chains
+                there = owner[kept], place[kept]
+                flat = (np.reshape(each, (-1, *each.shape[2:])) for each in found)
+                position[there], log_density[there] = (each[settled][kept] for each in flat)
         return position, log_density
 
-    def _propose(self, rng, envelope, members, chains, repeat):
-        """The first accepted of ``repeat`` proposals of each chain, else the last one.
-
-        Positions, log densities, and whether a proposal was accepted; first axes (k, chains).
-        """
+    def _propose(self, rng, envelope, members, count):
+        """Positions of proposals (k, count, ...), log densities there, and which are accepted."""
         target = envelope.target
-        space = target.space
-        position, limit = envelope.propose(rng, members, chains * repeat)
+        position, limit = envelope.propose(rng, members, count)
         log_density = target.density.take(members).log_density(position)
         log_density = np.where(np.isposinf(limit), -np.inf, log_density)
         excess = log_density - limit
@@ -103,15 +100,30 @@ class Exact(Kernel):
         if not np.all(excess <= 1e-7):
             raise RuntimeError(f"a log density exceeds its certified bound by {np.max(excess):.3g}")
         inside = target.support.take(members).contains(position)
-        accepted = inside & (np.log(rng.random(excess.shape)) < excess)
-        shape = (len(members), chains, repeat)
-        accepted = accepted.reshape(shape)
-        found = np.any(accepted, axis=-1)
-        first = np.where(found, np.argmax(accepted, axis=-1), repeat - 1)[..., None]
-        position = position.reshape((*shape, *space.point_shape))
-        position = np.take_along_axis(position, space.expand(first), axis=2)[:, :, 0]
-        log_density = np.take_along_axis(log_density.reshape(shape), first, axis=2)[..., 0]
-        return position, log_density, found
+        return position, log_density, inside & (np.log(rng.random(excess.shape)) < excess)
+
+
+def _ranks(owner):
+    """Rank of each entry among those of the same owner, which follow one another."""
+    place = np.arange(len(owner))
+    first = np.append(True, owner[1:] != owner[:-1])[: len(owner)]
+    return place - np.maximum.accumulate(np.where(first, place, 0))
+
+
+def _settled(owner, accepted, refused, most):
+    """Which proposals become draws: the accepted ones, and each ``most``-th since the last one.
+
+    Proposals of an owner, an index, follow one another; ``refused`` is the number of its proposals
+    since its last draw, before these and then, in place, after them.
+    """
+    place, rank = np.arange(len(owner)), _ranks(owner)
+    # Place after the last accepted one, if that is of the same owner.
+    after = np.maximum.accumulate(np.append(0, np.where(accepted, place + 1, 0))[:-1])
+    since = np.where(after > place - rank, place + 1 - after, refused[owner] + rank + 1) % most
+    settled = accepted | (since == 0)
+    # Of the same owner's entries the last one stays.
+    refused[owner] = np.where(settled, 0, since)
+    return settled
 
 
 def plan(target, draws, work=MOST_WORK):

@@ -10,11 +10,10 @@ from functools import cached_property
 import numpy as np
 from scipy.special import logsumexp
 
-from geodp.manifolds.supports import Ball
 from geodp.manifolds.symmetric import jacobi_sine
 from geodp.mechanisms.gradient_bounds import ROUNDING
 from geodp.randomness import random_directions
-from geodp.samplers.kernel import Target, inverted, log_sphere_area
+from geodp.samplers.kernel import Target, log_sphere_area
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,29 +126,35 @@ class RadialEnvelope:
 
     def propose(self, rng, members, count):
         """Proposals (k, count, ...) and the log envelope there (k, count)."""
+        shape = (len(members), count)
+        position, limit = self.draw(rng, np.repeat(members, count))
+        return position.reshape((*shape, *self.target.space.point_shape)), limit.reshape(shape)
+
+    @cached_property
+    def _masses(self):
+        """Cumulative masses of shells, and the last shell in which something is proposed."""
+        # Without a certificate they are infinite.
+        with np.errstate(invalid="ignore"):
+            log_upper = self.log_upper - np.max(self.log_upper, axis=-1, keepdims=True)
+        return np.cumsum(np.exp(log_upper), axis=-1), _last(np.isfinite(log_upper))
+
+    def draw(self, rng, members):
+        """A proposal for each of some members, the same ones together, and the log envelope."""
         space = self.target.space
         dim = space.dim
-        log_upper = self.log_upper[members]
-        log_upper = log_upper - np.max(log_upper, axis=-1, keepdims=True)
-        cumulative = np.cumsum(np.exp(log_upper), axis=-1)
-        threshold = rng.random((len(members), count)) * cumulative[:, -1:]
+        cumulative, last = self._masses
+        threshold = rng.random(len(members)) * cumulative[members, -1]
         # Rounding of the sums must not choose a shell in which nothing is proposed.
-        last = _last(np.isfinite(log_upper))
-        shell = np.minimum(inverted(cumulative, threshold), last[:, None])
+        shell = np.minimum(_inverted(cumulative, members, threshold), last[members])
         beyond = shell == self.log_bound.shape[-1]
         shell = np.minimum(shell, self.log_bound.shape[-1] - 1)
-        edges = self.edges[members]
-        low = np.take_along_axis(edges, shell, axis=-1)
-        high = np.take_along_axis(edges, shell + 1, axis=-1)
-        length = draw_lengths(rng, low, high, dim)
-        farther = rng.exponential(size=shell.shape) / self.tail_rate[members, None]
-        length = np.where(beyond, edges[:, -1:] + farther, length)
-        steps = length[..., None] * random_directions(rng, (*shell.shape, dim))
+        length = draw_lengths(rng, self.edges[members, shell], self.edges[members, shell + 1], dim)
+        farther = rng.exponential(size=len(members)) / self.tail_rate[members]
+        length = np.where(beyond, self.edges[members, -1] + farther, length)
+        steps = length[:, None] * random_directions(rng, (len(members), dim))
         position, volume = leave(space, self.target.centre, members, steps)
-        log_bound = np.take_along_axis(
-            self.log_bound[members] + self.log_volume[members], shell, axis=-1
-        )
-        tail = self.log_tail[members, None] - self.tail_rate[members, None] * farther
+        log_bound = self.log_bound[members, shell] + self.log_volume[members, shell]
+        tail = self.log_tail[members] - self.tail_rate[members] * farther
         log_bound = np.where(beyond, tail - (dim - 1) * np.log(length), log_bound)
         with np.errstate(divide="ignore"):
             return position, log_bound - np.log(volume)
@@ -197,8 +202,19 @@ def draw_lengths(rng, low, high, dim):
 
 def leave(space, points, members, steps):
     """Ends of steps from the points of some members, and the volume density of Exp there."""
-    centre = points.reshape((-1, *space.point_shape))[members]
-    return Ball(space, centre, np.full(len(members), np.inf)).place(steps)
+    points = points.reshape((-1, *space.point_shape))
+    vectors = space.vector(space.frame(points)[members], steps)
+    return space.exp(points[members], vectors), space.exp_volume(points[members], vectors)
+
+
+def _inverted(cumulative, members, thresholds):
+    """Indices at which the sums (k, shells) of members, the same ones together, pass thresholds."""
+    found = np.empty(len(members), dtype=int)
+    first = np.flatnonzero(np.append(True, members[1:] != members[:-1]))
+    for start, end in zip(first, np.append(first[1:], len(members)), strict=True):
+        rows = slice(start, end)
+        found[rows] = np.searchsorted(cumulative[members[start]], thresholds[rows], "right")
+    return found
 
 
 def _integral(steps, gap, places):
