@@ -198,16 +198,22 @@ class GradientDensity(ABC):
     def slopes(self, states, distances):
         """Bounds of the second derivative of the energy along all geodesics from states.
 
-        Up to distances (*batch, chains).  Of footpoints the fitted one is the only state: along
-        geodesics from elsewhere the shooting vector, which is transported from there, turns.
+        Of states (*batch, 1, *point_shape), up to distances (*batch, places).  Of footpoints the
+        fitted one is the only state: along geodesics from elsewhere the shooting vector, which is
+        transported from there, turns.
         """
-        bound = partial(slopes, self.manifold, self.block)
-        return self._means_of(states, bound, distances)
+        bound, moved = partial(slopes, self.manifold, self.block), distances[..., None, :, None]
 
-    def _means_of(self, states, bound, *arrays):
+        def at_places(*arrays):
+            return bound(*(array[..., None, :] for array in arrays), moved)
+
+        found = self._means_of(states, at_places, size=distances.shape[-1])
+        return [each[..., 0, :] for each in found]
+
+    def _means_of(self, states, bound, size=1):
         """Means over records of a bound of each; see `record_means`."""
         data = (*self.geodesics(states), self.times, self.points)
-        return record_means(self.manifold, *data, lambda _, *rest: ([], bound(*rest)), *arrays)
+        return record_means(self.manifold, *data, lambda _, *rest: ([], bound(*rest)), size=size)
 
     def far_slope(self, states):
         """Rate ``a`` and loss ``b`` such that the gradient is at least ``a r - b`` at distance r.

@@ -267,12 +267,13 @@ def far_slope(manifold, distances, covariates, length):
     return rate, loss
 
 
-def record_means(manifold, footpoint, shooting_vector, covariates, points, bound, *arrays):
+def record_means(manifold, footpoint, shooting_vector, covariates, points, bound, *arrays, size=1):
     """Means over records of sums, such as the gradient, and of bounds of each record.
 
     For geodesics (*data_sets, *chains, *point_shape), covariates (*data_sets, n) and points.
     ``bound`` takes `Residuals`, their distances (..., n), covariates, lengths of shooting vectors
-    (..., 1) and ``arrays`` (..., 1) to a list of sums over records and a list of values (..., n).
+    (..., 1) and ``arrays`` (..., 1) to a list of sums over records and a list of values (..., n),
+    of which there may be ``size`` for a record.
     Returns the means (*data_sets, *chains, ...) of the sums, then of the values.
     """
 
@@ -290,5 +291,5 @@ def record_means(manifold, footpoint, shooting_vector, covariates, points, bound
         return [*sums, *(np.sum(value, axis=-1) for value in values)]
 
     geodesics = dict(zip(block_names(1), (footpoint, shooting_vector), strict=True))
-    totals = sum_over_records(manifold, geodesics, covariates.shape, part, arrays)
+    totals = sum_over_records(manifold, geodesics, covariates.shape, part, arrays, size)
     return [total / covariates.shape[-1] for total in totals]

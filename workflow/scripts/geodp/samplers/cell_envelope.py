@@ -16,7 +16,7 @@ from geodp.samplers.kernel import Target
 from geodp.samplers.radial import RadialEnvelope, draw_lengths, leave, log_power_gaps
 
 # Proposals that the bounds of a cell's halves have to save to be worth their time.
-WORTH = 4.0
+WORTH = 8.0
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Cells:
         return replace(cells, along=along, across=across, **bounds)
 
     def halved(self):
-        """The same without bounds, halved along or across the radius, whichever is longer."""
+        """Cells without bounds, halved along or across the radius, whichever is longer."""
         radially = self.along >= self.across
         along = self.at(np.repeat(np.flatnonzero(radially), 2))
         between, inner = 0.5 * (along.low + along.high), np.arange(len(along.low)) % 2 == 0
@@ -141,9 +141,10 @@ class Cells:
         share = (self.fall - excess) / self.change
         # Nothing is known of where the density may be so high everywhere.
         halvings = 1 + (share < 0.6) + ((share < 0.4) & (share > 0.0))
-        once = self.at(halvings == 1).halved()
-        twice = self.at(halvings == 2).halved().halved()
-        return once.joined(twice, self.at(halvings == 3).halved().halved().halved())
+        bare = Cells(*list(vars(self).values())[:8])
+        once = bare.at(halvings == 1).halved()
+        twice = bare.at(halvings == 2).halved().halved()
+        return once.joined(twice, bare.at(halvings == 3).halved().halved().halved())
 
 
 @dataclass(frozen=True, eq=False)

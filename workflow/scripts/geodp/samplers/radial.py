@@ -58,12 +58,14 @@ class RadialEnvelope:
         within = np.sum(np.isfinite(self.log_lower), axis=-1) - 1
         last = np.minimum(last, within)
         # Where it is loose, cells do better.
-        upper, lower = (
-            np.logaddexp.accumulate(values[:, : self.log_bound.shape[-1]], axis=-1)
-            for values in (self.log_upper, self.log_lower)
-        )
-        good = lower - upper >= np.log(0.1)
-        good &= np.arange(good.shape[-1]) <= last[:, None]
+        falling = np.arange(self.log_bound.shape[-1]) <= last[:, None]
+        upper = np.where(falling, self.log_upper[:, : falling.shape[-1]], -np.inf)
+        largest = np.max(upper, axis=-1, keepdims=True)
+        lower = np.where(falling, self.log_lower, -np.inf)
+        # Without a certificate masses are infinite or zero, and none of it is a number.
+        with np.errstate(invalid="ignore"):
+            upper, lower = (np.cumsum(np.exp(each - largest), axis=-1) for each in (upper, lower))
+        good = falling & (lower > 0.1 * upper)
         last = np.where(np.any(good, axis=-1), _last(good), -1)
         radius = np.take_along_axis(self.edges, last[:, None] + 1, axis=-1)[:, 0]
         upper, lower = (
@@ -93,8 +95,7 @@ class RadialEnvelope:
         unbounded = np.isinf(reach)
         reach = np.where(unbounded, np.where(np.isinf(end), 1.0, end), reach)
         places = np.linspace(0.0, 1.0, slope_places + 1)[1:] * reach[:, None]
-        states = np.broadcast_to(mode, (members, slope_places, *space.point_shape))
-        least, greatest = part.slopes(states, places)
+        least, greatest = part.slopes(mode, places)
         # Shells as thin as the density is narrow near the mode, and wider ones farther out.
         steep = np.where(np.isfinite(greatest[:, :1]), np.maximum(greatest[:, :1], 1e-300), 1e-300)
         narrow = np.minimum(dim * scale / steep, reach[:, None])
