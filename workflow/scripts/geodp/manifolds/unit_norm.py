@@ -145,24 +145,10 @@ class RankOneSpace(SymmetricSpace):
         rigidly when it is carried back.  So weighted sums of logarithms are weighted sums of the
         data and of ``p`` and ``v``.
         """
-        data_ndim = times.ndim - 1
-        x = align_data_axes(times, data_ndim, start.ndim - 1)
-        speed = self.norm(start, velocity)
-        unit = velocity / np.where(speed > 0, speed, 1.0)[..., None]
-        # Coordinates of each point along p and v: products over the square of each.
-        overlap = _products(self.point_square * self.form(start), points, data_ndim)
-        seen: tuple = (overlap,)
-        turns = turned = None
-        if np.any(speed):
-            seen = along_start, along_unit = overlap, _products(self.form(unit), points, data_ndim)
-            # A geodesic at rest moves a little, so that sines over it are times.
-            moved = np.maximum(speed, SMALLEST)[..., None]
-            cosine, sine = self.cosine(moved * x), self.sine(moved * x)
-            turns = cosine, sine, moved
-            # The coordinate along the prediction, which turns with it, and along its velocity.
-            overlap = cosine * along_start + (self.point_square * sine) * along_unit
-            turned = cosine * along_unit - sine * along_start
-        phase = None
+        overlap, x, speed, unit, seen, turns = self._seen_along(start, velocity, times, points)
+        phase = turned = None
+        if turns is not None:
+            turned = turns[0] * seen[1] - turns[1] * seen[0]
         if self.is_quotient:
             overlap, phase = self.align_overlap(overlap)
             turned = None if turned is None else phase * turned
@@ -180,6 +166,32 @@ class RankOneSpace(SymmetricSpace):
             axes=(start, unit)[: len(seen)],
             points=points,
         )
+
+    def squared_distances_along(self, start, velocity, times, points):
+        overlap = self._seen_along(start, velocity, times, points)[0]
+        return self.measure_overlap(self.align_overlap(overlap)[0])[0] ** 2
+
+    def _seen_along(self, start, velocity, times, points):
+        """Coordinates of each point along its prediction, before phases are aligned.
+
+        Then the times, the speed, the unit velocity, coordinates along it and the start, and
+        cosines, sines and rates of the turn from these to the prediction.
+        """
+        data_ndim = times.ndim - 1
+        x = align_data_axes(times, data_ndim, start.ndim - 1)
+        speed = self.norm(start, velocity)
+        unit = velocity / np.where(speed > 0, speed, 1.0)[..., None]
+        # Coordinates of each point along p and v: products over the square of each.
+        along_start = _products(self.point_square * self.form(start), points, data_ndim)
+        if not np.any(speed):
+            return along_start, x, speed, unit, (along_start,), None
+        along_unit = _products(self.form(unit), points, data_ndim)
+        # A geodesic at rest moves a little, so that sines over it are times.
+        moved = np.maximum(speed, SMALLEST)[..., None]
+        cosine, sine = self.cosine(moved * x), self.sine(moved * x)
+        # The coordinate along the prediction turns with it.
+        overlap = cosine * along_start + (self.point_square * sine) * along_unit
+        return overlap, x, speed, unit, (along_start, along_unit), (cosine, sine, moved)
 
 
 class UnitNormSpace(RankOneSpace):

@@ -202,10 +202,11 @@ class GradientDensity(ABC):
         fitted one is the only state: along geodesics from elsewhere the shooting vector, which is
         transported from there, turns.
         """
-        bound, moved = partial(slopes, self.manifold, self.block), distances[..., None, :, None]
+        moved = distances[..., None, :, None]
 
         def at_places(*arrays):
-            return bound(*(array[..., None, :] for array in arrays), moved)
+            away, x, length = (array[..., None, :] for array in arrays)
+            return slopes(self.manifold, self.block, away, x, length, moved)
 
         found = self._means_of(states, at_places, size=distances.shape[-1])
         return [each[..., 0, :] for each in found]

@@ -63,12 +63,14 @@ class Cells:
 
     def at(self, chosen):
         """The cells at some indices."""
-        return Cells(*(None if each is None else each[chosen] for each in vars(self).values()))
+        arrays: Any = [None if each is None else each[chosen] for each in vars(self).values()]
+        return Cells(*arrays)
 
     def joined(self, *others):
         """These cells and others."""
         every = zip(*(vars(each).values() for each in (self, *others)), strict=True)
-        return Cells(*(None if each[0] is None else np.concatenate(each) for each in every))
+        arrays: Any = [None if each[0] is None else np.concatenate(each) for each in every]
+        return Cells(*arrays)
 
     def bounded(self, target, near_radius):
         """The same with bounds, ordered by member and without those in a radius of the mode."""
@@ -216,7 +218,7 @@ class CellEnvelope:
         """Proposals (k, count, ...) and the log envelope there (k, count)."""
         space = self.target.space
         owner = np.repeat(members, count)
-        position = np.empty((len(owner), *space.point_shape), space.dtype)
+        position: np.ndarray = np.empty((len(owner), *space.point_shape), space.dtype)
         limit = np.empty(len(owner))
         nearby = rng.random(len(owner)) < self.near_share[owner]
         for mine, draw in ((nearby, self.near.draw), (~nearby, self._draw_in_cells)):
