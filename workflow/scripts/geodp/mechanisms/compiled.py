@@ -152,12 +152,15 @@ def _record_sums(
             p, v = footpoints[data_set, state], vectors[data_set, state]
             speed = math.sqrt(_dot(v, v))
             scale = 1.0 / speed if speed > 0.0 else 1.0
-            along_p[:] = 0.0
             along_v[:] = 0.0
             for k in range(size):
                 for i in range(number):
-                    along_p[i] += p[k] * y[k, i]
                     along_v[i] += scale * v[k] * y[k, i]
+            if state == 0 or _differ(p, footpoints[data_set, state - 1]):
+                along_p[:] = 0.0
+                for k in range(size):
+                    for i in range(number):
+                        along_p[i] += p[k] * y[k, i]
             _cosines_and_sines(speed, x, longest, cosine, sine)
             for i in range(number):
                 c, s = cosine[i], sine[i]
@@ -237,15 +240,9 @@ def _shape_sums(by_footpoint, footpoints, vectors, covariates, real, imaginary, 
                 square += v[k].real ** 2 + v[k].imag ** 2
             speed = math.sqrt(square)
             scale = 1.0 / speed if speed > 0.0 else 1.0
-            for part in (p_real, p_imaginary, v_real, v_imaginary):
-                part[:] = 0.0
-            for k in range(size):
-                a, b, c, d = p[k].real, p[k].imag, scale * v[k].real, scale * v[k].imag
-                for i in range(number):
-                    p_real[i] += a * y[k, i] + b * z[k, i]
-                    p_imaginary[i] += a * z[k, i] - b * y[k, i]
-                    v_real[i] += c * y[k, i] + d * z[k, i]
-                    v_imaginary[i] += c * z[k, i] - d * y[k, i]
+            _products(v, scale, y, z, v_real, v_imaginary)
+            if state == 0 or _differ(p, footpoints[data_set, state - 1]):
+                _products(p, 1.0, y, z, p_real, p_imaginary)
             _cosines_and_sines(speed, x, longest, cosine, sine)
             for i in range(number):
                 c, s = cosine[i], sine[i]
@@ -278,12 +275,35 @@ def _shape_sums(by_footpoint, footpoints, vectors, covariates, real, imaginary, 
 
 
 @_kernel()
+def _differ(first, second):
+    """Whether two vectors differ: states at one footpoint follow one another."""
+    for k in range(len(first)):
+        if first[k] != second[k]:
+            return True
+    return False
+
+
+@_kernel()
+def _products(vector, scale, real, imaginary, found_real, found_imaginary):
+    """Fill Hermitian products of a vector, times a scale, with each record."""
+    found_real[:] = 0.0
+    found_imaginary[:] = 0.0
+    for k in range(len(vector)):
+        a, b = scale * vector[k].real, scale * vector[k].imag
+        for i in range(len(found_real)):
+            found_real[i] += a * real[k, i] + b * imaginary[k, i]
+            found_imaginary[i] += a * imaginary[k, i] - b * real[k, i]
+
+
+@_kernel(fastmath={"reassoc"})
 def _product(first_real, first_imaginary, second_real, second_imaginary):
-    """Sum of products of complex numbers."""
-    return complex(
-        _dot(first_real, second_real) - _dot(first_imaginary, second_imaginary),
-        _dot(first_real, second_imaginary) + _dot(first_imaginary, second_real),
-    )
+    """Sum of products of complex numbers, in any order."""
+    real = imaginary = 0.0
+    for i in range(len(first_real)):
+        a, b, c, d = first_real[i], first_imaginary[i], second_real[i], second_imaginary[i]
+        real += a * c - b * d
+        imaginary += a * d + b * c
+    return complex(real, imaginary)
 
 
 @_kernel()
