@@ -1,8 +1,7 @@
-"""Sums over records on spheres, shapes and 2 x 2 matrices, compiled by Numba where it is installed.
+"""Loops of `geodp.mechanisms.record_sums`, compiled by Numba.
 
-They equal those of `geodp.mechanisms.gradient_bounds.record_means`, which works on arrays of the
-size of states times records.  Here the records of one state stay in the processor's nearest cache.
-Most loops over records have no branches and no library calls, since compilers vectorise only these.
+The records of one state stay in the processor's nearest cache.  Most loops over records have no
+branches and no library calls, since compilers vectorise only these.
 """
 
 import math
@@ -15,10 +14,6 @@ from geodp.mechanisms.gradient_bounds import DISTANCE_ROUNDING, LEFT_OUT
 
 # Below this angle ``a``, radians, ``-a cot a`` is less than one.
 BEND_STARTS = 2.0
-
-# Numbers of records are made multiples of this many, by points zero, which add nothing to sums:
-# what is left over of whole vectors of the processor is slow.
-TOGETHER = 8
 
 # Compiler options of each function to be compiled, by name.
 KERNELS: dict[str, dict] = {}
@@ -132,7 +127,7 @@ def _angle(cosine):
 
 
 @_kernel()
-def _record_sums(
+def sphere_sums(
     by_footpoint, footpoints, vectors, covariates, points, records, moved, turned, sums, bounds
 ):
     """Fill ``sums`` (data_sets, states, D), and ``bounds`` of their change if there is a move.
@@ -218,7 +213,7 @@ def _changes(by_footpoint, distances, covariates, length, moved, turned, across,
 
 
 @_kernel()
-def _shape_sums(by_footpoint, footpoints, vectors, covariates, real, imaginary, sums):
+def shape_sums(by_footpoint, footpoints, vectors, covariates, real, imaginary, sums):
     """Fill ``sums`` (data_sets, states, D) on complex projective space.
 
     Real and imaginary parts of points are (data_sets, D, n).
@@ -277,10 +272,10 @@ def _shape_sums(by_footpoint, footpoints, vectors, covariates, real, imaginary, 
 @_kernel()
 def _differ(first, second):
     """Whether two vectors differ: states at one footpoint follow one another."""
+    found = False
     for k in range(len(first)):
-        if first[k] != second[k]:
-            return True
-    return False
+        found |= first[k] != second[k]
+    return found
 
 
 @_kernel()
@@ -307,7 +302,7 @@ def _product(first_real, first_imaginary, second_real, second_imaginary):
 
 
 @_kernel()
-def _matrix_sums(by_footpoint, footpoints, vectors, covariates, points, sums):
+def matrix_sums(by_footpoint, footpoints, vectors, covariates, points, sums):
     """Fill ``sums`` (data_sets, states, 4) of 2 x 2 matrices, row by row; see `SPD.logs_along`."""
     number = points.shape[2]
     for data_set in range(footpoints.shape[0]):
@@ -363,67 +358,3 @@ def _matrix_sums(by_footpoint, footpoints, vectors, covariates, points, sums):
             sums[data_set, state, 0] = g11 * g11 * s11 + 2.0 * g11 * g12 * s12 + g12 * g12 * s22
             sums[data_set, state, 1], sums[data_set, state, 2] = off, off
             sums[data_set, state, 3] = g21 * g21 * s11 + 2.0 * g21 * g22 * s12 + g22 * g22 * s22
-
-
-def matrix_sums(block, footpoints, vectors, covariates, points):
-    """`sphere_sums` without bounds, for symmetric positive definite 2 x 2 matrices."""
-    compile_kernels()
-    p, v = (array.reshape((*array.shape[:-2], 4)) for array in (footpoints, vectors))
-    flat, arrays = _arranged(p, v, covariates)
-    sums = np.empty((*flat, 4))
-    points = _by_record(points.reshape((*points.shape[:-2], 4)), flat, 1)
-    _matrix_sums(block == "footpoint", *arrays, points, sums)
-    return [sums.reshape(footpoints.shape)]
-
-
-def shape_sums(block, footpoints, vectors, covariates, points):
-    """`sphere_sums` without bounds, for complex unit vectors up to a phase."""
-    compile_kernels()
-    flat, arrays = _arranged(footpoints, vectors, covariates, TOGETHER)
-    parts = [_by_record(part, flat) for part in (points.real, points.imag)]
-    sums = np.zeros((*flat, footpoints.shape[-1]), dtype=complex)
-    _shape_sums(block == "footpoint", *arrays, *parts, sums)
-    return [sums.reshape(footpoints.shape)]
-
-
-def sphere_sums(block, footpoints, vectors, covariates, points, changes=()):
-    """Minus n times the gradient in a block; with ``changes``, also sums of bounds of its change.
-
-    With bounds some records are left out of the gradient, see `gradient_bounds.LEFT_OUT`.
-
-    Of unit vectors, and tangent vectors there, (*data_sets, *chains, D), covariates (*data_sets, n)
-    and points (*data_sets, n, D).  Changes, arrays that broadcast to (*data_sets, *chains), are the
-    arguments of `footpoint_change` or `shooting_vector_change` after the length, radians.
-    """
-    compile_kernels()
-    batch = footpoints.shape[:-1]
-    flat, arrays = _arranged(footpoints, vectors, covariates, TOGETHER)
-    sums, bounds = np.zeros((*flat, footpoints.shape[-1])), np.zeros(flat)
-    moves = [_contiguous(np.broadcast_to(array, batch), flat) for array in changes]
-    moves = moves or [np.empty((0, 0))]
-    # A moving shooting vector alone has no second number.
-    arrays = (*arrays, _by_record(points, flat), points.shape[-2], moves[0], moves[-1])
-    _record_sums(block == "footpoint", *arrays, sums, bounds)
-    found = [sums.reshape(footpoints.shape)]
-    return [*found, bounds.reshape(batch)] if changes else found
-
-
-def _arranged(footpoints, vectors, covariates, together=1):
-    """Numbers of data sets and states, and the arrays reshaped to these axes."""
-    data_sets = math.prod(covariates.shape[:-1])
-    flat = (data_sets, math.prod(footpoints.shape[:-1]) // max(1, data_sets))
-    states = (_contiguous(array, (*flat, array.shape[-1])) for array in (footpoints, vectors))
-    return flat, (*states, _by_record(covariates[..., None], flat, together)[:, 0])
-
-
-def _by_record(points, flat, together=TOGETHER):
-    """Points (*data_sets, n, D) as an array (data_sets, D, n), with n made a multiple."""
-    number, size = points.shape[-2:]
-    found = np.zeros((flat[0], size, number + -number % together))
-    found[..., :number] = np.swapaxes(points.reshape((flat[0], number, size)), -1, -2)
-    return found
-
-
-def _contiguous(array, shape):
-    # Whether an array may be written to is part of its type, and each type is compiled for.
-    return np.require(array, requirements=["C", "W"]).reshape(shape)

@@ -12,7 +12,7 @@ from geodp.manifolds.kendall import ComplexProjectiveSpace
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.manifolds.symmetric import SymmetricSpace
-from geodp.mechanisms import compiled
+from geodp.mechanisms import record_sums
 from geodp.mechanisms.gradient_bounds import (
     LEFT_OUT,
     ROUNDING,
@@ -77,15 +77,15 @@ class GradientDensity(ABC):
         return replace(self, covariates=self.covariates[..., used, :], points=points)
 
     def _compiled_sums(self, bounded):
-        """Function for sums over records, and bounds of their change, in `compiled` if it can."""
+        """Function for sums over records, and bounds of their change, of `record_sums` if it can."""
         manifold = self.manifold
         sums: Any = None
         if isinstance(manifold, Sphere) and manifold.curvature_bounds == (1.0, 1.0):
-            sums = compiled.sphere_sums
+            sums = record_sums.sphere_sums
         elif isinstance(manifold, ComplexProjectiveSpace) and not bounded:
-            sums = compiled.shape_sums
+            sums = record_sums.shape_sums
         elif isinstance(manifold, SPD) and manifold.size == 2 and not bounded:
-            sums = compiled.matrix_sums
+            sums = record_sums.matrix_sums
         least_squares = isinstance(self.model.loss, SquaredDistance)
         if sums is None or not least_squares or find_spec("numba") is None:
             return None

@@ -61,11 +61,12 @@ class Matched(Kernel):
             weights = proposed.memory["log_weight"]
             thresholds = np.log(rng.random(weights.shape))
             place = visited(state.memory["log_weight"], weights, thresholds)
-            for step in range(count):
-                accepted = accepted + np.mean(place[..., step] == step, axis=-1)
-                if (start + step + 1) % every == 0:
-                    yield _at(space, proposed, place[..., step], state), accepted / every
-                    accepted = np.zeros(batch)
+            rates, before = np.mean(place == np.arange(count), axis=-2), 0
+            for after in range(every - start % every, count + 1, every):
+                accepted = accepted + np.sum(rates[..., before:after], axis=-1)
+                yield _at(space, proposed, place[..., after - 1], state), accepted / every
+                accepted, before = np.zeros(batch), after
+            accepted = accepted + np.sum(rates[..., before:], axis=-1)
             state = _at(space, proposed, place[..., -1], state)
 
 

@@ -15,6 +15,7 @@ mixture's density by a constant only.
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
@@ -45,26 +46,11 @@ class Mixture:
 
     @classmethod
     def of(cls, target, shares):
-        axis = -target.space.point_ndim - 1
-        centres = np.expand_dims(target.centre, axis)
-        hessians = target.hessian[..., None, :, :]
-        masses = np.ones((*target.batch, 1))
-        modes = target.other_modes
-        if modes is not None:
-            # Other modes often lie among jumps of the gradient, so each gets a wider component too,
-            # and no mode counts as heavier than the main one.
-            mass = 0.5 * np.exp(np.minimum(modes.log_mass, 0.0))
-            wide = modes.hessian / 3.0
-            centres = np.concatenate([centres, modes.position, modes.position], axis=axis)
-            hessians = np.concatenate([hessians, modes.hessian, wide], axis=-3)
-            masses = np.concatenate([masses, mass, mass], axis=-1)
-        matrices = _positive(hessians) / target.scale[..., None, None, None]
         shares = shares if target.support.bounded else ELLIPSE_ALONE
         shares = np.broadcast_to(shares, (*target.batch, 3))
         axial = _axial_distribution(target) if np.any(shares[..., 1] > 0.0) else None
-        inverses, masses = np.linalg.inv(matrices), masses / np.sum(masses, axis=-1, keepdims=True)
-        first = target.space, target.support, shares, centres
-        return cls(*first, matrices, inverses, masses, axial)
+        first: Any = (target.space, target.support, shares, *_ellipses(target))
+        return cls(*first, axial)
 
     def take(self, members):
         """The mixtures at k indices of the flattened batch; the new batch has shape (k,)."""
@@ -177,10 +163,32 @@ class Mixture:
         return np.stack([ellipse, axial, uniform])
 
 
+# Cached for the plan of a target, its start and its steps.
 @lru_cache(maxsize=2)
 def _axial_distribution(target):
-    """The axial distribution of a target, cached for its plan, its start and its steps."""
+    """The axial distribution of a target."""
     return AxialDistribution.of(target)
+
+
+@lru_cache(maxsize=2)
+def _ellipses(target):
+    """Centres of a target's elliptical components, their matrices and inverses, and shares."""
+    axis = -target.space.point_ndim - 1
+    centres = np.expand_dims(target.centre, axis)
+    hessians = target.hessian[..., None, :, :]
+    masses = np.ones((*target.batch, 1))
+    modes = target.other_modes
+    if modes is not None:
+        # Other modes often lie among jumps of the gradient, so each gets a wider component too,
+        # and no mode counts as heavier than the main one.
+        mass = 0.5 * np.exp(np.minimum(modes.log_mass, 0.0))
+        wide = modes.hessian / 3.0
+        centres = np.concatenate([centres, modes.position, modes.position], axis=axis)
+        hessians = np.concatenate([hessians, modes.hessian, wide], axis=-3)
+        masses = np.concatenate([masses, mass, mass], axis=-1)
+    matrices = _positive(hessians) / target.scale[..., None, None, None]
+    shares = masses / np.sum(masses, axis=-1, keepdims=True)
+    return centres, matrices, np.linalg.inv(matrices), shares
 
 
 def _positive(hessian, least=1e-3):
