@@ -77,7 +77,7 @@ class GradientDensity(ABC):
         return replace(self, covariates=self.covariates[..., used, :], points=points)
 
     def _compiled_sums(self, bounded):
-        """Function for sums over records, and bounds of their change, of `record_sums` if it can."""
+        """Sums over records, and bounds of their change, if there are compiled ones."""
         manifold = self.manifold
         sums: Any = None
         if isinstance(manifold, Sphere) and manifold.curvature_bounds == (1.0, 1.0):

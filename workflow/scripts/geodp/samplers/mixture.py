@@ -49,8 +49,8 @@ class Mixture:
         shares = shares if target.support.bounded else ELLIPSE_ALONE
         shares = np.broadcast_to(shares, (*target.batch, 3))
         axial = _axial_distribution(target) if np.any(shares[..., 1] > 0.0) else None
-        first: Any = (target.space, target.support, shares, *_ellipses(target))
-        return cls(*first, axial)
+        parts: Any = (target.space, target.support, shares, *_ellipses(target), axial)
+        return cls(*parts)
 
     def take(self, members):
         """The mixtures at k indices of the flattened batch; the new batch has shape (k,)."""
