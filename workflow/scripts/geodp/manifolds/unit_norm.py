@@ -188,7 +188,8 @@ class RankOneSpace(SymmetricSpace):
         along_unit = _products(self.form(unit), points, data_ndim)
         # A geodesic at rest moves a little, so that sines over it are times.
         moved = np.maximum(speed, SMALLEST)[..., None]
-        cosine, sine = self.cosine(moved * x), self.sine(moved * x)
+        angle = moved * x
+        cosine, sine = self.cosine(angle), self.sine(angle)
         # The coordinate along the prediction turns with it.
         overlap = cosine * along_start + (self.point_square * sine) * along_unit
         return overlap, x, speed, unit, (along_start, along_unit), (cosine, sine, moved)

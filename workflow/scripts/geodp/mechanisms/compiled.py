@@ -105,7 +105,7 @@ def _cosines_and_sines(speed, covariates, longest, cosines, sines):
 
 @_kernel()
 def _angle(cosine):
-    """Angle of a cosine, and its ratio to the sine."""
+    """Angle of a cosine, its ratio to the sine, and the sine."""
     # ``asin(s) = s + s z P(z) / Q(z)`` with ``z = s^2``, for s up to one half, to 2^-58 (fdlibm).
     p0, p1, p2 = 1.66666666666666657415e-01, -3.25565818622400915405e-01, 2.01212532134862925881e-01
     p3, p4, p5 = -4.00555345006794114027e-02, 7.91534994289814532176e-04, 3.47933107596021167570e-05
@@ -123,7 +123,7 @@ def _angle(cosine):
     arcsin = s + s * numerator * (inverse * sine)
     angle = 2.0 * arcsin if large else 0.5 * math.pi - arcsin
     angle = math.pi - angle if cosine < 0.0 else angle
-    return angle, angle * (inverse * denominator)
+    return angle, angle * (inverse * denominator), sine
 
 
 @_kernel()
@@ -138,8 +138,9 @@ def sphere_sums(
     size, number = points.shape[1:]
     along_p, along_v = np.empty(number), np.empty(number)
     cosine, sine = np.empty(number), np.empty(number)
-    across, along, distance = np.empty(number), np.empty(number), np.empty(number)
-    change = np.empty(number)
+    across, along, change = np.empty(number), np.empty(number), np.empty(number)
+    # Of residuals: length, cosine and sine.
+    away = np.empty((3, number))
     for data_set in range(footpoints.shape[0]):
         x, y = covariates[data_set], points[data_set]
         longest = np.max(np.abs(x))
@@ -161,7 +162,8 @@ def sphere_sums(
                 c, s = cosine[i], sine[i]
                 overlap = c * along_p[i] + s * along_v[i]
                 overlap = min(max(overlap, -LARGEST_COSINE), LARGEST_COSINE)
-                distance[i], factor = _angle(overlap)
+                distance, factor, beside = _angle(overlap)
+                away[0, i], away[1, i], away[2, i] = distance, overlap, beside
                 turned_along = factor * (c * along_v[i] - s * along_p[i])
                 if by_footpoint:
                     across[i], along[i] = factor * c, turned_along
@@ -170,7 +172,7 @@ def sphere_sums(
                     across[i], along[i] = factor * stretched, turned_along * x[i]
             if moved.size:
                 move, turn = moved[data_set, state], turned[data_set, state]
-                _changes(by_footpoint, distance, x, speed, move, turn, across, along, change)
+                _changes(by_footpoint, away, x, speed, move, turn, across, along, change)
                 bounds[data_set, state] = _sum(change[:records])
             on_p = -_dot(across, along_p)
             on_v = (_sum(along) - _dot(across, along_v)) * scale
@@ -180,21 +182,27 @@ def sphere_sums(
 
 # A call with as many arrays takes as long as twenty records.
 @_kernel(inline="always")
-def _changes(by_footpoint, distances, covariates, length, moved, turned, across, along, changes):
+def _changes(by_footpoint, away, covariates, length, moved, turned, across, along, changes):
     """Fill ``changes`` with `footpoint_change` or `shooting_vector_change` at curvature one.
 
     Weights of records that are better left out, see `gradient_bounds.LEFT_OUT`, become zero.
     """
-    for i in range(len(distances)):
+    for i in range(len(covariates)):
         x = abs(covariates[i])
-        distance = distances[i] + DISTANCE_ROUNDING
+        distance, cosine, sine = away[0, i] + DISTANCE_ROUNDING, away[1, i], away[2, i]
+        # Rounded up as the distance is.
+        cosine, sine = cosine - DISTANCE_ROUNDING * sine, sine + DISTANCE_ROUNDING * cosine
+        # At the cut locus rounding may make the sine negative.
+        bend = -distance * cosine / max(sine, 1e-300) if distance > BEND_STARTS else 1.0
+        bend = max(1.0, bend)
         farthest = distance + (moved + x * turned if by_footpoint else x * moved)
         cosine, sine = _cosine_and_sine(min(farthest, math.pi))
-        bend = max(1.0, -farthest * cosine / sine) if farthest > BEND_STARTS else 1.0
-        bend = bend if farthest < math.pi else math.inf
+        end = max(1.0, -farthest * cosine / sine) if farthest > BEND_STARTS else 1.0
+        bend = 0.5 * (bend + end) if farthest < math.pi else math.inf
+        halfway = 0.5 * (distance + farthest)
         if by_footpoint:
             geodesic = x * length
-            turning = farthest * geodesic
+            turning = halfway * geodesic
             square = geodesic * geodesic
             change = moved * (bend + turning * (1.0 + 5.0 / 6.0 * square))
             change += turned * x * (bend + turning * (1.5 + square / 6.0))
@@ -202,7 +210,7 @@ def _changes(by_footpoint, distances, covariates, length, moved, turned, across,
         else:
             geodesic = x * (length + moved)
             turning = min(2.0 / 3.0 * geodesic, 2.0 / math.pi)
-            change = moved * x * x * (bend + farthest * turning)
+            change = moved * x * x * (bend + halfway * turning)
             before, after = x * distance, x * min(farthest, math.pi)
         # Zero times an infinite bend is not a number, and then both gradients' lengths are taken.
         change = change if change <= before + after else before + after

@@ -167,11 +167,11 @@ def footpoint_change(manifold, distances, covariates, length, moved, turned):
     cosine = jacobi_cosine(-1, _growth(manifold, geodesic))
     sine = covariates * jacobi_sine(-1, _growth(manifold, geodesic))
     farthest = distances + cosine * moved + sine * turned
-    bend = _bend(manifold, farthest)
+    bend, halfway = _bend_on_the_way(manifold, distances, farthest)
     with np.errstate(invalid="ignore"):
-        by_footpoint = moved * (bend * cosine**2 + farthest * footpoint_turning(manifold, geodesic))
+        by_footpoint = moved * (bend * cosine**2 + halfway * footpoint_turning(manifold, geodesic))
         by_vector = turned * (
-            bend * cosine * sine + farthest * covariates * mixed_turning(manifold, geodesic)
+            bend * cosine * sine + halfway * covariates * mixed_turning(manifold, geodesic)
         )
     after = cosine * _within_diameter(manifold, farthest)
     # Where a cut locus is within reach, at most the sum of both gradients.
@@ -187,19 +187,24 @@ def shooting_vector_change(manifold, distances, covariates, length, moved):
     geodesic = covariates * (length + moved)
     sine = covariates * jacobi_sine(-1, _growth(manifold, geodesic))
     farthest = distances + sine * moved
-    bend = _bend(manifold, farthest)
+    bend, halfway = _bend_on_the_way(manifold, distances, farthest)
     with np.errstate(invalid="ignore"):
         change = moved * (
-            bend * sine**2 + farthest * covariates**2 * shooting_vector_turning(manifold, geodesic)
+            bend * sine**2 + halfway * covariates**2 * shooting_vector_turning(manifold, geodesic)
         )
     after = sine * _within_diameter(manifold, farthest)
     return np.fmin(change, sine * distances + after), after
 
 
-def _bend(manifold, distance):
-    """Largest size of the eigenvalues of the Hessian of half the squared distance."""
-    least, greatest = distance_hessian(manifold, distance)
-    return np.maximum(greatest, -least)
+def _bend_on_the_way(manifold, distances, farthest):
+    """Bounds of the means, along a move, of the size of `distance_hessian` and of the distance.
+
+    Distances grow no faster than evenly from the first to the ``farthest``, and the size is convex
+    in them.
+    """
+    ends = (distance_hessian(manifold, each) for each in (distances, farthest))
+    start, end = (np.maximum(greatest, -least) for least, greatest in ends)
+    return 0.5 * (start + end), 0.5 * (distances + farthest)
 
 
 def _within_diameter(manifold, distance):

@@ -63,7 +63,8 @@ class Cells:
 
     def at(self, chosen):
         """The cells at some indices."""
-        arrays: Any = [None if each is None else each[chosen] for each in vars(self).values()]
+        each = vars(self).values()
+        arrays: Any = [None if array is None else array.take(chosen, axis=0) for array in each]
         return Cells(*arrays)
 
     def joined(self, *others):
@@ -86,10 +87,11 @@ class Cells:
         ball = _way_to_corner(space, length, along, across)
         away = space.dist(target.centre.reshape((-1, *space.point_shape))[cells.member], states)
         inner = near_radius[cells.member]
-        kept = away + ball > inner * (1.0 - ROUNDING)
+        kept = np.flatnonzero(away + ball > inner * (1.0 - ROUNDING))
         cells = cells.at(kept)
         along, across, angle, centre, unit, states, ball, away, inner = (
-            array[kept] for array in (along, across, angle, centre, unit, states, ball, away, inner)
+            array.take(kept, axis=0)
+            for array in (along, across, angle, centre, unit, states, ball, away, inner)
         )
         log_lower, log_upper = np.empty(len(ball)), np.empty(len(ball))
         density = target.density
@@ -144,9 +146,8 @@ class Cells:
         # Nothing is known of where the density may be so high everywhere.
         halvings = 1 + (share < 0.6) + ((share < 0.4) & (share > 0.0))
         bare = Cells(*list(vars(self).values())[:8])
-        once = bare.at(halvings == 1).halved()
-        twice = bare.at(halvings == 2).halved().halved()
-        return once.joined(twice, bare.at(halvings == 3).halved().halved().halved())
+        once, twice, thrice = (bare.at(np.flatnonzero(halvings == times)) for times in (1, 2, 3))
+        return once.halved().joined(twice.halved().halved(), thrice.halved().halved().halved())
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,11 +197,12 @@ class CellEnvelope:
             chosen &= (count < most_cells)[member]
             if not np.any(chosen):
                 break
+            chosen, others = np.flatnonzero(chosen), np.flatnonzero(~chosen)
             # At the limit only once.
             many = (count > most_cells / 2**target.space.dim)[member[chosen]]
             excess = np.where(many, -np.inf, np.log(refused[chosen]))
             parts = cells.at(chosen).split(excess).bounded(target, near_radius)
-            cells = cells.at(~chosen).joined(parts)
+            cells = cells.at(others).joined(parts)
         order = np.argsort(member, kind="stable")
         log_mass = log_mass - in_cells[member]
         return cls(
