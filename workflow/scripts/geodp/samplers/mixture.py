@@ -14,7 +14,7 @@ mixture's density by a constant only.
 """
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -99,35 +99,50 @@ class Mixture:
         """Positions from the mixture, and which of them are outside the support."""
         space, support = self.space, self.support
         shape = (*self.shares.shape[:-1], chains)
-        directions = random_directions(rng, (*shape, space.dim))
-        radii = rng.gamma(space.dim, size=shape)
+        position = np.zeros((*shape, *space.point_shape), dtype=space.dtype)
+        outside = np.zeros(shape, dtype=bool)
+
+        def fill(chosen, draw):
+            # As many draws for each member as are wanted for any.
+            there = np.nonzero(chosen)
+            if len(there[0]):
+                rank = np.cumsum(chosen, axis=-1)[there] - 1
+                drawn, beyond = draw(int(np.max(rank)) + 1)
+                position[there] = drawn[(*there[:-1], rank)]
+                outside[there] = beyond[(*there[:-1], rank)]
+
+        def evenly(number):
+            directions = random_directions(rng, (*shape[:-1], number, space.dim))
+            return support.draw_along(rng, directions), np.zeros((*shape[:-1], number), dtype=bool)
+
+        def axially(number):
+            drawn = support.place(axial.draw(rng, number))[0]
+            return drawn, np.zeros((*shape[:-1], number), dtype=bool)
+
+        axial: Any = self.axial
         chosen = rng.random(shape)
-        axially = chosen < self.shares[..., 1:2]
-        uniformly = chosen >= 1.0 - self.shares[..., 2:3]
+        is_axial = chosen < self.shares[..., 1:2]
+        is_even = chosen >= 1.0 - self.shares[..., 2:3]
         edges = np.cumsum(self.mode_shares, axis=-1)[..., None, :]
         mode = np.sum(rng.random(shape)[..., None] * edges[..., -1:] >= edges, axis=-1)
-        mode = np.minimum(mode, edges.shape[-1] - 1)
-        lengths = radii[..., None] * directions
-        steps = np.zeros_like(lengths)
-        position = np.zeros((*shape, *space.point_shape), dtype=space.dtype)
+        mode = np.where(is_axial | is_even, -1, np.minimum(mode, edges.shape[-1] - 1))
         for index in range(edges.shape[-1]):
-            taken = mode == index
-            centre, frame = self._centre_and_frame(index)
-            step = lengths @ np.swapaxes(self.inverses[..., index, :, :], -1, -2)
-            steps = np.where(taken[..., None], step, steps)
-            reached = space.exp(centre, space.vector(frame, step))
-            position = np.where(space.expand(taken), reached, position)
-        # Beyond the injectivity radius two steps lead to one point.
-        outside = ~(np.sqrt(np.sum(steps**2, axis=-1)) <= space.injectivity_radius)
-        if not support.bounded:
-            return position, outside
-        evenly = support.draw_along(rng, directions)
-        position = np.where(space.expand(uniformly), evenly, position)
-        if self.axial is not None:
-            place = support.place(self.axial.draw(rng, chains))[0]
-            position = np.where(space.expand(axially), place, position)
-        outside = np.where(uniformly | axially, False, outside)
+            fill(mode == index, partial(self._draw_about, rng, index))
+        fill(is_even, evenly)
+        fill(is_axial, axially)
         return position, outside | ~support.contains(position)
+
+    def _draw_about(self, rng, mode, number):
+        """Draws from the ellipse of a mode, and which steps there are too long."""
+        space = self.space
+        shape = (*self.shares.shape[:-1], number)
+        lengths = rng.gamma(space.dim, size=shape)[..., None]
+        steps = lengths * random_directions(rng, (*shape, space.dim))
+        steps = steps @ np.swapaxes(self.inverses[..., mode, :, :], -1, -2)
+        centre, frame = self._centre_and_frame(mode)
+        # Beyond the injectivity radius two steps lead to one point.
+        beyond = ~(np.sqrt(np.sum(steps**2, axis=-1)) <= space.injectivity_radius)
+        return space.exp(centre, space.vector(frame, steps)), beyond
 
     def _centre_and_frame(self, mode):
         """Centre of a mode and the frame there, to broadcast against chains."""
