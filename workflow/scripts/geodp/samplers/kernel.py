@@ -177,17 +177,15 @@ def visited(log_weight, proposed, thresholds):
     steps), and logarithms of uniform variables (*chains, steps): the index of the proposal at which
     a chain is after each step, -1 for its first state.
     """
-    # The first axis is that of steps, of which a chain has thousands.
-    weights = np.ascontiguousarray(np.moveaxis(proposed, -1, 0))
     # From a weight as large as this, or larger, a chain does not move.
     with np.errstate(invalid="ignore"):
-        enough = weights - np.moveaxis(thresholds, -1, 0)
-    places, place = np.empty(weights.shape, dtype=int), np.full(log_weight.shape, -1)
-    for step in range(len(places)):
-        accepted = log_weight < enough[step]
-        log_weight = np.where(accepted, weights[step], log_weight)
-        places[step] = place = np.where(accepted, step, place)
-    return np.moveaxis(places, 0, -1)
+        enough = proposed - thresholds
+    places, place = np.empty(proposed.shape, dtype=int), np.full(log_weight.shape, -1)
+    for step in range(proposed.shape[-1]):
+        accepted = log_weight < enough[..., step]
+        log_weight = np.where(accepted, proposed[..., step], log_weight)
+        places[..., step] = place = np.where(accepted, step, place)
+    return places
 
 
 def by_rejection(shape, propose, rounds=np.inf):
