@@ -177,15 +177,15 @@ def visited(log_weight, proposed, thresholds):
     steps), and logarithms of uniform variables (*chains, steps): the index of the proposal at which
     a chain is after each step, -1 for its first state.
     """
-    # From a weight as large as this, or larger, a chain does not move.
+    place = np.full(proposed.shape, -1)
+    # Between two states of weight zero the difference is not a number, and a chain stays.
     with np.errstate(invalid="ignore"):
-        enough = proposed - thresholds
-    places, place = np.empty(proposed.shape, dtype=int), np.full(log_weight.shape, -1)
-    for step in range(proposed.shape[-1]):
-        accepted = log_weight < enough[..., step]
-        log_weight = np.where(accepted, proposed[..., step], log_weight)
-        places[..., step] = place = np.where(accepted, step, place)
-    return places
+        for step in range(proposed.shape[-1]):
+            accepted = thresholds[..., step] < proposed[..., step] - log_weight
+            log_weight = np.where(accepted, proposed[..., step], log_weight)
+            # At the first step the place before, [-1], is the last column, which is still -1.
+            place[..., step] = np.where(accepted, step, place[..., step - 1])
+    return place
 
 
 def by_rejection(shape, propose, rounds=np.inf):
