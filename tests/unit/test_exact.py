@@ -236,6 +236,23 @@ def test_a_draw_runs_out_as_seldom_as_it_is_said(run_out, monkeypatch):
     assert never.made == 3 * few.proposals
 
 
+def test_draws_are_accepted_proposals_in_turn_or_the_last_that_is_allowed():
+    """Of several members, whose proposals come in parts; against a loop over proposals."""
+    rng, most = np.random.default_rng(19), 5
+    refused, expected_refused = np.zeros((2, 4), dtype=int)
+    for _ in range(20):
+        owner = np.repeat(*np.array([[2, 0, 3], rng.integers(0, 12, 3)]))
+        accepted = rng.random(len(owner)) < 0.3
+        expected = []
+        for member, each in zip(owner, accepted, strict=True):
+            expected_refused[member] += 1
+            expected.append(each or expected_refused[member] == most)
+            expected_refused[member] *= not expected[-1]
+        settled = exact._settled(owner, accepted, refused, most)
+        assert settled.tolist() == expected
+        assert refused.tolist() == expected_refused.tolist()
+
+
 def test_a_support_beyond_the_cut_locus_is_the_whole_space():
     """Normal coordinates would cover it more than once."""
     whole = target("S2 whole, beside")

@@ -15,7 +15,7 @@ from geodp.mechanisms.gradient_bounds import ROUNDING
 from geodp.samplers.kernel import Target
 from geodp.samplers.radial import RadialEnvelope, draw_lengths, leave, log_power_gaps
 
-# Proposals that the bounds of a cell's halves have to save to be worth their time.
+# Proposals that may be refused in a cell for its halving to be worth the time of the halves' bounds.
 WORTH = 8.0
 
 
@@ -137,10 +137,11 @@ class Cells:
         )
 
     def split(self, excess):
-        """The same without bounds, halved until masses are less by a factor, or three times.
+        """The same without bounds, halved once to three times.
 
-        The logarithm of the factor is the ``excess``; the lengths of cells and the change of the
-        log density within them go down together.
+        As often as makes the upper bound of the mass smaller by a factor, whose logarithm is the
+        ``excess``: the change of the log density within a cell is about as its length, which two
+        halvings halve.
         """
         share = (self.fall - excess) / self.change
         # Nothing is known of where the density may be so high everywhere.
@@ -171,9 +172,8 @@ class CellEnvelope:
 
         Only ``members``, indices of the flattened batch of a target with a bounded support, get
         cells; of others the acceptance is zero.  ``draws`` are the number of draws of each, which
-        few cells repay.  ``wanted`` are the certified acceptance rate that is needed, and one
-        enough for any number of draws.  A `RadialEnvelope` replaces cells near the mode, see
-        `RadialEnvelope.rising`.
+        few cells repay.  ``least`` is the certified acceptance rate that is needed in any case.  A
+        `RadialEnvelope` replaces cells near the mode, see `RadialEnvelope.rising`.
         """
         number = int(np.prod(target.batch, dtype=int))
         near, near_radius = radial.rising()
@@ -189,16 +189,17 @@ class CellEnvelope:
             acceptance = np.exp(near_lower - total) + np.bincount(member, lower, minlength=number)
             count = np.bincount(member, minlength=number)
             with np.errstate(divide="ignore", invalid="ignore"):
-                # Proposals for all draws that may be refused in a cell, over what is worth it.
+                # Of the proposals for all draws, how many may be refused in a cell, over `WORTH`.
                 refused = (upper - lower) * (draws / acceptance / WORTH)[member]
-            # Those of the others may still become as many as the bounds get to be known.
+            # While bounds are loose the acceptance is too low, and those numbers are too large; so
+            # the worst cells are halved first.
             loose = (upper - lower) * count[member] > 0.5 * (1.0 - acceptance[member])
             chosen = loose & ((refused > 1.0) | (acceptance < least)[member])
             chosen &= (count < most_cells)[member]
             if not np.any(chosen):
                 break
             chosen, others = np.flatnonzero(chosen), np.flatnonzero(~chosen)
-            # At the limit only once.
+            # Near the limit cells are halved only once.
             many = (count > most_cells / 2**target.space.dim)[member[chosen]]
             excess = np.where(many, -np.inf, np.log(refused[chosen]))
             parts = cells.at(chosen).split(excess).bounded(target, near_radius)
