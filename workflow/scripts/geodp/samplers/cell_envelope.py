@@ -15,7 +15,7 @@ from geodp.mechanisms.gradient_bounds import ROUNDING
 from geodp.samplers.kernel import Target
 from geodp.samplers.radial import RadialEnvelope, draw_lengths, leave, log_power_gaps
 
-# Proposals that may be refused in a cell for its halving to be worth the time of the halves' bounds.
+# Refused proposals in a cell from which bounds of its halves are worth their time.
 WORTH = 8.0
 
 
