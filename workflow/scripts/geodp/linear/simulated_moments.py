@@ -7,6 +7,7 @@ number of records fits into memory.
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg.blas import dgemm
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Moments:
         return replace(self, cross=cross, largest=np.ones_like(self.largest))
 
 
-def record_chunks(rng, coefficients, number, chunk=1 << 14):
+def record_chunks(rng, coefficients, number, chunk=1 << 12):
     """Simulate records a chunk at a time (Reimherr and Awan, algorithm 1).
 
     The first covariate is one, the others are uniform on [-1, 1], errors are standard normal.
@@ -54,7 +55,8 @@ def simulate_moments(rng, coefficients, number):
     d = len(coefficients)
     products, largest = np.zeros((d + 1, d + 1)), 0.0
     for part in record_chunks(rng, coefficients, number):
-        products += part @ part.T
+        # Of small matrices it is faster than what NumPy takes where both are the same.
+        products += dgemm(1.0, part.T, part.T, trans_a=True)
         largest = max(largest, float(np.max(np.abs(part[d]))))
     return Moments(
         np.array([number]), products[None, :d, :d], products[None, :d, d], np.array([largest])
