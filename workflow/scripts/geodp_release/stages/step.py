@@ -265,9 +265,11 @@ def _moved(assumptions, state, change, radii):
     ]
     distance = float(manifold.dist(assumptions.centre, end))
     if distance > assumptions.footpoint_radius:
-        shorter = (1.0 - 1e-12) * assumptions.footpoint_radius / distance
-        away = shorter * manifold.log(assumptions.centre, end)
-        inside = manifold.exp(assumptions.centre, away)
+        away = manifold.log(assumptions.centre, end)
+        # Of the logarithm itself, which loses digits far away.
+        length = float(manifold.norm(assumptions.centre, away))
+        shorter = (1.0 - 1e-12) * assumptions.footpoint_radius / length
+        inside = manifold.exp(assumptions.centre, shorter * away)
         vectors = [manifold.transport_to(end, inside, v) for v in vectors]
         end = inside
     # Measured where they are shortened, as transports from far away lose digits.
