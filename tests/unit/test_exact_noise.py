@@ -307,6 +307,8 @@ def test_bits_that_do_not_decide_are_followed_by_more(offset, index):
     # Half of the total is where two equal weights meet.
     equal = integer_choice.ExactChoice([1, 1], [5, 5], Fraction(1))
     assert equal.draw(Mock(side_effect=[1 << 319, rest + offset])) == 1
+    # Zeros are the first of what may be drawn.
+    assert integer_choice.ExactChoice([0, 5, 1], [0, 0, 0], Fraction(1)).draw(lambda _: 0) == 1
 
 
 @pytest.mark.parametrize(

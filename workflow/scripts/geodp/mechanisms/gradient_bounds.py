@@ -158,8 +158,8 @@ def arc_turning(manifold, distance):
 def footpoint_change(manifold, distances, covariates, length, moved, turned):
     """Bounds of each record's change of ``grad_p E``, and of its length afterwards, times n.
 
-    The footpoint moves by at most ``moved``, and the shooting vector is transported with it.  The
-    shooting vector is then changed by at most ``turned``, and its length stays below ``length``.
+    The footpoint moves by at most ``moved``, and the shooting vector is transported with it and
+    meanwhile, at a constant rate, changed by at most ``turned``; its length stays below ``length``.
     Residuals before the move have lengths ``distances`` (..., n); the others are (..., 1).
     """
     covariates = np.abs(covariates)

@@ -68,6 +68,7 @@ class ExactChoice:
         self.weights, exponents = ([*map(int, each)] for each in (weights, exponents))
         if min(self.weights) < 0 or not any(self.weights):
             raise ValueError("weights are not negative, and some are above zero")
+        self.first = next(index for index, weight in enumerate(self.weights) if weight)
         least = min(compress(exponents, self.weights))
         self.exponents = [each - least if each > least else 0 for each in exponents]
         self.most = max(most, max(self.exponents))
@@ -93,7 +94,8 @@ class ExactChoice:
             # The uniform number times the total.
             least = (prefix * lower[-1]) >> count
             most = -((-(prefix + 1) * (lower[-1] + off)) >> count)
-            index = bisect_right(lower, least - off)
+            # What has weight zero at the beginning is never drawn, also below the first enclosure.
+            index = max(bisect_right(lower, least - off), self.first)
             if index < len(lower) and most <= lower[index]:
                 return index
             precision *= 2

@@ -146,7 +146,7 @@ class RadialEnvelope:
         cumulative, last = self._masses
         threshold = rng.random(len(members)) * cumulative[members, -1]
         # Rounding of the sums must not choose a shell in which nothing is proposed.
-        shell = np.minimum(_inverted(cumulative, members, threshold), last[members])
+        shell = np.minimum(_shells_of(cumulative, members, threshold), last[members])
         beyond = shell == self.log_bound.shape[-1]
         shell = np.minimum(shell, self.log_bound.shape[-1] - 1)
         length = draw_lengths(rng, self.edges[members, shell], self.edges[members, shell + 1], dim)
@@ -208,7 +208,7 @@ def leave(space, points, members, steps):
     return space.exp(points[members], vectors), space.exp_volume(points[members], vectors)
 
 
-def _inverted(cumulative, members, thresholds):
+def _shells_of(cumulative, members, thresholds):
     """Indices at which the sums (k, shells) of members, the same ones together, pass thresholds."""
     found = np.empty(len(members), dtype=int)
     first = np.flatnonzero(np.append(True, members[1:] != members[:-1]))

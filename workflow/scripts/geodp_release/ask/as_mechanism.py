@@ -134,14 +134,6 @@ class ReleaseMechanism(Mechanism):
         radii = band_radii(manifold, errors, state, places, [level])[0]
         return radii + clipped_errors(found, np.insert(places, 0, 1.0, axis=1))
 
-    def _kept_of(self, index):
-        """Records of a data set, and losses of points by these, for draws at all budgets."""
-        if index not in self.kept:
-            labels = ONE_EACH if self.subjects is None else self.subjects[index]
-            given = self.covariates[index], self.points[index], labels
-            self.kept[index] = subject_records(self.assumptions, *given), {}
-        return self.kept[index]
-
     def draw(self, rng, budgets, draws, plan_sampler=None):
         """See `Mechanism.draw`; stages are planned from public assumptions."""
         plan = self.plan(budgets)
@@ -150,9 +142,11 @@ class ReleaseMechanism(Mechanism):
             (len(self.covariates), count, len(self.model.blocks), *self.model.manifold.point_shape),
             dtype=self.model.manifold.dtype,
         )
-        for index in range(len(states)):
-            records, losses = self._kept_of(index)
-            shared = {"losses": losses}
+        for index, given in enumerate(zip(self.covariates, self.points, strict=True)):
+            labels = ONE_EACH if self.subjects is None else self.subjects[index]
+            records = subject_records(self.assumptions, *given, labels)
+            # Losses of points are the same at all budgets.
+            shared = {"losses": self.kept.setdefault(index, {})}
             for draw in range(count):
                 states[index, draw] = run_plan(plan, records, bits, shared).state
         middles, *vectors = np.moveaxis(states, 2, 0)

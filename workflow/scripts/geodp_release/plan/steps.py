@@ -76,8 +76,6 @@ class Steps:
         self.weight = CLUSTERED_UNKNOWN if clustered else CLUSTERED_KNOWN
         self.measures = Measurements.planned(assumptions, unit, self.total, total)
         self.ends = (self.measures.far, *contradicts)
-        # Indices of the best of choices the last time.
-        self.places: dict = {}
 
     def _after(self, stages, cases, *key):
         return tuple(
@@ -179,7 +177,7 @@ class Steps:
                 step = LastStep(cost, self.unit, clip, **how)
             return self._tried((*stages, *more), step, cases)
 
-        found = [] if self.assumptions.tails == ANY else [self._least(tried, LAST_CLIPS)]
+        found = [] if self.assumptions.tails == ANY else [least(map(tried, LAST_CLIPS))]
         if not found or self.assumptions.wider == 1.0:
             # Of radii that were given, which the longest residual follows from.
             found.append(tried(None))
@@ -201,27 +199,7 @@ class Steps:
                 step = MatrixStage(cost, self.unit, clip, is_relative=is_relative, reach=reach)
             return self._tried(stages, step, cases)
 
-        return self._least(tried, clips)[1:]
-
-    def _least(self, tried, choices):
-        """The least of what is tried of choices, sought from where that was the last time.
-
-        Scores have one least, so that two neighbours that are not better end the search.
-        """
-        found, place = {}, self.places.get(choices, len(choices) // 2)
-
-        def score(at):
-            if at not in found:
-                found[at] = tried(choices[at])
-            return score_of(found[at])
-
-        while place and score(place - 1) < score(place):
-            place -= 1
-        while place + 1 < len(choices) and score(place + 1) <= score(place):
-            place += 1
-        self.places[choices] = place
-        score(place)
-        return found[place]
+        return least(map(tried, clips))[1:]
 
     def _tried(self, stages, step, cases):
         """Score of a step after stages, all of them, and the cases after it."""

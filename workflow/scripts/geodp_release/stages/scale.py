@@ -83,8 +83,9 @@ class ScaleStage(Stage):
         return ChoiceNoise((self._epsilon / (2 * LOSS_LATTICE),))
 
     def run(self, before, assumptions, records, bits, shared=None):
-        # Before any step it is one choice for all draws from the same records.
-        made = {} if shared is None or np.ndim(before.reached) else shared
+        # Before any step it is one choice for all draws from the same records, if their number is.
+        is_one = np.ndim(before.reached) == 0 and before.number == assumptions.subjects
+        made = shared if is_one and shared is not None else {}
         key = self, before.state.tobytes(), before.number, before.lengths
         if key not in made:
             made[key] = self._choice(before, assumptions, records)
