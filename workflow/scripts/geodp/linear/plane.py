@@ -59,7 +59,7 @@ def _tabulated(score, centre, half_width, bound, cells):
 def _in_square(score, places, centre, half_width, few=32, little=1 << 20):
     """Scores at places (m, 2) of a square: quarters of it have ever fewer records to look at."""
     local = score.within(centre, half_width)
-    # To find the records of four quarters costs about as much as so many places, or so much work.
+    # Finding the records of four quarters costs about as much as scores at a few places.
     if len(places) <= few or len(places) * local.work <= little:
         return local(places)
     values, quarter = np.empty(len(places)), 0.5 * half_width

@@ -69,8 +69,8 @@ def in_complement(unit, coordinates):
     return vector
 
 
-def _cosine_and_sine(angles):
-    """Of many angles, by the tangents of their halves, which NumPy has several times as fast."""
+def _by_half_angles(angles):
+    """Cosines and sines by tangents of half angles, which NumPy has several times as fast."""
     tangent = np.tan(0.5 * angles)
     cosine = 2.0 / (1.0 + tangent**2)
     sine = tangent * cosine
@@ -288,7 +288,7 @@ class UnitNormSpace(RankOneSpace):
     def distances_along(self, start, velocity, times, points):
         speed = self.norm(start, velocity)
         unit = velocity / np.where(speed > 0, speed, 1.0)[:, None]
-        cosine, sine = _cosine_and_sine(speed[:, None] * times)
+        cosine, sine = _by_half_angles(speed[:, None] * times)
         overlap = cosine * hermitian(start[:, None], points)
         overlap += sine * hermitian(unit[:, None], points)
         return np.arccos(_below_one(self.align_overlap(overlap)[0]))

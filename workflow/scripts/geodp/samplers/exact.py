@@ -111,7 +111,7 @@ def _ranks(owner):
 
 
 def _settled(owner, accepted, refused, most):
-    """Which proposals become draws: the accepted ones, and each ``most``-th since the last one.
+    """Mask of proposals that become draws: accepted ones, and each ``most``-th since the last.
 
     Proposals of an owner, an index, follow one another; ``refused`` is the number of its proposals
     since its last draw, before these and then, in place, after them.

@@ -31,7 +31,8 @@ class ReleaseMechanism(Mechanism):
     Draws of a study use its seeded generator; `geodp.release_geodesic` makes one draw with random
     bits of the operating system.  The model is of least squares, covariates are (data_sets, n, k),
     points (data_sets, n, *point_shape) and labels of subjects (data_sets, n) or None; assumptions
-    are public, about each of the data sets.
+    are public, about each of the data sets.  ``kept`` has losses of
+    points by data set, which all budgets share.
     """
 
     model: GeodesicModel

@@ -60,7 +60,7 @@ class Released:
 
     @property
     def moment_matrix(self):
-        """That of `moments`."""
+        """Matrix (1 + k, 1 + k) of these `moments`."""
         return moment_matrix(self.moments)
 
     @property

@@ -65,8 +65,8 @@ class LastStep(NoisyStep):
         step = replace(self, kept=releases.within)
         return super(LastStep, step).simulate(releases, rng, clean)
 
-    def _errors(self, before, unit):
-        # As if nothing were known of them from the steps before.
+    def _covariance_before(self, before, unit):
+        # As if nothing were known of errors from the steps before.
         return diagonal_in(before.coordinates, np.array(self.prior) + self.unlike**2)
 
     def _model(self, before, assumptions, unit):

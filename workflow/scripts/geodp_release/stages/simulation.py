@@ -52,7 +52,7 @@ EACH = (
     *("reached", "doublings", "length", "far", "last_level", "counted", "excess", "left"),
 )
 
-# Those that are computed once, and hold after a step as well.
+# Cached properties of `FlatReleases` that do not depend on the state: a step keeps them.
 LASTING = (
     *("moment_matrix", "matrix_of_deviations", "coordinates", "deviations"),
     *("scales_at_nodes", "shifts_at_nodes"),
@@ -205,12 +205,12 @@ class FlatReleases:
 
     @cached_property
     def moment_matrix(self):
-        """That of `moments`."""
+        """Matrices (releases, 1 + k, 1 + k) of these `moments`."""
         return moment_matrix(self.moments)
 
     @cached_property
     def matrix_of_deviations(self):
-        """What the sample's moments add to the matrix of expected ones."""
+        """Matrices (releases, 1 + k, 1 + k) of the sample's moments less the expected ones."""
         away = moment_matrix(self.deviations)
         away[:, 0, 0] = 0.0
         return away
@@ -221,11 +221,10 @@ class FlatReleases:
         return self.truth - self.state
 
     def stepped(self, state, **found):
-        """After a step to a state, which is brought back to the support, and what else it found."""
+        """Releases at a new state, brought back to the support, with what else a step found."""
         reached = np.linalg.norm(state, axis=-1) / self.radii
         state = state / np.maximum(reached, 1.0)[..., None]
         after = replace(self, state=state, reached=reached, **found)
-        # What does not depend on the state.
         after.__dict__.update({name: vars(self)[name] for name in LASTING if name in vars(self)})
         return after
 

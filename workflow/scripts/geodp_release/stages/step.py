@@ -177,7 +177,7 @@ class NoisyStep(Stage):
 
     def _model(self, before, assumptions, unit):
         """Covariance of errors before the step, Hessian, and what noise and its own errors add."""
-        prior = self._errors(before, unit)
+        prior = self._covariance_before(before, unit)
         hessian = self.kept * before.moment_matrix
         spread = np.zeros_like(prior)
         if before.uncertainty is not None:
@@ -185,7 +185,7 @@ class NoisyStep(Stage):
             spread = self.kept**2 * _spread_by_moments(before.uncertainty, prior)
         return prior, hessian, self._covariance_of_means(before, assumptions), spread
 
-    def _errors(self, before, unit):
+    def _covariance_before(self, before, unit):
         """Covariance of a coordinate of errors before the step, in units of it."""
         if before.covariance is None:
             return diagonal_in(before.coordinates, np.array(self.prior))
@@ -254,7 +254,7 @@ def moved(assumptions, state, change):
 
 
 def _moved(assumptions, state, change, radii):
-    """The same for tangent vectors (1 + k, *point_shape), given the radii of the support."""
+    """State and what it reached, as of `moved`, for tangent vectors (1 + k, *point_shape)."""
     manifold = assumptions.manifold
     p, *vectors = state
     # No farther than across the support, so that nothing overflows.
