@@ -15,7 +15,6 @@ import pytest
 
 from geodp import DataError, PrivacyBudget
 from geodp_release.promise import ledger as module
-from geodp_release.promise import ledger_file
 from geodp_release.promise.ledger import Ledger
 
 # A fork would carry the threads and locks of the tests along.
@@ -133,12 +132,11 @@ def test_sums_are_exact(path):
     assert ledger.left == 0
 
 
-ODD = ["  ", "two\nlines", "\x1b[2J", "\0", "\ud800", None, b"bytes"]
 BAD_ARGUMENTS = [
-    *(("amount", each, "^amount: .* is not decimal text") for each in (0.1, 1, True, None)),
-    *(("amount", each, "^amount: ") for each in ("0", "nan", "much", "1e7", "1e-999999999")),
-    *(("unit", each, "accounts in epsilon and the") for each in ("rho", "Epsilon", None)),
-    *(("key", each, "^key: .* is not one line of printable text") for each in ODD),
+    *(("amount", each, "^amount: .* is not decimal text") for each in (0.1, True, None)),
+    *(("amount", each, "^amount: ") for each in ("0", "nan", "1e7", "1e-999999999")),
+    *(("unit", each, "accounts in epsilon and the") for each in ("rho", None)),
+    *(("key", each, "^key: .* is not one line of") for each in ("  ", "\x1b[2J", "\ud800", None)),
     ("description", "two\nlines", "^description: .* is not one line of printable text"),
 ]
 
@@ -180,7 +178,7 @@ def test_what_a_release_would_leave(ledger, path):
     assert "has 0 epsilon left; this release is in it already" in left("1")
 
 
-@pytest.mark.parametrize("name", ["two\nlines", "\x1b[2J", os.fsdecode(b"\xff"), "a'b?c#d%20"])
+@pytest.mark.parametrize("name", ["two\nlines\x1b[2J", os.fsdecode(b"\xff"), "a'b?c#d%20"])
 def test_any_path_will_do(name, tmp_path):
     """A draw must not be lost since the name of its folder is odd."""
     (tmp_path / name).mkdir()
@@ -251,9 +249,15 @@ def find_locked(path):
 
 def crash_while_writing(path):
     """Pages reach the file before the commit, since few are kept in memory."""
-    few = "PRAGMA cache_size = 1", "PRAGMA cache_spill = 1"
-    ledger_file.SETTINGS = (*ledger_file.SETTINGS, *few)
-    module.seal = kill
+
+    @contextmanager
+    def with_little_memory(*given, connect=module.connection_to, **named):
+        with connect(*given, **named) as connection:
+            connection.execute("PRAGMA cache_size = 1")
+            connection.execute("PRAGMA cache_spill = 1")
+            yield connection
+
+    module.connection_to, module.seal = with_little_memory, kill
     reserve(Ledger.open(path), "lost", description="mean shape " * 50_000)
 
 
@@ -314,6 +318,6 @@ def test_a_draw_that_is_kept_is_found_by_its_key(ledger, path):
 
 def test_commits_reach_the_disk(ledger, path):
     """The durability that SQLite is asked for, which no test of a process can see."""
-    with module.connection_to(path, module.READ) as connection:
+    with module.connection_to(path) as connection:
         assert connection.execute("PRAGMA synchronous").fetchone() == (3,)
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)

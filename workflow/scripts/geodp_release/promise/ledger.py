@@ -29,16 +29,14 @@ from geodp_release.promise.budget import UNITS
 from geodp_release.promise.ledger_file import (
     APPLICATION,
     FINISHED,
-    READ,
     STARTED,
-    TABLES,
-    WRITE,
     Entry,
     connection_to,
     exact_sum,
     keyed_digest,
     ledger_errors,
     locked,
+    make_tables,
     moment,
     read_account,
     seal,
@@ -51,38 +49,22 @@ class Ledger:
     """Privacy budget of one holder's data: `Ledger.create` it once, then `Ledger.open` it.
 
     Each call opens the file, checks it and closes it, so that a ledger may be used in several
-    threads and processes.
-
-    Parameters
-    ----------
-    path : str or Path
+    threads and processes.  A `DataError` says that the file is missing, damaged, no ledger or in
+    use; it is left as it is.
     """
 
-    def __init__(self, path):
+    def __init__(self, path: str | Path):
         # Without symbolic links, since draws are kept beside the file.
         self.path = Path(os.path.realpath(path))
         self._locks: ExitStack | None = None
 
     @classmethod
-    def create(cls, path, allowed, unit):
+    def create(cls, path: str | Path, allowed: str | Decimal, unit) -> "Ledger":
         """Make a new ledger, which is complete or not there at all; only its owner can read it.
 
-        Parameters
-        ----------
-        path : str or Path
-        allowed : str or Decimal
-            Total budget of all releases, as decimal text.
-        unit : {"epsilon", "rho"}
-            Budgets of pure or of zero-concentrated differential privacy.
-
-        Returns
-        -------
-        Ledger
-
-        Raises
-        ------
-        DataError
-            The file is there already or cannot be written, or an argument is wrong.
+        The total budget of all releases is decimal text, in "epsilon" or "rho": of pure or of
+        zero-concentrated differential privacy.  A `DataError` says that the file is there already
+        or cannot be written, or that an argument is wrong.
         """
         total = _budget(allowed, "allowed")
         if unit not in UNITS:
@@ -98,9 +80,9 @@ class Ledger:
             ) as folder:
                 partial = Path(folder, "ledger")
                 claim(partial)
-                with connection_to(partial, WRITE) as connection:
-                    for statement in (*TABLES, f"PRAGMA application_id = {APPLICATION}"):
-                        connection.execute(statement)
+                with connection_to(partial, writes=True) as connection:
+                    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+                    make_tables(connection)
                     connection.execute("INSERT INTO budget VALUES (?, ?, '')", (unit, str(total)))
                     upgrade(connection)
                     seal(connection)
@@ -108,27 +90,13 @@ class Ledger:
         return ledger
 
     @classmethod
-    def open(cls, path):
-        """Open a ledger that `Ledger.create` made.
-
-        Parameters
-        ----------
-        path : str or Path
-
-        Returns
-        -------
-        Ledger
-
-        Raises
-        ------
-        DataError
-            The file is missing, damaged or no ledger; it is left as it is.
-        """
+    def open(cls, path: str | Path) -> "Ledger":
+        """Open a ledger that `Ledger.create` made."""
         ledger = cls(path)
         ledger._account()
         return ledger
 
-    def reserve(self, key, amount, description, *, unit, fingerprint=None):
+    def reserve(self, key, amount, description, *, unit, fingerprint=None) -> Entry:
         """Spend a part of the budget on a release, before it draws.
 
         The part stays spent even if the process ends in the next moment, since the draw may have
@@ -137,14 +105,12 @@ class Ledger:
 
         Parameters
         ----------
-        key : str
-            Identifies the release: text that the caller derives from public inputs.
+        key, description : str
+            A line of text each, which the caller knows to be public; the key identifies the
+            release.
         amount : str or Decimal
             As decimal text.
-        description : str
-            One line of text, which the caller knows to be public.
         unit : {"epsilon", "rho"}
-            Unit of the amount.
         fingerprint : str, optional
             Of the data file, from `fingerprint`.
 
@@ -158,7 +124,7 @@ class Ledger:
         ------
         DataError
             Less than the amount is left, a draw of that description is under way, the ledger has
-            another unit, an argument is wrong, or the file cannot be used.
+            another unit, or an argument is wrong.
         """
         amount = _budget(amount, "amount")
         for name, text in (("key", key), ("description", description)):
@@ -261,24 +227,8 @@ class Ledger:
         if self._locks is not None:
             self._locks.enter_context(locked(self._lock(entry), entry.description))
 
-    def finish(self, entry, folder):
-        """Mark a started release as finished.
-
-        Parameters
-        ----------
-        entry : Entry
-        folder : str or Path
-            Where the release is, completely; kept as an absolute path.
-
-        Returns
-        -------
-        Entry
-
-        Raises
-        ------
-        DataError
-            The entry is not a started one of this ledger, or the file cannot be used.
-        """
+    def finish(self, entry, folder: str | Path) -> Entry:
+        """Mark a started release as finished, completely in a folder."""
         with self._writing() as (connection, account):
             if entry.status != STARTED or entry not in account.entries:
                 raise DataError(
@@ -293,20 +243,8 @@ class Ledger:
             )
         return ended
 
-    def fingerprint(self, *paths) -> str:
-        """HMAC-SHA256 of the bytes of files with the ledger's secret; for the holder alone.
-
-        Parameters
-        ----------
-        *paths : str or Path
-
-        Raises
-        ------
-        DataError
-            The ledger cannot be used.
-        OSError
-            The file cannot be read.
-        """
+    def fingerprint(self, *paths: str | Path) -> str:
+        """HMAC-SHA256 of the bytes of files with the ledger's secret; for the holder alone."""
         secret = self._account().secret
         if secret is None:
             with self._writing() as (_, account):
@@ -314,16 +252,7 @@ class Ledger:
         return keyed_digest(secret, paths)
 
     def note_check(self, reading, fingerprint, passed):
-        """Keep what the last check of a file said; for the holder alone.
-
-        Parameters
-        ----------
-        reading : str
-            Says what was judged: one of `ReleaseSettings.checked`.
-        fingerprint : str
-            Of the file, from `fingerprint`.
-        passed : bool
-        """
+        """Keep what the last check of a file said of one of `ReleaseSettings.checked`."""
         with self._writing() as (connection, _):
             connection.execute(
                 "DELETE FROM checks WHERE reading = ? AND fingerprint = ?", (reading, fingerprint)
@@ -334,7 +263,7 @@ class Ledger:
             )
 
     def last_check(self, reading, fingerprint) -> bool | None:
-        """What the last check of a file said, or ``None``; for the holder alone."""
+        """What that check said, or ``None``; for the holder alone."""
         return self._account().checks.get((reading, fingerprint))
 
     def entries(self) -> tuple[Entry, ...]:
@@ -362,14 +291,7 @@ class Ledger:
         return self._account().left
 
     def after(self, budget, key) -> str:
-        """What a release would leave, in a sentence.
-
-        Parameters
-        ----------
-        budget : PrivacyBudget
-        key : str
-            Identifies what is released, as for `reserve`.
-        """
+        """What a release of a budget and a key would leave, in a sentence."""
         return self._account().after(self.path, budget, key)
 
     def words(self) -> str:
@@ -378,13 +300,13 @@ class Ledger:
 
     def _account(self):
         """What the file holds, from one moment."""
-        with ledger_errors(self.path), connection_to(self.path, READ) as connection:
+        with ledger_errors(self.path), connection_to(self.path) as connection:
             return read_account(connection, self.path)
 
     @contextmanager
     def _writing(self):
         """A transaction, with what the file holds before it; sealed if it changed anything."""
-        with ledger_errors(self.path), connection_to(self.path, WRITE) as connection:
+        with ledger_errors(self.path), connection_to(self.path, writes=True) as connection:
             account, before = read_account(connection, self.path), connection.total_changes
             if account.secret is None:
                 account = replace(account, secret=upgrade(connection))

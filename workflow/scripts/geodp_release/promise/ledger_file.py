@@ -21,74 +21,24 @@ STARTED, FINISHED, CANCELLED = "started", "finished", "cancelled"
 # "gdpl", and the version of the tables.
 APPLICATION, VERSION = 0x6764706C, 2
 
-# How long another process may hold the file.
-BUSY_SECONDS = 10.0
-
-SETTINGS = (
-    # FULL, and the folder is synchronised too: else a power cut after the commit may bring the
-    # journal back, which would undo a reservation whose draw was seen.
-    "PRAGMA synchronous = EXTRA",
-    # Where synchronising alone leaves data in the drive's cache, as on macOS.
-    "PRAGMA fullfsync = ON",
-)
-
-TABLES = (
-    "CREATE TABLE budget (unit TEXT, allowed TEXT, checksum TEXT)",
-    'CREATE TABLE releases (number INTEGER PRIMARY KEY, "when" TEXT, status TEXT, amount TEXT, '
-    '"key" TEXT, description TEXT, folder BLOB)',
-)
-
-# From the tables of version 1 to those of version 2.
-UPGRADE = (
-    "ALTER TABLE releases ADD COLUMN fingerprint TEXT",
-    "CREATE TABLE secret (value BLOB)",
-    'CREATE TABLE checks ("when" TEXT, reading TEXT, fingerprint TEXT, passed INTEGER)',
-    f"PRAGMA user_version = {VERSION}",
-)
-
-# All that is sealed: the first two are of version 1 already.
-CONTENTS = (
-    "SELECT unit, allowed FROM budget",
-    "SELECT * FROM releases ORDER BY number",
-    "SELECT value FROM secret",
-    "SELECT * FROM checks ORDER BY rowid",
-)
-
-# A write lock from the first statement on: no other process can reserve between sum and insert.
-WRITE, READ = "BEGIN IMMEDIATE", "BEGIN"
-
 
 @dataclass(frozen=True)
 class Entry:
-    """A release in a ledger.
+    """A release in a ledger; what it says of draws and fingerprints is for the holder."""
 
-    Attributes
-    ----------
-    number : int
-        Position in the ledger, from 1.
-    when : str
-        Time of the reservation: UTC, in ISO format.
-    status : {"started", "finished", "cancelled"}
-    amount : Decimal
-        Spent, unless the status is "cancelled".
-    key : str
-    description : str
-    folder : Path or None
-        Where a finished release went.
-    draw : Path or None
-        Where that of a started release is kept; None where an earlier version reserved.
-    fingerprint : str or None
-        Of the data file; not of simulated data, nor where an earlier version reserved.
-    """
-
+    # Position in the ledger, from 1, and the time of the reservation: UTC, in ISO format.
     number: int
     when: str
+    # "started", "finished", or of an earlier version "cancelled", which spent nothing.
     status: str
     amount: Decimal
     key: str
     description: str
+    # Where a finished release went.
     folder: Path | None = None
+    # Of the data file; not of simulated data, nor where an earlier version reserved.
     fingerprint: str | None = field(default=None, repr=False)
+    # Where the draw of a started release is kept; None where an earlier version reserved.
     draw: Path | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -167,20 +117,26 @@ def moment():
 
 
 @contextmanager
-def connection_to(path, begin):
-    """A transaction on a file that is there: committed at the end, undone by an exception."""
+def connection_to(path, writes=False, seconds=10.0):
+    """A transaction on a file that is there: committed at the end, undone by an exception.
+
+    Other processes may hold the file for so many seconds.
+    """
     if not path.is_file():
         raise DataError(
             f"{path} is not there or no file: correct its path, or make it once, for all releases "
             f"from the data, by `geodp ledger create {path} --allowed TOTAL`"
         )
     with closing(
-        sqlite3.connect(
-            f"{path.as_uri()}?mode=rw", uri=True, timeout=BUSY_SECONDS, isolation_level=None
-        )
+        sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=seconds, isolation_level=None)
     ) as connection:
-        for statement in (*SETTINGS, begin):
-            connection.execute(statement)
+        # EXTRA is FULL, and the folder is synchronised too: else a power cut after the commit may
+        # bring the journal back, which would undo a reservation whose draw was seen.
+        connection.execute("PRAGMA synchronous = EXTRA")
+        # Where synchronising alone leaves data in the drive's cache, as on macOS.
+        connection.execute("PRAGMA fullfsync = ON")
+        # A write lock from here on: no other process can reserve between sum and insert.
+        connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
         yield connection
         connection.execute("COMMIT")
 
@@ -216,26 +172,19 @@ def ledger_errors(path):
         raise DataError(
             f"{taken} is there already and a ledger is never overwritten: give another path"
         ) from None
-    except OSError as problem:
-        raise unusable(path, problem.strerror) from None
-    except (sqlite3.Error, UnicodeDecodeError) as problem:
+    except (sqlite3.Error, UnicodeDecodeError, OSError) as problem:
         # The low byte is the kind of error.  There is none where SQLite's words cannot be decoded,
         # since they quote a damaged file; so its words on damage are not repeated.
         kind = getattr(problem, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
         if kind in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            raise DataError(
-                f"{path} has been in use by another process for {BUSY_SECONDS:g} s: try again later"
-            ) from None
-        if kind in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR):
+            raise DataError(f"{path} is in use by another process: try again later") from None
+        unreadable = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR)
+        if kind in unreadable and not isinstance(problem, OSError):
             raise damaged(path, "SQLite cannot read it") from None
-        raise unusable(path, problem) from None
-
-
-def unusable(path, reason):
-    return DataError(
-        f"{path} cannot be used ({reason}): give a ledger in a folder that is there, can be "
-        "written and has space"
-    )
+        raise DataError(
+            f"{path} cannot be used ({getattr(problem, 'strerror', problem)}): give a ledger in a "
+            "folder that is there, can be written and has space"
+        ) from None
 
 
 def damaged(path, reason):
@@ -279,9 +228,23 @@ def _pragma(connection, name):
     return connection.execute(f"PRAGMA {name}").fetchone()[0]
 
 
+def make_tables(connection):
+    """Tables as version 1 had them."""
+    connection.execute("CREATE TABLE budget (unit TEXT, allowed TEXT, checksum TEXT)")
+    connection.execute(
+        'CREATE TABLE releases (number INTEGER PRIMARY KEY, "when" TEXT, status TEXT, amount TEXT, '
+        '"key" TEXT, description TEXT, folder BLOB)'
+    )
+
+
 def upgrade(connection):
     """Bring the tables from version 1 to the present one; returns the new secret."""
-    for statement in UPGRADE:
+    for statement in (
+        "ALTER TABLE releases ADD COLUMN fingerprint TEXT",
+        "CREATE TABLE secret (value BLOB)",
+        'CREATE TABLE checks ("when" TEXT, reading TEXT, fingerprint TEXT, passed INTEGER)',
+        f"PRAGMA user_version = {VERSION}",
+    ):
         connection.execute(statement)
     secret = secrets.token_bytes(32)
     connection.execute("INSERT INTO secret VALUES (?)", (secret,))
@@ -297,7 +260,14 @@ def _entry(number, when, status, amount, key, description, folder, fingerprint=N
 
 def _contents(connection):
     """Rows of all tables, and their checksum: SQLite checks pages, and not what is on them."""
-    queries = CONTENTS[:2] if _pragma(connection, "user_version") == 1 else CONTENTS
+    queries = [
+        "SELECT unit, allowed FROM budget",
+        "SELECT * FROM releases ORDER BY number",
+        "SELECT value FROM secret",
+        "SELECT * FROM checks ORDER BY rowid",
+    ]
+    if _pragma(connection, "user_version") == 1:
+        del queries[2:]
     rows = tuple(connection.execute(query).fetchall() for query in queries)
     return rows, hashlib.sha256(ascii(rows).encode()).hexdigest()
 
