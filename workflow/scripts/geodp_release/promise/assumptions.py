@@ -15,15 +15,15 @@ from geodp_release.promise import public_inputs as public
 from geodp_release.promise import public_words
 from geodp_release.promise.design import Design
 
-# Largest `size`, and that from which on plans may take a minute, so that one has to do.  Stages of
-# one of 8,210, that of SPD(40), took 13 seconds of processor time, of 29,970, that of 1,500
-# landmarks, 18, and of 34,816 and 71,296, those of 20 and of 30 covariates on S^2, 24 and 34.
-LARGEST, SLOW = 75_000, 5_000
+# The `size` from which on plans may take a minute, so that one has to do.
+SLOW = 5_000
 
 
 @dataclass(frozen=True)
 class Assumptions(Design):
     """Public assumptions about the data of a release, none of them read off the records.
+
+    A `DataError` says that a value is out of range, or one at which numbers lose their digits.
 
     Attributes
     ----------
@@ -58,8 +58,8 @@ class Assumptions(Design):
         Guess of the standard deviation of a residual in each direction of the tangent space, for
         which the plan is best.  A release measures it in any case, privately.
     smallest_radius : float, optional
-        The release is planned for balls from this radius to the one above, by their logarithm.
-        Left out with that one it is far smaller, and otherwise as large.
+        The release is planned for balls from this radius to `footpoint_radius`, by their
+        logarithm.  Left out with that one it is far smaller, and otherwise as large.
     tails : {"exponential", "any"}
         What long residuals may do, which bands rest on: beyond a length that is released, at which
         few are left, they thin out at least as fast as those of an exponential distribution; or
@@ -79,11 +79,6 @@ class Assumptions(Design):
         What each column is called, for names of covariates that a basis makes.
     sources : dict of str
         By name of an attribute, where the holder says that it comes from.
-
-    Raises
-    ------
-    DataError
-        A value out of range, or at which numbers lose their digits.
     """
 
     manifold: Manifold
@@ -112,28 +107,21 @@ class Assumptions(Design):
                 "releases are for manifolds of the class SymmetricSpace, and "
                 f"{self.manifold.name} is none: take another manifold"
             )
-        object.__setattr__(self, "covariate_range", public.ranges_of(self.covariate_range))
+        self._set("covariate_range", public.ranges_of(self.covariate_range))
         self._check_basis()
         self._check_each("transformation", public.one_of(public.TRANSFORMATIONS))
         self._check_each("covariate_spread", public.one_of(public.SQUARES))
-        self._check_words()
-        if self.size > LARGEST:
-            raise DataError(
-                f"a release with {self.number_of_covariates} covariates in {self.manifold.dim} "
-                f"dimensions cannot be planned: {self.size} numbers would be simulated for each, "
-                f"and no more than {LARGEST} can be afforded: give fewer covariates, or a space of "
-                "fewer dimensions, such as shapes by a landmark_map"
-            )
+        self._check_columns()
+        self._refuse_large()
         for name in ("footpoint_radius", "smallest_radius", "shooting_vector_length"):
-            if any(
-                isinstance(each, public.Widest) for each in public.as_tuple(getattr(self, name))
-            ):
-                object.__setattr__(self, name, None)
+            given = public.as_tuple(getattr(self, name))
+            if any(isinstance(each, public.Widest) for each in given):
+                self._set(name, None)
         if self.footpoint_radius is None:
             self._take_the_widest()
         for name in ("footpoint_radius", "smallest_radius", "residual_scale"):
             if getattr(self, name) is not None:
-                object.__setattr__(self, name, public.positive(name, getattr(self, name)))
+                self._set(name, public.positive(name, getattr(self, name)))
         if self.wider < 1.0:
             raise DataError(
                 f"smallest_radius is {self.smallest_radius:g}, and footpoint_radius "
@@ -141,24 +129,13 @@ class Assumptions(Design):
             )
         self._check_each("shooting_vector_length", public.positive)
         self._refuse_far()
-        for name, most in public.COUNTS.items():
-            value = getattr(self, name)
-            whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-            if not (whole and 0 < value <= most):
-                raise DataError(f"{name} is {value!r}: give a whole number from 1 to {most}")
-            object.__setattr__(self, name, int(value))
+        self._set("subjects", public.counted("subjects", self.subjects, 10**9))
+        counted = public.counted("records_per_subject", self.records_per_subject, 1000)
+        self._set("records_per_subject", counted)
         public.one_of(public.NEIGHBOURS)("neighbours", self.neighbours)
         public.one_of(public.TAILS)("tails", self.tails)
         public.one_of(public.LOSSES)("loss", self.loss)
-        if self.is_robust or self.threshold is not None:
-            given, least = self.threshold, public.LEAST_THRESHOLD
-            value = public.positive("threshold", public.THRESHOLD if given is None else given)
-            if not self.is_robust or value < least:
-                raise DataError(
-                    f"threshold is {value:g}: give {least:g} or more with the loss "
-                    f"{public.HUBER!r}, and none with another"
-                )
-            object.__setattr__(self, "threshold", value)
+        self._check_threshold()
         for name, text in self.sources.items():
             # A terminal obeys some characters, and words are printed.
             if not (isinstance(text, str) and text.isprintable() and name in vars(self)):
@@ -166,7 +143,33 @@ class Assumptions(Design):
                     f"sources: {name!r} is {text!r}: give a line of printable text for a public "
                     "input"
                 )
-        object.__setattr__(self, "centre", self._checked_centre())
+        self._set("centre", self._checked_centre())
+
+    def _refuse_large(self, largest=75_000):
+        """Refuse a `size` that takes too long.
+
+        Stages of one of 8,210, that of SPD(40), took 13 seconds of processor time, of 29,970, that
+        of 1,500 landmarks, 18, and of 34,816 and 71,296, those of 20 and of 30 covariates on S^2,
+        24 and 34.
+        """
+        if self.size > largest:
+            raise DataError(
+                f"a release with {self.number_of_covariates} covariates in {self.manifold.dim} "
+                f"dimensions cannot be planned: {self.size} numbers would be simulated for each, "
+                f"and no more than {largest} can be afforded: give fewer covariates, or a space of "
+                "fewer dimensions, such as shapes by a landmark_map"
+            )
+
+    def _check_threshold(self, usual=2.0, least=1.0):
+        if not self.is_robust and self.threshold is None:
+            return
+        value = public.positive("threshold", usual if self.threshold is None else self.threshold)
+        if not self.is_robust or value < least:
+            raise DataError(
+                f"threshold is {value:g}: give {least:g} or more with the loss {public.HUBER!r}, "
+                "and none with another"
+            )
+        self._set("threshold", value)
 
     def _take_the_widest(self, flat=1e6):
         """Radii where none is given: whole spaces, or as far as numbers keep their digits.
@@ -180,13 +183,13 @@ class Assumptions(Design):
             most, least = 0.5 * farthest, 1.0 / 128.0
             if isinstance(self.manifold, Euclidean):
                 most, least = flat, flat**-1.5
-        object.__setattr__(self, "footpoint_radius", public.Widest(most))
+        self._set("footpoint_radius", public.Widest(most))
         if self.smallest_radius is None:
-            object.__setattr__(self, "smallest_radius", public.Widest(least * most))
+            self._set("smallest_radius", public.Widest(least * most))
         if self.shooting_vector_length is None:
             number = self.number_of_covariates
             longest = (public.Widest(most if number == 1 else 2.0 * most / max(number, 1)),)
-            object.__setattr__(self, "shooting_vector_length", longest * self.number_of_columns)
+            self._set("shooting_vector_length", longest * self.number_of_columns)
 
     @property
     def _farthest(self, curved=8.0):
@@ -199,24 +202,19 @@ class Assumptions(Design):
 
     def _refuse_far(self):
         """Refuse radii at which numbers lose their digits, whatever the records are."""
-        manifold = self.manifold
-        if np.isfinite(manifold.injectivity_radius):
-            # A longer geodesic, or a ball that meets itself, says nothing.
-            for name, most in (
-                ("footpoint_radius", manifold.injectivity_radius),
-                ("shooting_vector_length", 2.0 * manifold.injectivity_radius),
-            ):
-                value = np.max(getattr(self, name), initial=0.0)
-                if value > most * (1.0 + 1e-9):
-                    raise DataError(
-                        f"{name} is {value:g}, and on {manifold.name} no more than "
-                        f"{most:g} means anything: give a smaller one"
-                    )
-        most = self._farthest
-        if self.reach > most * (1.0 + 1e-9):
+        # A geodesic longer than half a great circle, or a ball that meets itself, says nothing.
+        most = self.manifold.injectivity_radius
+        for name, limit in (("footpoint_radius", most), ("shooting_vector_length", 2.0 * most)):
+            value = np.max(getattr(self, name), initial=0.0)
+            if value > limit * (1.0 + 1e-9):
+                raise DataError(
+                    f"{name} is {value:g}, and on {self.manifold.name} no more than {limit:g} "
+                    "means anything: give a smaller one"
+                )
+        if self.reach > self._farthest * (1.0 + 1e-9):
             raise DataError(
-                "footpoint_radius and half of shooting_vector_length add up to "
-                f"{self.reach:g}, and beyond {most:g} numbers on {manifold.name} lose their "
+                f"footpoint_radius and half of shooting_vector_length add up to {self.reach:g}, "
+                f"and beyond {self._farthest:g} numbers on {self.manifold.name} lose their "
                 "digits: give less"
             )
 
@@ -236,16 +234,15 @@ class Assumptions(Design):
         except (TypeError, ValueError):
             centre = np.empty(0)
         reason = "its shape is another"
-        if centre.shape == manifold.point_shape:
-            with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"):
+            if centre.shape == manifold.point_shape:
                 reason = manifold.invalid_reason(centre)
-        if reason is None:
-            with np.errstate(all="ignore"):
-                projected = manifold.project(centre)
-                reason = public.lost_digits(manifold, projected, self.footpoint_radius, self.reach)
+            if reason is None:
+                centre = manifold.project(centre)
+                reason = public.lost_digits(manifold, centre, self.footpoint_radius, self.reach)
         if reason is not None:
             raise DataError(f"centre is no point of {manifold.name}, since {reason}: correct it")
-        return projected
+        return centre
 
     @property
     def size(self):
@@ -261,7 +258,8 @@ class Assumptions(Design):
             return "a Huber mean"
         if self.terms.has_curves:
             return "a curve" if self.number_of_columns == 1 else "curves"
-        return (public.FLAT if self.is_flat else public.WHAT)[min(self.number_of_covariates, 2)]
+        some = ("a line", "a plane") if self.is_flat else ("a geodesic", "geodesics")
+        return ("a mean", *some)[min(self.number_of_covariates, 2)]
 
     @property
     def is_robust(self):
@@ -280,7 +278,7 @@ class Assumptions(Design):
 
     @property
     def without_source(self):
-        """What the public inputs are that say something of data, without a source, by name."""
+        """Public inputs that say something of data and have no source: what each is, by name."""
         choices = {"manifold", "records_per_subject", "neighbours", "tails", "loss"}
         choices |= {"covariate_spread"} if {*self.spreads} == {public.UNKNOWN} else set()
         return {

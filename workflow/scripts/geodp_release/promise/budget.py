@@ -14,13 +14,10 @@ from geodp.mechanisms.budgets import parse_budget
 PURE, CONCENTRATED = "epsilon", "rho"
 UNITS = (PURE, CONCENTRATED)
 
-# Largest delta that a guarantee is stated with.
-MOST_DELTA = Decimal("1e-3")
-
 
 @dataclass(frozen=True)
 class PrivacyBudget:
-    """An amount of privacy loss that a release may spend.
+    """An amount of privacy loss that a release may spend; a `DataError` if it is out of range.
 
     Attributes
     ----------
@@ -32,11 +29,6 @@ class PrivacyBudget:
         With rho: the delta for which the guarantee is also stated as (eps, delta).
     epsilon, rho : str, optional
         The amount by the name of its unit, in place of both.
-
-    Raises
-    ------
-    DataError
-        A value out of range.
     """
 
     amount: Any
@@ -54,19 +46,18 @@ class PrivacyBudget:
         self.__post_init__()
 
     def __post_init__(self):
+        # By itself, since Pydantic calls it alone where it reads a document.
         if self.unit not in UNITS:
             raise DataError(f"budget: its unit is {self.unit!r}: give one of {', '.join(UNITS)}")
         object.__setattr__(self, "amount", parse_budget(self.amount, self.unit))
-        if self.unit == PURE:
-            if self.delta is not None:
-                raise DataError("budget: delta goes with rho: leave it out, or give rho")
-            return
-        if self.delta is None:
-            raise DataError('budget: rho needs a delta, such as "1e-6": give it')
-        delta = parse_budget(self.delta, "delta")
-        if delta > MOST_DELTA:
-            raise DataError(f"delta: {delta} is above {MOST_DELTA}: give a smaller one")
-        object.__setattr__(self, "delta", delta)
+        if self.unit == PURE and self.delta is not None:
+            raise DataError("budget: delta goes with rho: leave it out, or give rho")
+        if self.unit == CONCENTRATED:
+            if self.delta is None:
+                raise DataError('budget: rho needs a delta, such as "1e-6": give it')
+            object.__setattr__(self, "delta", parse_budget(self.delta, "delta"))
+            if self.delta > (most := Decimal("1e-3")):
+                raise DataError(f"delta: {self.delta} is above {most}: give a smaller one")
 
     @property
     def exact(self) -> Fraction:

@@ -17,18 +17,9 @@ from geodp_release.promise.public_inputs import (
     one_each,
 )
 
-# What noise of moments has for rounding is enough for so many; see `docs/guarantee.md`.
-MOST_COVARIATES = 100
-
-# Shorter ones, in parts of the range, are finer than what a column is measured to.
-SHORTEST_PERIOD = 1e-3
-
 
 class Design:
-    """What `Assumptions` say of covariates: c columns that a record has, and k covariates of them.
-
-    Without a basis the covariates are the columns, each scaled to its range.
-    """
+    """What `Assumptions` say of c columns of a record, and k covariates that are made of them."""
 
     covariate_range: Any
     transformation: Any
@@ -38,65 +29,77 @@ class Design:
     products: Any
     names: Any
 
+    def _set(self, name, value):
+        object.__setattr__(self, name, value)
+
     def _check_each(self, name, check):
         """Check the value of each column of a public input; of one alone it is no tuple."""
         each = one_each(name, getattr(self, name), self.number_of_columns)
         each = tuple(check(name, value) for value in each)
-        object.__setattr__(self, name, each[0] if self.number_of_columns == 1 else each)
+        self._set(name, each[0] if self.number_of_columns == 1 else each)
 
     def _check_basis(self):
         number = self.number_of_columns
         bases = tuple(map(basis_of, one_each("basis", self.basis, number)))
         # As it was given where there is none, so that all plans without one are the same.
         given = bases[0] if number == 1 else bases
-        object.__setattr__(self, "basis", LINE if {*map(str, bases)} <= {LINE} else given)
+        self._set("basis", LINE if {*map(str, bases)} <= {LINE} else given)
         pairs = tuple(tuple(int(each) for each in pair) for pair in self.products or ())
         for pair in pairs:
             twice = sum({*pair} == {*other} for other in pairs) > 1
             if len({*pair}) != 2 or not {*pair} <= {*range(number)} or twice:
                 raise DataError(f"products: {pair} is no pair of two columns: give each pair once")
-        object.__setattr__(self, "products", pairs)
-        object.__setattr__(self, "names", tuple(map(str, self.names or ())))
+        self._set("products", pairs)
+        self._set("names", tuple(map(str, self.names or ())))
         if self.names and len(self.names) != number:
             raise DataError(f"names are {len(self.names)}, and columns {number}: give as many")
 
-    def _check_words(self):
-        """Check ranges and transformations, also of columns of words and of periods."""
-        for (low, high), scale in zip(self.ranges, self.transformations, strict=True):
+    def _check_columns(self, most=100, shortest=1e-3):
+        """Check ranges and transformations, also of columns of words and of periods.
+
+        What noise of moments has for rounding is enough for so many covariates at ``most``, see
+        `docs/guarantee.md`; periods below the ``shortest``, in parts of the range, are finer than
+        what a column is measured to.
+        """
+        for (low, high), scale in self._columns:
             if scale == LOG and not (low > 0.0 and np.log(high) > np.log(low)):
                 raise DataError(
                     f"covariate_range is {low:g} to {high:g}, which has no logarithm: give "
                     "positive numbers, or no transformation"
                 )
-        if self.number_of_covariates > MOST_COVARIATES:
+        if self.number_of_covariates > most:
             raise DataError(
-                f"basis and products make {self.number_of_covariates} covariates: give "
-                f"{MOST_COVARIATES} or fewer"
+                f"basis and products make {self.number_of_covariates} covariates: give {most} or "
+                "fewer"
             )
-        for column, (limits, scale) in enumerate(
-            zip(self.ranges, self.transformations, strict=True)
-        ):
-            last, basis = len(self.terms.words(column)) - 1, self.terms.bases[column]
-            if last > 0 and limits.tolist() != [0.0, last]:
+        for column, ((low, high), scale) in enumerate(self._columns):
+            last, period = len(self.terms.words(column)) - 1, self._periods[column]
+            if last > 0 and (low, high) != (0.0, last):
                 raise DataError(f"covariate_range of {last + 1} words: give 0 to {last}")
-            if (last > 0 or PERIODIC in basis) and scale != NONE:
+            if (last > 0 or period) and scale != NONE:
                 raise DataError("transformation of words or of a period: give none")
-            if PERIODIC in basis and basis[PERIODIC] < SHORTEST_PERIOD * np.ptp(limits):
+            if period and period < shortest * (high - low):
                 raise DataError(
-                    f"basis: a period of {basis[PERIODIC]:g} is below {SHORTEST_PERIOD:g} of "
-                    f"covariate_range, {limits[0]:g} to {limits[1]:g}: give a longer one, in the "
-                    "unit of the range"
+                    f"basis: a period of {period:g} is below {shortest:g} of covariate_range, "
+                    f"{low:g} to {high:g}: give a longer one, in the unit of the range"
                 )
+
+    @property
+    def _columns(self):
+        """The range and the transformation of each column."""
+        return list(zip(self.ranges, self.transformations, strict=True))
+
+    @property
+    def _periods(self):
+        """The period of each column, or zero."""
+        return [0.0 if basis == LINE else basis.get(PERIODIC, 0.0) for basis in self.terms.bases]
 
     @cached_property
     def terms(self):
         """The `Terms` of the basis."""
         number = self.number_of_columns
         bases = (self.basis,) * number if isinstance(self.basis, str) else as_tuple(self.basis)
-        widths = [
-            float(np.ptp(TRANSFORMATIONS[scale](limits)))
-            for limits, scale in zip(self.ranges, self.transformations, strict=True)
-        ]
+        widths = [float(np.ptp(TRANSFORMATIONS[scale](limits))) for limits, scale in self._columns]
         return Terms(bases, widths, self.products)
 
     @property
@@ -132,13 +135,8 @@ class Design:
     @property
     def groups(self):
         """Which columns (c,) have a few values alone: two, or words."""
-        return np.array(
-            [
-                spread == TWO_GROUPS or bool(self.terms.words(column))
-                for column, spread in enumerate(self.spreads)
-            ],
-            dtype=bool,
-        )
+        found = [each == TWO_GROUPS for each in self.spreads]
+        return np.array([each or bool(self.terms.words(at)) for at, each in enumerate(found)], bool)
 
     @property
     def lengths(self):
@@ -170,18 +168,14 @@ class Design:
 
         Without a basis the footpoint is there.
         """
-        return np.array(
-            [
-                limits[0]
-                if self.terms.words(column)
-                else np.exp(np.mean(np.log(limits)))
-                if scale == LOG
-                else np.mean(limits)
-                for column, (limits, scale) in enumerate(
-                    zip(self.ranges, self.transformations, strict=True)
-                )
-            ]
-        )
+        middles = [
+            np.exp(np.mean(np.log(limits))) if scale == LOG else np.mean(limits)
+            for limits, scale in self._columns
+        ]
+        for column, (low, _) in enumerate(self.ranges):
+            if self.terms.words(column):
+                middles[column] = low
+        return np.array(middles)
 
     @property
     def footpoint_at(self):
@@ -204,9 +198,7 @@ class Design:
     def column_places(self, columns):
         """Where columns (n, c) are in their ranges: from -1/2 to 1/2."""
         places = np.empty(columns.shape)
-        for index, (limits, scale) in enumerate(
-            zip(self.ranges, self.transformations, strict=True)
-        ):
+        for index, (limits, scale) in enumerate(self._columns):
             transformed = TRANSFORMATIONS[scale]
             low, high = transformed(limits)
             places[:, index] = (transformed(columns[:, index]) - 0.5 * (low + high)) / (high - low)
@@ -219,7 +211,7 @@ class Design:
     @property
     def goes_on(self):
         """Which columns (c,) go on beyond their range: those with a period."""
-        return np.array([PERIODIC in basis for basis in self.terms.bases], dtype=bool)
+        return np.array(self._periods, dtype=bool)
 
     def scaled(self, columns):
         """Covariates of usable columns, those outside their range clipped to it."""

@@ -18,25 +18,17 @@ EVENLY, TWO_GROUPS, UNKNOWN = "evenly", "two groups", "unknown"
 # over covariates; that of the footpoint counts once.
 SQUARES = {EVENLY: 1.0 / 12.0, TWO_GROUPS: 0.25, UNKNOWN: 1.0 / 12.0}
 
-# What a release is without a covariate, with one, and with more; and in flat space.
-WHAT, FLAT = ("a mean", "a geodesic", "geodesics"), ("a mean", "a line", "a plane")
-
 NEIGHBOURS = REPLACE, ADD_OR_REMOVE = "replace one subject", "add or remove one subject"
 
 # What is said of long residuals: that they are no more than an exponential distribution has, or
 # nothing.
 TAILS = EXPONENTIAL, ANY = "exponential", "any"
 
-# What a release minimises: squares of residuals, or Huber's loss of them; and from how many lengths
-# that half of them are shorter than the latter is linear, if that is left out, and at least.
+# What a release minimises: squares of residuals, or Huber's loss of them.
 LOSSES = LEAST_SQUARES, HUBER = "squares", "huber"
-THRESHOLD, LEAST_THRESHOLD = 2.0, 1.0
 
-# Ends of ranges below this size can be squared; and lengths below that, in single precision.
-FARTHEST, LONGEST = 1e100, 1e15
-
-# Largest number of subjects, and of records of each.
-COUNTS = {"subjects": 10**9, "records_per_subject": 1000}
+# Lengths below this can be squared in single precision.
+LONGEST = 1e15
 
 
 class Widest(float):
@@ -49,13 +41,14 @@ def as_tuple(value):
 
 
 def lost_digits(manifold, centre, radius, reach):
-    """See `_lost_digits`, which takes many seconds in thousands of dimensions, once for each."""
+    """Why a centre loses too many digits for what is computed there, or ``None``."""
     return _lost_digits(manifold, centre.tobytes(), centre.dtype, radius, reach)
 
 
+# As it takes many seconds in thousands of dimensions.
 @lru_cache(maxsize=4)
 def _lost_digits(manifold, numbers, dtype, radius, reach, stretch=1e6, rounding=1e-7):
-    """Why a centre loses too many digits for what is computed there, or ``None``.
+    """See `lost_digits`.
 
     The ratio of the lengths, as arrays, of unit vectors there is at most ``stretch``; on SPD
     matrices it is the centre's condition.  And points at the ``radius`` are so far from the
@@ -69,7 +62,7 @@ def _lost_digits(manifold, numbers, dtype, radius, reach, stretch=1e6, rounding=
         # An orthonormal frame of arrays has the length 1 in all directions.
         is_known = manifold.ambient_inner
         lengths = np.ones(2) if is_known else np.linalg.svd(parts, compute_uv=False)
-        usual = lengths[-1] > 1.0 / FARTHEST and lengths[0] < FARTHEST
+        usual = lengths[-1] > 1e-100 and lengths[0] < 1e100
         if usual and lengths[0] <= stretch * lengths[-1]:
             ends = [manifold.exp(centre, sign * reach * frame) for sign in (-1.0, 1.0)]
             away = manifold.dist(centre, manifold.exp(centre, radius * frame)) - radius
@@ -87,6 +80,13 @@ def positive(name, value):
     if not 1.0 / LONGEST < number < LONGEST:
         raise DataError(f"{name} is {value!r}: give a positive number")
     return value if isinstance(value, Widest) else number
+
+
+def counted(name, value, most):
+    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not (is_whole and 0 < value <= most):
+        raise DataError(f"{name} is {value!r}: give a whole number from 1 to {most}")
+    return int(value)
 
 
 def one_of(names):
@@ -147,15 +147,15 @@ def ranges_of(given, most=100):
     return _range(each[0]) if len(each) == 1 else tuple(map(_range, each))
 
 
-def _range(given, narrowest=1e-9):
-    """A range that is no narrower than that, relative to the size of its ends."""
+def _range(given, narrowest=1e-9, largest=1e100):
+    """A range that is no narrower than that, relative to its ends, which can be squared."""
     try:
         low, high = (float(each) for each in given)
     except (TypeError, ValueError):
         low = high = np.nan
-    if not -FARTHEST < low < high < FARTHEST:
+    if not -largest < low < high < largest:
         raise DataError(
-            f"covariate_range is {given!r}: give two numbers of a size below {FARTHEST:g}, the "
+            f"covariate_range is {given!r}: give two numbers of a size below {largest:g}, the "
             "smaller first"
         )
     if high - low < narrowest * max(abs(low), abs(high)):
