@@ -25,28 +25,15 @@ from geodp_release.promise.budget import CONCENTRATED, PURE
 from geodp_release.run.covariate_moments import moment_matrix, possible_moments, product_indices
 from geodp_release.run.noise import GaussianNoise, KNormNoise
 
-# Gaussian noise with one covariate: variances of the sums of a and of 2 b', in units of
-# (changes tau)^2 / (2 rho).  Then 1 / 11/4 + 1 / 11/7 = 1, which makes the cost rho; the ratio is
-# within 1e-3 of the best.
-GAUSSIAN_VARIANCES = Fraction(11, 4), Fraction(11, 7)
-
 # Half of a window in standard deviations of the covariate: even covariates have the whole range.
 WINDOW = 1.75
-
-# Mean square above which nearly all covariates lie at the two ends of the range.
-TWO_ENDS = 0.245
 
 
 @dataclass(frozen=True, eq=False)
 class ClippingCoordinates:
-    """Coordinates of contributions with k covariates; arrays have the shape (..., 1 + k, dim).
+    """Coordinates of contributions with k covariates; arrays have the shape (..., 1 + k, dim)."""
 
-    Attributes
-    ----------
-    standard : ndarray, shape (1 + k, 1 + k)
-        From a and b_1, ..., b_k to a and b'.
-    """
-
+    # Matrix (1 + k, 1 + k) from a and b_1, ..., b_k to a and b'.
     standard: np.ndarray
 
     @classmethod
@@ -56,14 +43,14 @@ class ClippingCoordinates:
 
     @classmethod
     @lru_cache(maxsize=64)
-    def _about(cls, moments):
+    def _about(cls, moments, two_ends=0.245):
         matrix = moment_matrix(possible_moments(np.array(moments)))
         middle = matrix[0, 1:]
         covariance = matrix[1:, 1:] - np.outer(middle, middle)
         if len(middle) == 1:
             half = WINDOW * np.sqrt(covariance[0])
-            if matrix[1, 1] > TWO_ENDS:
-                # Whoever is in the rarer of two groups is in the window, too.
+            if matrix[1, 1] > two_ends:
+                # Nearly all are at the ends: whoever is in the rarer of two groups is inside, too.
                 half = 1.0
             low, high = np.maximum(middle - half, -0.5), np.minimum(middle + half, 0.5)
             middle, root = 0.5 * (low + high), (high - low)[None]
@@ -178,5 +165,9 @@ def noise_of(covariates, unit, change, budget):
         # One draw for each part of the norm.
         return KNormNoise((change / budget,) * (2 if covariates == 1 else 1))
     variance = change**2 / (2 * budget)
-    factors = GAUSSIAN_VARIANCES if covariates == 1 else (1,) * (1 + covariates)
+    factors: tuple = (1,) * (1 + covariates)
+    if covariates == 1:
+        # Of the sums of a and of 2 b': 1 / 11/4 + 1 / 11/7 = 1, which makes the cost rho; the ratio
+        # is within 1e-3 of the best.
+        factors = Fraction(11, 4), Fraction(11, 7)
     return GaussianNoise(tuple(factor * variance for factor in factors))

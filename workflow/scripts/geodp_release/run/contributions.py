@@ -6,6 +6,7 @@ integers, whatever rounding did before; and sums are exact.  Records that cannot
 zero to gradients and the largest loss.
 """
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -15,29 +16,21 @@ from geodp.models.residuals import PerRecordGeodesicResiduals
 from geodp_release.run.covariate_moments import product_indices
 from geodp_release.run.parts import in_parts
 
-# Steps of the lattice in the length to which gradients are clipped, and in the largest loss.
+# Steps of the lattice in the length to which gradients are clipped; in the largest loss; in the
+# largest length of a record's vector in a matrix of moments; in the norm to which contributions are
+# clipped whose products are summed; and of covariates, whose range is twice that.
 LATTICE = 1 << 26
 LOSS_LATTICE = 1 << 10
-
-# Steps of the lattice in the largest length of a record's vector in a matrix of moments.
 MATRIX_LATTICE = 1 << 24
-
-# Steps of the lattice in the norm to which contributions are clipped whose products are summed.
 PRODUCT_LATTICE = 1 << 12
-
-# Steps of the lattice of covariates, whose range is twice that.
 COVARIATE_LATTICE = 1 << 20
 
 # What rounding may add to a norm before it is clipped; far above its errors.
 MARGIN = 2.0**-20
 
-# Records that are computed at once: a power of two that suits the public number of subjects, always
-# so many records, so that no record changes how others are rounded.
+# Records that are computed at once, at least and at most, and where that adds little padding; see `chunk_size`.
 LEAST_CHUNK, CHUNK = 32, 256
-
-# Or so many, if that adds no more than this part of the subjects as padding, and if arrays of them
-# hold no more numbers.
-LARGE_CHUNKS, PADDING, NUMBERS = (1 << 12, 1 << 10), 0.25, 1 << 20
+LARGE_CHUNKS = (1 << 12, 1 << 10)
 
 
 @in_parts
@@ -63,9 +56,7 @@ def loss_sums(assumptions, records, states, clip, distances=1 << 16):
                 loss = np.where(loss < valid[:, place], loss, 1.0)
                 loss *= np.where(place < counts, LOSS_LATTICE, 0)
                 each = loss.astype(np.int64) + each
-            # The mean of one is itself.
-            means = each if x.shape[1] == 1 else each // np.maximum(counts, 1)
-            total[start : start + at_once] += np.sum(means, axis=-1)
+            total[start : start + at_once] += _sum_of_means(each, counts, x.shape[1])
     return total
 
 
@@ -96,17 +87,24 @@ def length_counts(assumptions, records, state, lengths, share=shares_within):
                 is_near = valid[:, place] & (place < counts) & (away < np.inf)
                 shares = share(lengths[:, None] / np.where(is_near, away, np.inf))
             each = (LOSS_LATTICE * shares).astype(np.int64) + each
-        total += np.sum(each if x.shape[1] == 1 else each // np.maximum(counts, 1), axis=-1)
+        total += _sum_of_means(each, counts, x.shape[1])
     return total
+
+
+def _sum_of_means(each, counts, places):
+    """Sums (...) of whole means of subjects (..., n), of numbers that are not negative."""
+    # The mean of one is itself.
+    return np.sum(each if places == 1 else each // np.maximum(counts, 1), axis=-1)
 
 
 def _distances(manifold, states, covariates, points):
     """Distances (states, n) of points from their predictions."""
     footpoint, *vectors = np.moveaxis(states, 1, 0)
-    if len(vectors) < 2:
-        vector = vectors[0] if vectors else np.zeros_like(footpoint)
-        places = covariates[:, 0] if vectors else np.zeros(len(covariates))
-        return manifold.distances_along(footpoint, vector, places, points)
+    if not vectors:
+        still, times = np.zeros_like(footpoint), np.zeros(len(points))
+        return manifold.distances_along(footpoint, still, times, points)
+    if len(vectors) == 1:
+        return manifold.distances_along(footpoint, *vectors, covariates[:, 0], points)
     return manifold.dist(manifold.ends(footpoint, vectors, covariates), points)
 
 
@@ -125,16 +123,13 @@ def gradient_sums(assumptions, records, state, clip, coordinates, longest=np.inf
 
 
 def _subject_gradients(assumptions, records, state, clip, coordinates, longest):
-    """Mean gradients (subjects, 1 + k, dim) of subjects, in steps of ``clip / LATTICE``, by turns.
-
-    Each is `LATTICE` at most in the norm of the coordinates.
-    """
-    shape = len(state), assumptions.manifold.dim
+    """Mean gradients (subjects, 1 + k, dim) by turns, each as those of `gradient_sums`."""
     for found, valid, counts in _gradients_at(assumptions, records, state, coordinates):
-        each = np.zeros((len(counts), *shape), dtype=np.int64)
-        for place, some in enumerate(found):
-            limits = valid[:, place], clip, coordinates, longest
-            each += lattice_gradients(assumptions.manifold, some, *limits)
+        limits = clip, coordinates, longest
+        each = sum(
+            lattice_gradients(assumptions.manifold, some, valid[:, place], *limits)
+            for place, some in enumerate(found)
+        )
         # The mean of one is itself.
         yield each if len(found) == 1 else _mean_towards_zero(each, counts)
 
@@ -213,22 +208,19 @@ def covariate_sums(records, at_once=1 << 12):
     """
     half = COVARIATE_LATTICE // 2
     one, other = product_indices(records.covariates.shape[-1])
-    first, second = [0] * records.covariates.shape[-1], [0] * len(one)
+    sums = [[0] * records.covariates.shape[-1], [0] * len(one)]
     for start in range(0, len(records), at_once):
         some = slice(start, start + at_once)
         valid = records.valid[some, :, None]
         whole = np.where(valid, np.trunc(records.covariates[some] * COVARIATE_LATTICE), 0.0)
         # As integers, whatever scaling them did.
         whole = np.clip(whole.astype(np.int64), -half, half)
-        for total, each in ((first, whole), (second, whole[..., one] * whole[..., other])):
+        for place, each in enumerate((whole, whole[..., one] * whole[..., other])):
             # Each below 2^38, so that sums of 2^12 are below 2^50.
             means = _mean_towards_zero(np.sum(each, axis=1), records.counts[some])
-            total[:] = [
-                before + more
-                for before, more in zip(total, np.sum(means, axis=0).tolist(), strict=True)
-            ]
+            sums[place] = list(map(operator.add, sums[place], np.sum(means, axis=0).tolist()))
         records.settle(start)
-    return first, second
+    return tuple(sums)
 
 
 @in_parts
@@ -275,12 +267,16 @@ def _mean_towards_zero(sums, counts):
     return np.sign(sums) * (np.abs(sums) // divisor)
 
 
-def chunk_size(assumptions):
-    """Records that are computed at once, from the public number of subjects and the space."""
+def chunk_size(assumptions, padding=0.25, numbers=1 << 20):
+    """Records that are computed at once, from the public number of subjects and the space.
+
+    Always so many, so that no record changes how others are rounded: a power of two; a large one
+    if that adds no more than that part of the subjects as padding, and no larger arrays of numbers.
+    """
     subjects, manifold = assumptions.subjects, assumptions.manifold
-    numbers = len(manifold.curvature_signs) * int(np.prod(manifold.point_shape))
+    each = len(manifold.curvature_signs) * int(np.prod(manifold.point_shape))
     for size in LARGE_CHUNKS:
-        if -subjects % size <= PADDING * subjects and size * numbers <= NUMBERS:
+        if -subjects % size <= padding * subjects and size * each <= numbers:
             return size
     return min(max(1 << (subjects - 1).bit_length(), LEAST_CHUNK), CHUNK)
 

@@ -11,9 +11,6 @@ import numpy as np
 # Least eigenvalue of a matrix of moments, so that there are steps and bands.
 LEAST = 1e-3
 
-# Rows from which on libraries are faster at many matrices than arithmetic along their last axis.
-MANY_ROWS = 12
-
 
 def number_of_covariates(moments):
     """k, of moments (..., k (k + 3) / 2)."""
@@ -69,20 +66,22 @@ def possible_moments(moments, least=LEAST):
     return matrix_moments(matrix)
 
 
-def products(first, *others):
-    """Products of matrices (..., i, j), one after the other."""
+def products(first, *others, many=12):
+    """Products of matrices (..., i, j), one after the other.
+
+    From so many rows on libraries are faster than arithmetic along the last axis.
+    """
     for each in others:
-        if min(*first.shape[-2:], each.shape[-1]) >= MANY_ROWS:
-            found = np.ascontiguousarray(first) @ np.ascontiguousarray(each)
-            first = np.asfortranarray(found)
-            continue
-        first = np.einsum("...ij,...jk->...ik", first, each, order="F")
+        if min(*first.shape[-2:], each.shape[-1]) >= many:
+            first = np.asfortranarray(np.ascontiguousarray(first) @ np.ascontiguousarray(each))
+        else:
+            first = np.einsum("...ij,...jk->...ik", first, each, order="F")
     return first
 
 
-def inverses(matrices):
+def inverses(matrices, many=12):
     """Inverses of positive definite matrices (..., m, m): elimination, which needs no pivots."""
-    if matrices.shape[-1] >= MANY_ROWS:
+    if matrices.shape[-1] >= many:
         return np.asfortranarray(np.linalg.inv(np.ascontiguousarray(matrices)))
     found = matrices.copy(order="K")
     for each in range(found.shape[-1]):

@@ -18,17 +18,17 @@ from geodp_release.promise.budget import CONCENTRATED, PURE, choice_cost
 
 @dataclass(frozen=True)
 class Noise:
-    """Independent noise for rows of numbers.
+    """Independent noise for rows of numbers, with a scale for each, or one for all as one vector.
 
-    Attributes
-    ----------
-    scales : tuple of Fraction, or of float where noise is only simulated
-        One for each row, or one for all rows as one vector.
+    Scales are fractions, or floats where noise is only simulated.
     """
 
     scales: tuple
 
     unit: ClassVar[str]
+    # Simulated noise of a shape (releases, rows, m); and variances (rows,) of entries of such rows.
+    draw: ClassVar[Callable[..., np.ndarray]]
+    variances: ClassVar[Callable[..., np.ndarray]]
     # Noise of a row from bits, its length and its scale; and the loss of a row's difference.
     _exact: ClassVar[Callable[..., list[int]]]
     _loss: ClassVar[Callable[..., float]]
@@ -41,14 +41,6 @@ class Noise:
         parts = np.reshape(sums, (len(self.scales), -1))
         noise = [self._exact(bits, parts.shape[1], scale) for scale in self.scales]
         return sums + np.reshape(np.array(noise, dtype=object), sums.shape)
-
-    def draw(self, rng, shape):
-        """Simulated noise of the shape (releases, rows, m)."""
-        raise NotImplementedError
-
-    def variances(self, length):
-        """Variance (rows,) of an entry of each row of so many entries."""
-        raise NotImplementedError
 
     @property
     def widths(self):
@@ -64,8 +56,7 @@ class Noise:
         )
 
     def cost(self, difference, unit):
-        """The same for the unit of a stage, which a choice is not in."""
-        del unit
+        """The same in the unit of a stage, which that of a choice is not."""
         return self.loss(difference)
 
     def document(self):
@@ -125,15 +116,20 @@ class GaussianNoise(Noise):
     unit = CONCENTRATED
 
     @staticmethod
-    def _exact(bits, number, scale):
-        return [exact_noise.discrete_gaussian(bits, scale) for _ in range(number)]
+    def _times(number):
+        """How often each entry of a row counts, whose variance is that much smaller."""
+        return [1] * number
 
-    @staticmethod
-    def _loss(part, scale):
-        return float(sum(each**2 for each in part) / (2 * scale))
+    def _exact(self, bits, number, scale):
+        return [exact_noise.discrete_gaussian(bits, scale / times) for times in self._times(number)]
+
+    def _loss(self, part, scale):
+        squares = [times * e**2 for times, e in zip(self._times(len(part)), part, strict=True)]
+        return float(sum(squares) / (2 * scale))
 
     def draw(self, rng, shape):
-        return rng.normal(size=shape) * self.widths[:, None]
+        noise = rng.normal(size=shape) * self.widths[:, None]
+        return noise / np.sqrt(self._times(shape[-1]))
 
     def variances(self, length):
         return np.array([float(scale) for scale in self.scales])
@@ -180,26 +176,13 @@ class MatrixGaussianNoise(GaussianNoise):
     """
 
     @staticmethod
-    def _exact(bits, number, scale):
-        return [exact_noise.discrete_gaussian(bits, scale / times) for times in _times(number)]
-
-    @staticmethod
-    def _loss(part, scale):
-        squares = [times * each**2 for times, each in zip(_times(len(part)), part, strict=True)]
-        return float(sum(squares) / (2 * scale))
-
-    def draw(self, rng, shape):
-        return super().draw(rng, shape) / np.sqrt(_times(shape[2]))
+    def _times(number):
+        return (2 - np.equal(*np.triu_indices(_size(number)))).tolist()
 
 
 def _size(number):
     """Size of a symmetric matrix whose upper triangle has so many entries."""
     return (isqrt(8 * number + 1) - 1) // 2
-
-
-def _times(number):
-    """How often each entry of such a triangle stands in the matrix."""
-    return (2 - np.equal(*np.triu_indices(_size(number)))).tolist()
 
 
 class ChoiceNoise(Noise):

@@ -7,7 +7,7 @@ else leaves them has to be the same.
 """
 
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from unittest.mock import patch
 
 import numpy as np
@@ -39,16 +39,13 @@ class Tape:
     calls: list = field(default_factory=list)
     recorded: list | None = None
 
-    def _output(self, noise, weights, inputs, shape, draw):
-        made = Call(noise, weights, inputs, shape, None)
-        index = len(self.calls)
-        played = self.recorded[index : index + 1] if self.recorded is not None else []
-        # Noise is drawn all the same, since that takes time.
-        output = draw()
+    def _output(self, made):
+        """The output of a call, or that recorded: noise is drawn all the same, as it takes time."""
+        played = (self.recorded or [])[len(self.calls) :][:1]
         if played and played[0].public == made.public:
-            output = played[0].output
-        self.calls.append(Call(noise, weights, inputs, shape, output))
-        return output
+            made = replace(made, output=played[0].output)
+        self.calls.append(made)
+        return made.output
 
     @contextmanager
     def running(self):
@@ -59,16 +56,14 @@ class Tape:
             if bits is no_noise:
                 return add(noise, sums, bits)
             inputs = [int(each) for each in np.ravel(np.array(sums, dtype=object))]
-            return self._output(noise, (), inputs, np.shape(sums), lambda: add(noise, sums, bits))
+            return self._output(Call(noise, (), inputs, np.shape(sums), add(noise, sums, bits)))
 
         def chosen(choice, bits):
             if bits is no_noise:
                 return choose(choice, bits)
-            noise, weights = ChoiceNoise((choice.rate,)), tuple(choice.weights)
-            inputs = list(choice.exponents)
-            return self._output(
-                noise, weights, inputs, (len(inputs),), lambda: choose(choice, bits)
-            )
+            noise, inputs = ChoiceNoise((choice.rate,)), list(choice.exponents)
+            output = choose(choice, bits)
+            return self._output(Call(noise, tuple(choice.weights), inputs, (len(inputs),), output))
 
         with patch.object(Noise, "add", added), patch.object(ExactChoice, "draw", chosen):
             yield self
