@@ -30,18 +30,18 @@ class Assumptions(Design):
     manifold : Manifold
         A symmetric space of the library.
     centre : ndarray, shape point_shape, or str
-        Centre of the ball in which the footpoint is: the prediction in the middle of the
-        covariates' ranges.  Or its name as in settings, such as "anywhere".
+        Centre of the ball in which the footpoint is, the prediction in the middle of the ranges; or
+        its name as in settings, such as "anywhere".
     footpoint_radius : float, optional
         Radius of that ball, in the manifold's unit of length; left out as large as numbers allow.
     shooting_vector_length : float, or tuple of float, optional
-        Largest length of the shooting vector: of the geodesic over the covariate's range. With
-        several covariates one number for all, or one each; left out with the radius.
+        Largest length of the geodesic over the covariate's range. With several covariates one
+        number for all, or one each; left out with the radius.
     covariate_range : tuple of float, or tuple of such tuples
         Covariates outside are clipped to it. With several covariates a range each; empty without
         one, where the release is of a mean.
     subjects : int
-        Number of subjects; with "add or remove one subject" about how many there are.
+        Their number; with "add or remove one subject" about that.
     records_per_subject : int
         Limit; of a subject's records the first so many count, each as a part of the subject.
     neighbours : {"replace one subject", "add or remove one subject"}
@@ -66,8 +66,8 @@ class Assumptions(Design):
         whatever radii allow, so that the last step clips none, which costs more noise.  Bands for
         Huber's loss do not rest on it.
     loss : {"squares", "huber"}
-        What is released: the least-squares geodesic, the conditional mean as far as a geodesic
-        follows it, or the one with the least mean of Huber's loss, which is where most records are.
+        What the released geodesic minimises: squares, as the conditional mean does, or the mean of
+        Huber's loss, which is where most records are.
     threshold : float, optional
         From which length of a residual on Huber's loss is linear: so many times the released length
         that about half of the residuals are shorter than; 2 if left out.

@@ -28,7 +28,7 @@ COVARIATE_LATTICE = 1 << 20
 # What rounding may add to a norm before it is clipped; far above its errors.
 MARGIN = 2.0**-20
 
-# Records that are computed at once, at least and at most, and where that adds little padding; see `chunk_size`.
+# Records that are computed at once, and where it adds little padding more; see `chunk_size`.
 LEAST_CHUNK, CHUNK = 32, 256
 LARGE_CHUNKS = (1 << 12, 1 << 10)
 

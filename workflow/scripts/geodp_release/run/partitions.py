@@ -19,16 +19,12 @@ from geodp.errors import DataError
 from geodp_release.run.grouping import as_array, grouped, label_key, labels_of
 from geodp_release.run.parts import PartedRecords, RefusedError, silently
 from geodp_release.run.subjects import (
-    SubjectRecords,
     given_records,
     padded,
     record_array,
     refuse_number,
     refuse_types,
 )
-
-# Most rows of a partition, and subjects without a record in a part.
-MOST_ROWS, EMPTY = 1 << 40, 1 << 20
 
 
 def are_partitioned(values):
@@ -47,8 +43,11 @@ def parted_records(assumptions, covariates, points, subjects):
     given = [points] if covariates is None else [covariates, points]
     given += [] if is_one_each else [subjects]
     # As they are: made simpler each by itself, they might have other partitions.
-    tables = [each.to_delayed(optimize_graph=False) for each in given if are_partitioned(each)]
-    tables = [np.ravel(each).tolist() for each in tables]
+    tables = [
+        np.ravel(each.to_delayed(optimize_graph=False)).tolist()
+        for each in given
+        if are_partitioned(each)
+    ]
     if len(tables) < len(given) or len({*map(len, tables)}) > 1:
         raise DataError(
             "covariates, points and subjects do not go together: take all of them of one data "
@@ -77,8 +76,9 @@ def parted_records(assumptions, covariates, points, subjects):
             firsts = silently(compute, *map(delayed(itemgetter(1)), found))
             last = int(np.partition(np.concatenate(firsts), public - 1)[public - 1])
             parts = [task(_up_to, last)(each) for each in found]
-        lacking = range(total, public, EMPTY)
-        parts += [task(_without, min(EMPTY, public - start))() for start in lacking]
+        # Subjects without a record, in parts of their own.
+        many = 1 << 20
+        parts += [task(_without, min(many, public - at))() for at in range(total, public, many)]
         total = public
     return PartedRecords(tuple(silently(persist, *parts)), total, assumptions.records_per_subject)
 
@@ -87,7 +87,8 @@ def _split(assumptions, place, number, covariates, points, subjects):
     """Records of the partition at a place by the part of their subjects: arrays, labels, rows."""
     try:
         given, points = _arrays(assumptions, covariates, points)
-        rows = place * MOST_ROWS + np.arange(len(points))
+        # In the order of the table, whose partitions have fewer rows than that.
+        rows = (place << 40) + np.arange(len(points))
         # A row is a label of its own.
         labels = rows.tolist() if isinstance(subjects, str) else labels_of(subjects, len(points))
     except DataError as problem:
@@ -140,9 +141,7 @@ def _together(assumptions, pieces):
 def _up_to(assumptions, last, found):
     """The records of subjects of a part whose first row is no later than the last."""
     records, firsts = found
-    kept = firsts <= last
-    arrays = records.covariates, records.points, records.valid, records.counts
-    return SubjectRecords(*(each[kept] for each in arrays))
+    return records.take(firsts <= last)
 
 
 def _without(assumptions, number):

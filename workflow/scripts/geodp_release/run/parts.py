@@ -14,20 +14,14 @@ class RefusedError(DataError):
 
 @dataclass(frozen=True, repr=False)
 class PartedRecords:
-    """Parts of records, no two of which have the same subject.
+    """Parts of records, no two of which have the same subject, and their number of subjects.
 
-    Attributes
-    ----------
-    parts : tuple of dask.delayed.Delayed
-        Each of `geodp_release.run.subjects.SubjectRecords`, kept by Dask.
-    number : int
-        Of subjects.
-    limit : int
-        Of records of a subject.
+    Parts are of the type `dask.delayed.Delayed`, each of `SubjectRecords`, kept by Dask.
     """
 
     parts: tuple
     number: int
+    # Most records of a subject.
     limit: int
 
     def __len__(self):

@@ -18,34 +18,22 @@ from geodp.errors import DataError
 from geodp_release.run.contributions import chunk_size
 from geodp_release.run.grouping import ONE_EACH, as_array, grouped
 
-# Types of records that are numbers as they are.
-NUMBERS = (float, int, np.float64)
-
 # Held while warnings are hidden, which they are from all threads at once.
 QUIET = RLock()
 
 
 @dataclass(frozen=True)
 class SubjectRecords:
-    """Records of subjects, padded to the public number of records a subject.
+    """Records of subjects, padded to the public number of records a subject."""
 
-    Attributes
-    ----------
-    covariates : ndarray, shape (subjects, records, k)
-        From -1/2 to 1/2.
-    points : ndarray, shape (subjects, records, *point_shape)
-        The public centre in place of those that are invalid or padding.
-    valid : ndarray of bool, shape (subjects, records)
-    counts : ndarray of int, shape (subjects,)
-        Records that a subject has, invalid ones included, up to the limit.
-    gradients : dict
-        What `geodp_release.run.contributions` keeps of them at the first state and the last.
-    """
-
+    # From -1/2 to 1/2: (subjects, records, k).
     covariates: np.ndarray
+    # The public centre in place of those that are invalid or padding.
     points: np.ndarray
+    # Which records are neither; and how many a subject has, invalid ones included, up to the limit.
     valid: np.ndarray
     counts: np.ndarray
+    # What `geodp_release.run.contributions` keeps of them at the first state and the last.
     gradients: dict = field(default_factory=dict, init=False)
 
     def __len__(self):
@@ -54,6 +42,11 @@ class SubjectRecords:
     @property
     def limit(self):
         return self.valid.shape[1]
+
+    def take(self, subjects):
+        """The records of some subjects."""
+        parts = self.covariates, self.points, self.valid, self.counts
+        return SubjectRecords(*(part[subjects] for part in parts))
 
     def settle(self, start, *others):
         """Take records and other arrays out of memory, if they are many, at every so many."""
@@ -69,12 +62,10 @@ def subject_records(assumptions, covariates, points, subjects, groups=None):
     """`SubjectRecords` of covariates (n, k), or (n,) with one, and points (n, *point_shape).
 
     Subjects are labels (n,), or "one record each"; a record without a label counts for nobody.
-    ``groups`` is what `grouped` says of them, if that is known.
-    Where neighbours replace a subject, there are the public number of subjects: the first so many,
-    or more without any record.
+    ``groups`` is what `grouped` says of them, if that is known.  Where neighbours replace a
+    subject, there are the public number of subjects: the first so many, or more without any record.
 
-    A `DataError` says that shapes do not go together; or that neighbours replace a subject, each of
-    one record, and there are more or fewer records than assumed.
+    A `DataError` says that shapes do not go together, or is of `refuse_number`.
     """
     given, points = given_records(assumptions, covariates, points)
     owners, places, many = groups or grouped(subjects, len(points))
@@ -102,10 +93,10 @@ def padded(assumptions, given, points, owners, places, many):
     """`SubjectRecords` of so many subjects, of `given_records` with what `grouped` says of them."""
     manifold, limit = assumptions.manifold, assumptions.records_per_subject
     found = SubjectRecords(
-        covariates=large_array((many, limit, assumptions.number_of_covariates)),
-        points=large_array((many, limit, *manifold.point_shape), manifold.dtype),
-        valid=large_array((many, limit), bool),
-        counts=large_array((many,), np.int32),
+        large_array((many, limit, assumptions.number_of_covariates)),
+        large_array((many, limit, *manifold.point_shape), manifold.dtype),
+        large_array((many, limit), bool),
+        large_array((many,), np.int32),
     )
     for some in in_turn(found.points):
         found.points[some] = assumptions.centre
@@ -146,10 +137,7 @@ def given_records(assumptions, covariates, points):
 
 
 def mapped_blocks(assumptions, given, points):
-    """Index of the first, scaled covariates, points and which are valid, of some records by turns.
-
-    Of `given_records`.
-    """
+    """Of `given_records` by turns: the first index, scaled covariates, points, which are valid."""
     manifold, size = assumptions.manifold, chunk_size(assumptions)
     # Always so many at once, of which the last are padding: how many records there are may be
     # private, and changes how others are rounded.
@@ -208,7 +196,7 @@ def record_array(values, shape, dtype):
         each = list(values)
     except TypeError:
         raise DataError("covariates and points are no sequences: give arrays") from None
-    found = np.full((len(each), *shape), np.nan, dtype=dtype)
+    found, numbers = np.full((len(each), *shape), np.nan, dtype=dtype), (float, int, np.float64)
     with _silence():
         for index, value in enumerate(each):
             # Most records, quickly: one that makes an array one of objects must not be told by the
@@ -218,7 +206,7 @@ def record_array(values, shape, dtype):
                 found[index] = value
                 continue
             try:
-                array = float(value) if kind in NUMBERS else _entries(value, dtype)
+                array = float(value) if kind in numbers else _entries(value, dtype)
             except Exception:  # whatever a record raises would tell of it
                 continue
             if np.shape(array) == shape or (shape == (1,) and np.shape(array) == ()):
