@@ -16,7 +16,6 @@ from geodp.data.labels import SHORT, Labels, add_first_records
 from geodp.data.messages import opened
 from geodp.data.text_tables import TextTable
 from geodp.errors import DataError
-from geodp.manifolds.registry import make_manifold
 from geodp.manifolds.symmetric import SymmetricSpace
 from geodp.models.residuals import PerRecordGeodesicResiduals
 from geodp_release.ask.checking import words_of
@@ -114,37 +113,30 @@ def test_labels_with_code_of_their_own_change_no_others():
         assert owners[1] not in (owners[0], owners[3])
 
 
-@pytest.mark.parametrize(
-    "space", [("sphere", 3), ("kendall", 5), ("spd", 1), ("spd", 2), ("spd", 3)], ids=str
-)
-def test_gradients_along_a_geodesic_are_those_of_residuals(space):
-    rng, space = np.random.default_rng(3), make_manifold(*space)
-    start = space.random_point(rng)
-    points, times = space.random_point(rng, (50,)), rng.uniform(-0.5, 0.5, 50)
+def test_what_is_computed_along_a_geodesic_is_that_of_its_places(manifold):
+    """Distances, also of points on it, and gradients of all spaces that have them in one go."""
+    rng = np.random.default_rng(3)
+    start, times = manifold.random_point(rng), rng.uniform(-0.5, 0.5, 50)
+    points = manifold.random_point(rng, (50,))
     for speed in (0.0, 1e-9, 0.7):
-        velocity = speed * space.frame(start)[-1]
+        velocity = speed * manifold.frame(start)[-1]
+        on_it = points.copy()
+        on_it[:5] = manifold.exp(start, manifold.expand(times[:5]) * velocity)
+        given = start[None], velocity[None], times, on_it
+        found = manifold.distances_along(*given)
+        expected = SymmetricSpace.distances_along(manifold, *given)
+        # Lengths of unit vectors' products have half of the digits near zero.
+        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-7)
+        if not manifold.has_adjoints_along:
+            continue
         state = {"footpoint": start, "shooting_vector": velocity}
-        expected = PerRecordGeodesicResiduals.of(space, state, times[:, None], points)
-        found, distances = space.adjoints_along(start, velocity, times, points)
-        np.testing.assert_allclose(distances**2, expected.squared_distances, rtol=1e-12)
-        along = space.distances_along(start[None], velocity[None], times, points)
-        np.testing.assert_allclose(along[0], distances, rtol=1e-12)
+        expected = PerRecordGeodesicResiduals.of(manifold, state, times[:, None], points)
+        found, distances = manifold.adjoints_along(start, velocity, times, points)
+        np.testing.assert_allclose(distances**2, expected.squared_distances, rtol=1e-9)
+        frame = manifold.frame(start)
         for each, block in zip(found, state, strict=True):
-            wanted = space.coordinates(start, expected.contributions(block), space.frame(start))
-            np.testing.assert_allclose(each, wanted, atol=1e-13)
-
-
-def test_distances_along_geodesics_are_those_of_their_places(manifold):
-    """Also of points on them."""
-    rng = np.random.default_rng(4)
-    start, times = manifold.random_point(rng, (2,)), rng.uniform(-0.5, 0.5, 30)
-    velocity = manifold.expand([0.0, 0.9]) * manifold.random_direction(rng, start)
-    points = manifold.random_point(rng, (30,))
-    points[:5] = manifold.exp(start[1], manifold.expand(times[:5]) * velocity[1])
-    found = manifold.distances_along(start, velocity, times, points)
-    expected = SymmetricSpace.distances_along(manifold, start, velocity, times, points)
-    # Lengths of unit vectors' products have half of the digits near zero.
-    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-7)
+            wanted = manifold.coordinates(start, expected.contributions(block), frame)
+            np.testing.assert_allclose(each, wanted, atol=1e-12)
 
 
 # Arrays in files, and labels by hash
@@ -164,15 +156,6 @@ def test_what_is_kept_in_a_file_is_what_was_added():
     array[7] = 2.0
     large.settle(array)
     assert np.sum(array) == 0.5 * 99 * 3 + 6.0
-
-
-def test_of_numbers_most_of_which_are_missing_some_are_chosen(monkeypatch):
-    monkeypatch.setattr(large.sampled, "__defaults__", (10, 3))
-    numbers = np.full(1000, np.nan)
-    numbers[7] = 999.0
-    assert large.finite_ones(numbers).tolist() == [999.0]
-    numbers[::2] = 1.0
-    assert large.finite_ones(numbers).tolist() == [1.0] * 10
 
 
 def test_extremes_are_the_first_of_blocks(monkeypatch):

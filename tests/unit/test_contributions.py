@@ -14,7 +14,7 @@ from geodp_release.ask.timing import extreme_points
 from geodp_release.promise.assumptions import Assumptions
 from geodp_release.run import contributions as sums
 from geodp_release.run.clipping_coordinates import ClippingCoordinates
-from geodp_release.run.subjects import ONE_EACH, SubjectRecords, subject_records
+from geodp_release.run.subjects import ONE_EACH, subject_records
 from geodp_release.stages import MatrixStage
 from geodp_release.stages.covariates import Covariates
 
@@ -54,16 +54,10 @@ def grouped(assumptions, seed, spread=0.3):
     )
 
 
-def take(records, chosen):
-    """Records of some subjects."""
-    parts = {name: part[chosen] for name, part in vars(records).items() if name != "gradients"}
-    return SubjectRecords(**parts)
-
-
 def each_gradient(assumptions, records, state, clip=CLIP):
     """Contributions (subjects, 2, dim), each computed alone."""
     found = [
-        sums.gradient_sums(assumptions, take(records, [k]), state, clip, WINDOW)
+        sums.gradient_sums(assumptions, records.take([k]), state, clip, WINDOW)
         for k in range(len(records))
     ]
     assert all(type(entry) is int for ends in found for end in ends for entry in end)
@@ -121,7 +115,7 @@ def test_no_subject_contributes_more_than_the_lattice(manifold, spread, clip, li
     if (spread, clip) == (0.5, 0.01):
         norms = np.linalg.norm(each[records.counts == 1].astype(float), axis=-1).sum(axis=-1)
         assert np.mean(norms > 0.99 * sums.LATTICE) > 0.5
-    alone = [take(records, [k]) for k in range(12)]
+    alone = [records.take([k]) for k in range(12)]
     losses = np.array([sums.loss_sums(assumptions, one, states, clip) for one in alone])
     assert np.all(losses >= 0)
     assert np.all(losses <= sums.LOSS_LATTICE)
@@ -278,7 +272,7 @@ def test_bad_records_contribute_nothing_and_nobody_is_told(manifold):
     each = each_gradient(assumptions, records, states[0])
     assert each.any(axis=(1, 2)).tolist() == [True, True, False, False, True]
     for k in range(5):
-        one, is_good = take(records, [k]), k not in (2, 3)
+        one, is_good = records.take([k]), k not in (2, 3)
         assert matrix_of(assumptions, one, states[0]).any() == is_good
         losses = sums.loss_sums(assumptions, one, states, CLIP).tolist()
         assert is_good or losses == [sums.LOSS_LATTICE] * 2

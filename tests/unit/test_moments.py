@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy.linalg import block_diag
-from test_contributions import LIMIT, RANGE, grouped, take
+from test_contributions import LIMIT, RANGE, grouped
 from test_release_covariates import assumed, cohort
 
 import geodp
@@ -164,7 +164,7 @@ def test_covariate_sums_are_additive_sums_of_means():
         found = total[0] / COVARIATE_LATTICE**power
         assert found == pytest.approx(means.sum(), abs=600 / COVARIATE_LATTICE)
     order = np.random.default_rng(15).permutation(300)
-    parts = [covariate_sums(take(records, part)) for part in (order[:150], order[150:])]
+    parts = [covariate_sums(records.take(part)) for part in (order[:150], order[150:])]
     assert np.all(np.sum(np.array(parts, dtype=object), axis=0) == whole)
 
 

@@ -30,7 +30,7 @@ from geodp_release.promise.public_inputs import (
 from geodp_release.run.clipping_coordinates import WINDOW
 from geodp_release.run.contributions import LATTICE
 from geodp_release.run.replay import Tape
-from geodp_release.run.subjects import SubjectRecords, subject_records
+from geodp_release.run.subjects import subject_records
 from geodp_release.stages.covariates import Covariates
 from geodp_release.stages.draw import Released
 from replay_runs import few_at_once
@@ -162,8 +162,7 @@ def neighbours_about(assumptions, anchors, rng, products=False):
     first = assembled(assumptions, subjects)
     if assumptions.neighbours == REPLACE:
         return assumptions, first, assembled(assumptions, [*subjects[:-1], other])
-    parts = vars(first).items()
-    second = SubjectRecords(**{name: part[:-1] for name, part in parts if name != "gradients"})
+    second = first.take(slice(number - 1))
     pair = (first, second) if rng.random() < 0.5 else (second, first)
     return assumptions, *pair
 

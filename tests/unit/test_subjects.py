@@ -195,13 +195,6 @@ def test_one_record_does_not_decide_by_the_type_of_an_array(change):
     assert_unusable(found, SPHERE)
 
 
-def test_integers_with_gaps_are_numbers():
-    expected, masked = grouped([30, 40, np.nan, 60, 25]), np.ma.array([30, 40, 0, 60, 25])
-    masked[BAD] = np.ma.masked
-    for each in (masked, pd.array([30, 40, None, 60, 25], "Int64")):
-        assert_rows(grouped(each), expected, slice(None))
-
-
 def test_dates_are_no_covariates():
     """A missing date would be an ordinary number."""
     dates = np.array(["2026-01-01", "NaT", "2026-01-03", "2026-01-04", "2026-01-05"], "M8[D]")
