@@ -5,6 +5,7 @@ import random
 import signal
 from decimal import Decimal
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -67,23 +68,16 @@ def test_numbers_of_parts_have_a_type_for_all(folder, kinds):
     assert np.nansum(table.read(["age"])[0] == 1.0) == whole["age"].eq(70).sum()
 
 
+# By their values, as Arrow finds them.
 @pytest.mark.parametrize(
-    "parts",
-    [
-        # By their values, as Arrow finds them.
-        [[Decimal("1.5")], [Decimal("99.5")]],
-        [[1, 2], [2**63]],
-        [[True], [3]],
-    ],
-    ids=str,
+    "parts", [[[Decimal("1.5")], [Decimal("99.5")]], [[1, 2], [2**63]], [[True], [3]]], ids=str
 )
 def test_types_that_follow_from_values_are_no_reason_to_refuse_numbers(folder, parts):
     for number, values in enumerate(parts):
         pd.DataFrame({"age": values}).to_parquet(f"{number}.parquet")
     table = ParquetTable(str(folder), TableReading())
     table.refuse_unfit(["age"], [])
-    whole = [float(each) for values in parts for each in values]
-    assert np.ravel(table.read(["age"])[0]).tolist() == whole
+    assert np.ravel(table.read(["age"])[0]).tolist() == [*map(float, chain(*parts))]
 
 
 @pytest.mark.parametrize("word", ["900000000000207008", "9007199254740993", "1e16"])
@@ -127,11 +121,13 @@ def records_of(number, seed=2):
     return table.assign(who=pd.Series(labels, dtype=object))
 
 
-def frames_of_dask(monkeypatch):
+@pytest.fixture
+def dd(monkeypatch):
     """The data frames of Dask, which leave objects as they are."""
     import dask.dataframe
 
     monkeypatch.setitem(dask.config.config, "dataframe", {"convert-string": False})
+    monkeypatch.setitem(dask.config.config, "scheduler", "threads")
     return dask.dataframe
 
 
@@ -142,27 +138,27 @@ def columns_of(table):
 @pytest.mark.dask
 @pytest.mark.parametrize("neighbours", [ADD_OR_REMOVE, REPLACE])
 @pytest.mark.parametrize("subjects", [5, 9, 20])
-def test_sums_over_partitions_are_those_of_the_whole(neighbours, subjects):
+def test_sums_over_partitions_are_those_of_the_whole(dd, neighbours, subjects):
     """Of the first subjects, where more have records than the public number."""
-    import dask
-    import dask.dataframe as dd
-
     table = records_of(90)
     assumptions = assumed(subjects, 2, neighbours, residual_scale=0.3)
     whole = subject_records(assumptions, *columns_of(table))
-    with dask.config.set({"dataframe.convert-string": False, "scheduler": "threads"}):
-        parts = [table[start : start + 13] for start in range(0, 90, 13)]
-        cut = dd.from_map(lambda at: parts[at], range(len(parts)), meta=table[:0])
-        found = parted_records(assumptions, *columns_of(cut))
-        state, coordinates = np.array([[0, 0, 1.0], [0.1, 0, 0]]), ClippingCoordinates.whole(1)
-        given = assumptions, found, state, 0.2, coordinates
-        assert gradient_sums(*given) == gradient_sums(assumptions, whole, *given[2:])
-        assert covariate_sums(found) == covariate_sums(whole)
-        losses = loss_sums(*given[:2], state[None], 0.4)
-        np.testing.assert_array_equal(losses, loss_sums(assumptions, whole, state[None], 0.4))
-        if neighbours == ADD_OR_REMOVE:
-            assert len(parted_records(assumptions, *columns_of(cut)[:2], ONE_EACH)) == 90
-    assert len(found) == len(whole)
+    parts = [table[start : start + 13] for start in range(0, 90, 13)]
+    cut = dd.from_map(lambda at: parts[at], range(len(parts)), meta=table[:0])
+    found = parted_records(assumptions, *columns_of(cut))
+    state, coordinates = np.array([[0, 0, 1.0], [0.1, 0, 0]]), ClippingCoordinates.whole(1)
+    one, other = (
+        [
+            gradient_sums(assumptions, each, state, 0.2, coordinates),
+            covariate_sums(each),
+            loss_sums(assumptions, each, state[None], 0.4).tolist(),
+            len(each),
+        ]
+        for each in (found, whole)
+    )
+    assert one == other
+    if neighbours == ADD_OR_REMOVE:
+        assert len(parted_records(assumptions, *columns_of(cut)[:2], ONE_EACH)) == 90
 
 
 @pytest.mark.dask
@@ -173,16 +169,14 @@ def test_what_a_partition_raises_is_not_told(kind):
     def opened(at):
         raise kind("patient 17 has no age")
 
-    table = records_of(30)
-    cut = dd.from_map(opened, [0, 1], meta=table[:0])
-    assumptions = assumed(9)
+    table, assumptions = records_of(30), assumed(9)
+    x, y, who = columns_of(dd.from_map(opened, [0, 1], meta=table[:0]))
     with pytest.raises(DataError, match="a partition cannot be computed") as told:
-        parted_records(assumptions, *columns_of(cut))
+        parted_records(assumptions, x, y, who)
     assert told.value.__context__ is None
-    with pytest.raises(DataError, match="do not go together"):
-        parted_records(assumptions, table[["age"]], *columns_of(cut)[1:])
-    with pytest.raises(DataError, match="do not go together"):
-        parted_records(assumptions, *columns_of(cut)[:2], None)
+    for others in ((table[["age"]], who), (x, None)):
+        with pytest.raises(DataError, match="do not go together"):
+            parted_records(assumptions, others[0], y, others[1])
     dated = dd.from_map(opened, [0, 1], meta=table[:0].astype({"age": "datetime64[ns]"}))
     with pytest.raises(DataError, match="column age of a data frame is of type datetime64"):
         parted_records(assumptions, *columns_of(dated))
@@ -190,9 +184,8 @@ def test_what_a_partition_raises_is_not_told(kind):
 
 @pytest.mark.dask
 @pytest.mark.parametrize("ages", [["40", "old"], pd.to_datetime(["2020-01-01", None])])
-def test_no_type_of_a_partition_is_refused(monkeypatch, ages):
+def test_no_type_of_a_partition_is_refused(dd, ages):
     """As it may follow from one record, such as a word among numbers."""
-    dd = frames_of_dask(monkeypatch)
     table = records_of(30)
     parts = [table[:2].assign(age=pd.Series(ages).convert_dtypes()), table[2:]]
     cut = dd.from_map(lambda at: parts[at], [0, 1], meta=table[:0])
@@ -203,8 +196,7 @@ def test_no_type_of_a_partition_is_refused(monkeypatch, ages):
 
 
 @pytest.mark.dask
-def test_a_column_of_matrices_is_one_of_points(monkeypatch):
-    dd = frames_of_dask(monkeypatch)
+def test_a_column_of_matrices_is_one_of_points(dd):
     table = records_of(9).assign(point=[each * np.eye(2) for each in range(1, 10)])
     cut = dd.from_map(lambda at: table[at : at + 3], [0, 3, 6], meta=table[:0])
     assumptions = Assumptions(make_manifold("spd", 2), np.eye(2), 0.6, 1.2, (20, 70), 9)

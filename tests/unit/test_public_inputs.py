@@ -46,16 +46,12 @@ def test_a_centre_has_the_names_of_settings():
 
 
 def test_one_value_of_a_public_input_is_that_of_every_covariate():
-    found = assumed(
-        geodp.Euclidean(1), 2, shooting_vector_length=1.0, covariate_range=((0.0, 1.0), (0.0, 2.0))
-    )
+    ranges = ((0.0, 1.0), (0.0, 2.0))
+    found = assumed(geodp.Euclidean(1), 2, shooting_vector_length=1.0, covariate_range=ranges)
     assert found.shooting_vector_length == (1.0, 1.0)
-    assert found.number_of_covariates == 2
     assert found.middles.tolist() == [0.5, 1.0]
     # One of a list is one.
-    one = assumed(geodp.Euclidean(1), 1)
-    assert one.covariate_range == (10.0, 20.0)
-    assert one.shooting_vector_length == 0.6
+    assert assumed(geodp.Euclidean(1), 1).shooting_vector_length == 0.6
 
 
 def test_radii_that_were_left_out_follow_other_inputs():
@@ -113,9 +109,14 @@ def test_ends_of_a_range_of_logarithms_are_its_places():
 # Matrices near the edge of their space, as records of a release
 
 
+def matrices_about(space, centre):
+    return Assumptions(
+        space, centre, 0.5, 1.0, (0.0, 1.0), 5, neighbours=ADD_OR_REMOVE, residual_scale=0.1
+    )
+
+
 def mapped(assumptions, covariates, points):
     """Covariates, points and which are valid, of records of a subject each, however many."""
-    assumptions = replace(assumptions, neighbours=ADD_OR_REMOVE)
     found = subject_records(assumptions, covariates, points, ONE_EACH)
     return [each[:, 0] for each in (found.covariates, found.points, found.valid)]
 
@@ -134,8 +135,7 @@ def test_whether_a_matrix_counts_does_not_depend_on_others(size):
     points = reference_averaged(rng, size, 40)
     points += rng.choice([0.0, 1e-16, 1e-13, 1e-12, 1e-11], size=(40, 1, 1)) * np.eye(size)
     points[0, :2, :2] = [[0.6, 0.7549834435270749], [0.7549834435270749, 0.95]]
-    centre = space.random_point(rng)
-    assumptions = Assumptions(space, centre, 0.5, 1.0, (0.0, 1.0), 5, residual_scale=0.1)
+    assumptions = matrices_about(space, space.random_point(rng))
     x = np.linspace(0.0, 1.0, 40)
     expected = mapped(assumptions, x, points)
     for _ in range(60):
@@ -153,19 +153,16 @@ def test_matrices_of_less_rank_are_no_points_and_the_reason_is_named():
     # Those that the centre sees so are not either.
     centre, point = np.diag([1.0, 1e-5]), np.diag([1e-8, 1.0])
     assert SPD(2).are_points(point[None])
-    assumptions = Assumptions(SPD(2), centre, 0.5, 1.0, (0.0, 1.0), 5, residual_scale=0.1)
-    assert not mapped(assumptions, [0.5], point[None])[2]
+    assert not mapped(matrices_about(SPD(2), centre), [0.5], point[None])[2]
 
 
 def test_matrices_that_were_in_single_precision_are_points_and_symmetric():
     """Of 1,000 such 950 did not count."""
-    rng, space = np.random.default_rng(2), SPD(4)
+    rng = np.random.default_rng(2)
     noise = rng.normal(size=(1000, 4, 40)).astype(np.float32)
     points = np.einsum("nik,njk->nij", noise * np.float32(1.1), noise).astype(float)
     points *= 1.0 + 1e-7 * rng.normal(size=points.shape)
-    assert np.all(space.are_points(points))
     assert not np.any(np.all(points == points.swapaxes(1, 2), axis=(1, 2)))
-    assumptions = Assumptions(space, np.eye(4), 0.5, 1.0, (0.0, 1.0), 5, residual_scale=0.1)
-    _, found, valid = mapped(assumptions, np.full(1000, 0.5), points)
+    _, found, valid = mapped(matrices_about(SPD(4), np.eye(4)), np.full(1000, 0.5), points)
     assert np.all(valid)
     np.testing.assert_array_equal(found, found.swapaxes(1, 2))
