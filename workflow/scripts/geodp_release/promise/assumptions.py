@@ -25,6 +25,8 @@ class Assumptions(Design):
 
     A `DataError` says that a value is out of range, or one at which numbers lose their digits.
 
+    With several covariates one value may be for all, or a tuple has one for each.
+
     Attributes
     ----------
     manifold : Manifold
@@ -35,11 +37,9 @@ class Assumptions(Design):
     footpoint_radius : float, optional
         Radius of that ball, in the manifold's unit of length; left out as large as numbers allow.
     shooting_vector_length : float, or tuple of float, optional
-        Largest length of the geodesic over the covariate's range. With several covariates one
-        number for all, or one each; left out with the radius.
+        Largest length of the geodesic over the covariate's range; left out with the radius.
     covariate_range : tuple of float, or tuple of such tuples
-        Covariates outside are clipped to it. With several covariates a range each; empty without
-        one, where the release is of a mean.
+        Covariates outside are clipped to it.  Empty without one, where a mean is released.
     subjects : int
         Their number; with "add or remove one subject" about that.
     records_per_subject : int
@@ -47,13 +47,12 @@ class Assumptions(Design):
     neighbours : {"replace one subject", "add or remove one subject"}
         Which data sets a release cannot tell apart.
     transformation : {"none", "log"}, or tuple of these
-        Of the covariate, or of each, whose range is given without it; a record whose covariate has
-        no logarithm is one without a covariate.
+        Of the covariate, whose range is given without it; one that has no logarithm is missing.
     covariate_spread : {"evenly", "two groups", "unknown"}, or tuple of these
-        How the covariate, or each, is spread over its range: two groups are at its ends.  Steps and
-        bands of one that is said to be spread evenly rest on it; a release whose noisy moments
-        contradict it has a doubt and no band.  Otherwise noisy moments are released first, for a
-        part of the budget, and bands follow them.
+        How the covariate is spread over its range: two groups are at its ends.  Steps and bands of
+        one that is said to be spread evenly rest on it; a release whose noisy moments contradict it
+        has a doubt and no band.  Otherwise noisy moments are released first, for a part of the
+        budget, and bands follow them.
     residual_scale : float, optional
         Guess of the standard deviation of a residual in each direction of the tangent space, for
         which the plan is best.  A release measures it in any case, privately.

@@ -103,16 +103,9 @@ class Ledger:
         been seen.  So a second attempt at a release that started and left no draw is a new
         reservation, which spends again: nobody knows whether the first draw was seen.
 
-        Parameters
-        ----------
-        key, description : str
-            A line of text each, which the caller knows to be public; the key identifies the
-            release.
-        amount : str or Decimal
-            As decimal text.
-        unit : {"epsilon", "rho"}
-        fingerprint : str, optional
-            Of the data file, from `fingerprint`.
+        Key and description are a line of text each, which the caller knows to be public; the key
+        identifies the release.  The amount is decimal text, in the unit of the ledger; the
+        fingerprint is of the data file.
 
         Returns
         -------
@@ -292,11 +285,33 @@ class Ledger:
 
     def after(self, budget, key) -> str:
         """What a release of a budget and a key would leave, in a sentence."""
-        return self._account().after(self.path, budget, key)
+        account = self._account()
+        if budget.unit != account.unit:
+            return (
+                f"{self.path} accounts in {account.unit} and the release in {budget.unit}: it "
+                "would be refused."
+            )
+        now = f"{self.path} has {account.left:f} {account.unit} left"
+        if any(each.key == key and each.finished for each in account.entries):
+            return f"{now}; this release is in it already, and the same again spends nothing."
+        if budget.amount > account.left:
+            return f"{now}, less than the {budget.amount:f} of the release: it would be refused."
+        left = exact_sum([account.left, budget.amount.copy_negate()])
+        return f"{now}, and {left:f} after the release."
 
     def words(self) -> str:
         """A table with one line a release, and the totals."""
-        return self._account().words()
+        account = self._account()
+        rows = [("when", "status", account.unit, "description", "folder")]
+        for each in account.entries:
+            folder = "" if each.folder is None else str(each.folder)
+            # Names of folders may have any character, and a terminal obeys some.
+            shown = folder if folder.isprintable() else ascii(folder)
+            rows.append((each.when, each.status, f"{each.amount:f}", each.description, shown))
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+        totals = f"allowed {account.allowed:f}, spent {account.spent:f}, left {account.left:f}"
+        return "\n".join([*lines, f"{totals} ({account.unit})"])
 
     def _account(self):
         """What the file holds, from one moment."""

@@ -66,34 +66,6 @@ class Account:
     def left(self):
         return exact_sum([self.allowed, self.spent.copy_negate()])
 
-    def after(self, path, budget, key):
-        """What a release would leave of the ledger at a path, in a sentence."""
-        if budget.unit != self.unit:
-            return (
-                f"{path} accounts in {self.unit} and the release in {budget.unit}: it would be "
-                "refused."
-            )
-        now = f"{path} has {self.left:f} {self.unit} left"
-        if any(each.key == key and each.finished for each in self.entries):
-            return f"{now}; this release is in it already, and the same again spends nothing."
-        if budget.amount > self.left:
-            return f"{now}, less than the {budget.amount:f} of the release: it would be refused."
-        left = exact_sum([self.left, budget.amount.copy_negate()])
-        return f"{now}, and {left:f} after the release."
-
-    def words(self):
-        """A table with one line a release, and the totals."""
-        rows = [("when", "status", self.unit, "description", "folder")]
-        for each in self.entries:
-            folder = "" if each.folder is None else str(each.folder)
-            # Names of folders may have any character, and a terminal obeys some.
-            shown = folder if folder.isprintable() else ascii(folder)
-            rows.append((each.when, each.status, f"{each.amount:f}", each.description, shown))
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-        totals = f"allowed {self.allowed:f}, spent {self.spent:f}, left {self.left:f} ({self.unit})"
-        return "\n".join([*lines, totals])
-
 
 def exact_sum(amounts):
     """Exact sum, whatever the number of digits."""
