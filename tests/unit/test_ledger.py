@@ -314,8 +314,10 @@ def test_a_draw_that_is_kept_is_found_by_its_key(ledger, path):
     assert ledger.kept(entry) is None
 
 
-def test_commits_reach_the_disk(ledger, path):
-    """The durability that SQLite is asked for, which no test of a process can see."""
+def test_commits_reach_the_disk_and_writers_wait_for_each_other(ledger, path):
+    """What SQLite is asked for, which processes show by chance alone."""
     with module.connection_to(path) as connection:
         assert connection.execute("PRAGMA synchronous").fetchone() == (3,)
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+    with module.connection_to(path, writes=True), pytest.raises(sqlite3.OperationalError):
+        module.connection_to(path, writes=True, seconds=0.0).__enter__()
