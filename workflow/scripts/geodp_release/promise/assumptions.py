@@ -119,8 +119,8 @@ class Assumptions(Design):
         if self.footpoint_radius is None:
             self._take_the_widest()
         for name in ("footpoint_radius", "smallest_radius", "residual_scale"):
-            if getattr(self, name) is not None:
-                self._set(name, public.positive(name, getattr(self, name)))
+            if (value := getattr(self, name)) is not None:
+                self._set(name, public.positive(name, value))
         if self.wider < 1.0:
             raise DataError(
                 f"smallest_radius is {self.smallest_radius:g}, and footpoint_radius "

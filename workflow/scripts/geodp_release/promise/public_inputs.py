@@ -117,17 +117,16 @@ def of_all(name, given, listed, of_words):
 
     ``listed`` says which columns (c,) have words, whose value is ``of_words`` in any case.
     """
-    if not isinstance(given, list | tuple | np.ndarray):
-        return [of_words if words else given for words in listed]
-    given, measured = list(given), len(listed) - sum(map(bool, listed))
-    if len(given) not in (measured, len(listed)):
+    measured = len(listed) - sum(map(bool, listed))
+    given = list(given) if isinstance(given, list | tuple | np.ndarray) else [given] * measured
+    if len(given) == measured:
+        each = iter(given)
+        given = [of_words if words else next(each) for words in listed]
+    if len(given) != len(listed):
         raise DataError(
             f"{name} has {len(given)} values, and there are {measured} covariates without listed "
             "words: give one for each of these, or one for all"
         )
-    each = iter(given)
-    if len(given) == measured:
-        return [of_words if words else next(each) for words in listed]
     for value, words in zip(given, listed, strict=True):
         if words and value != of_words:
             raise DataError(
