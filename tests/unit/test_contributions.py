@@ -146,6 +146,14 @@ def test_vectors_that_are_too_long_count_for_nothing(length, count):
     assert found == [many * count * whole**2 if length == 1.0 else 0, 0, 0, 0, 0, 0]
 
 
+def test_gradients_that_are_too_long_count_for_nothing():
+    """Where their lengths are not what the clip is told."""
+    parts, told = np.array([[[1.0, 0.0], [0.0, 0.0]], [[0.2, 0.0], [0.0, 0.1]]]), np.zeros(2)
+    given = (parts, told, told), np.ones(2, bool), 0.5, WINDOW
+    found = sums.lattice_gradients(Sphere(2), *given)
+    assert found.any(axis=(1, 2)).tolist() == [False, True]
+
+
 def test_gradients_that_are_kept_are_those_of_state_and_coordinates():
     """Sums after those at another state, or in other coordinates, are those of fresh records."""
     assumptions, rng = assumed(Sphere(2), 20), np.random.default_rng(1)
