@@ -33,10 +33,9 @@ from geodp_release.stages import (
     MatrixStage,
     NoisyStep,
     TailStage,
+    counts,
     matrix,
-    products,
     step,
-    tail_count,
 )
 from replay import SPACES, search
 from replay_runs import BY_COMMAND, replaced
@@ -186,8 +185,8 @@ ONE_BIN = " & ~np.append(longer[:, 1:], np.zeros((len(longer), 1), bool), axis=1
 COUNTED, USABLE = "valid[:, place] & (place < counts)", "places = np.empty("
 CRASH = "assert not np.any(np.abs(points[np.isfinite(points)]) > 1e100); "
 NOISY = "self.noise(assumptions).add([counts], bits)[0]"
-PARTS = products, "product_sums"
-TAILS, MAPPED = (tail_count, "tail_counts"), (subjects, "mapped_blocks")
+PARTS = matrix, "product_sums"
+TAILS, MAPPED = (counts, "tail_counts"), (subjects, "mapped_blocks")
 # A matrix of moments has noise for its covariates, and residuals besides.
 OUTSIDE = int(np.sqrt(1.0 + matrix.WEIGHT**2) * contributions.MATRIX_LATTICE)
 

@@ -13,8 +13,8 @@ from geodp.manifolds.sphere import Sphere
 from geodp_release.plan import bands
 from geodp_release.stages import curvature, step
 from geodp_release.stages.covariates import Covariates
+from geodp_release.stages.curvature import straightened
 from geodp_release.stages.draw import Released
-from geodp_release.stages.step import straightened
 
 SPHERE = Sphere(2)
 ENDS = np.array([[-0.5], [0.5]])
@@ -181,11 +181,11 @@ def test_steps_stay_in_the_support_where_nodes_miss_cells_of_words():
         space, "identity", covariate_range=ranges, subjects=99, basis=basis, products=((0, 1),)
     )
     origin, change = assumptions.support.origin, 0.1 * rng.normal(size=(81, 3))
-    state, _ = step.moved(assumptions, origin, 10.0 * change)
+    state, _ = curvature.moved(assumptions, origin, 10.0 * change)
     moments = Covariates.assumed(assumptions).moments
     bent = curvature.bent(curvature.bend(assumptions, state, moments), change)
     for found, _ in (
-        step.moved(assumptions, state, bent),
+        curvature.moved(assumptions, state, bent),
         straightened(assumptions, origin, change, moments),
     ):
         assert assumptions.support.contains(found)

@@ -23,12 +23,12 @@ from geodp_release.run.clipping_coordinates import ClippingCoordinates
 from geodp_release.run.noise import Noise
 from geodp_release.run.subjects import ONE_EACH, subject_records
 from geodp_release.show.doubts import long_tails
+from geodp_release.stages import counts as tails
 from geodp_release.stages import scale
-from geodp_release.stages import tail_count as tails
 from geodp_release.stages.covariates import Covariates
+from geodp_release.stages.curvature import moved, straightened
 from geodp_release.stages.draw import Released, run_plan
-from geodp_release.stages.products import triangle_matrix
-from geodp_release.stages.step import moved, straightened
+from geodp_release.stages.matrix import triangle_matrix
 from simulated import RESIDUALS, true_r_squared
 
 NUMBER = 4000

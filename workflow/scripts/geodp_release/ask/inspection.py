@@ -15,7 +15,7 @@ from geodp.data.messages import SHOWN, few
 from geodp_release.promise.assumptions import Assumptions
 from geodp_release.run.subjects import given_records, mapped_blocks, valid_records
 from geodp_release.show.templates import render
-from geodp_release.stages.far_count import far_away
+from geodp_release.stages.counts import far_away
 
 # A record is far if it lies beyond the support by so many typical residuals.  Without radii it is
 # also far if its residual is so many times the one from which on a release counts it as far away.

@@ -20,12 +20,10 @@ import numpy as np
 from geodp_release.plan.agreeing import SEED
 from geodp_release.run.covariate_moments import inverses, products
 from geodp_release.stages import ProductsStage
-from geodp_release.stages.beyond_count import LEAST_WITHIN
+from geodp_release.stages.counts import LEAST_WITHIN, squares_beyond, student_squares_beyond
 from geodp_release.stages.curvature import bend, bent
-from geodp_release.stages.last_step import limits_at
-from geodp_release.stages.products import triangle_matrix
-from geodp_release.stages.step import stretch
-from geodp_release.stages.tail_count import squares_beyond, student_squares_beyond
+from geodp_release.stages.matrix import triangle_matrix
+from geodp_release.stages.step import limits_at, stretch
 
 # Probabilities of the bands that a release shows.
 LEVELS = (0.9, 0.95)

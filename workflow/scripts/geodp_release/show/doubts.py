@@ -12,7 +12,7 @@ from geodp_release.plan.agreeing import agreeing_releases, moments_stage, rests_
 from geodp_release.plan.bands import with_looks
 from geodp_release.run.contributions import LOSS_LATTICE
 from geodp_release.stages import FarStage, TailStage
-from geodp_release.stages.tail_count import share_beyond
+from geodp_release.stages.counts import share_beyond
 
 # Words that come before each reason why bands are withheld.
 WITHHELD = "No band is drawn:"

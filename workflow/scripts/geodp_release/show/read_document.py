@@ -17,8 +17,8 @@ from geodp_release.run.covariate_moments import moment_matrix
 from geodp_release.show.document import FORMAT, ReleaseDocument, plan_document
 from geodp_release.show.hypotheses import HYPOTHESES, ReleaseGuarantee, check_stages
 from geodp_release.stages import STAGES, BeyondStage, FarStage, ProductsStage, ScaleStage, TailStage
+from geodp_release.stages.counts import DOUBLINGS
 from geodp_release.stages.residual_tables import length_grid
-from geodp_release.stages.tail_count import DOUBLINGS
 
 # Allowed difference of what a file holds from a point, a tangent vector or the support, of the
 # radius: numbers are the same on every machine, what is computed from them is not.

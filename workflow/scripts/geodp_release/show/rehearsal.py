@@ -12,10 +12,10 @@ from geodp_release.show.folder import page, predictions
 from geodp_release.show.hypotheses import ReleaseGuarantee
 from geodp_release.show.release import Release
 from geodp_release.stages import STAGES, BeyondStage, FarStage, ProductsStage, ScaleStage, TailStage
+from geodp_release.stages.counts import DOUBLINGS
 from geodp_release.stages.covariates import Covariates
 from geodp_release.stages.draw import Released
 from geodp_release.stages.residual_tables import length_grid
-from geodp_release.stages.tail_count import DOUBLINGS
 
 
 class Rehearsed(Release):

@@ -52,7 +52,7 @@ class Release(Statistics):
     guarantee : ReleaseGuarantee
     far : float, optional
         Noisy number of subjects, by the parts of their records, whose residual is longer than
-        `geodp_release.stages.far_count.far_away` times the last length.
+        `geodp_release.stages.counts.far_away` times the last length.
     reached : ndarray, shape (1 + k,)
         See `geodp_release.stages.draw.Released`: what `doubts` go by.
     tails, products : tuple

@@ -1,4 +1,7 @@
-"""Effects of curvature on steps and errors in flat space, by derivatives of predictions."""
+"""Effects of curvature on steps and errors in flat space, by derivatives of predictions.
+
+And where a step leads: always to a state in the support.
+"""
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -188,6 +191,84 @@ def _with_moments(covariates, moments):
     found = covariates.with_moments(possible_moments(np.array(moments)))
     # In their ranges, beyond which predictions would be without end, as of many cells of words.
     return replace(found, nodes=np.clip(found.nodes, -0.5, 0.5))
+
+
+def moved(assumptions, state, change):
+    """The state (1 + k, *point_shape) after a step, brought back to the support.
+
+    And what it reached (1 + k,), as `Released` has it.  ``change`` has coordinates (1 + k, dim).
+    """
+    tangent = assumptions.manifold.tangent(state[0], change)
+    return _moved(assumptions, state, tangent, _radii(assumptions))
+
+
+def _moved(assumptions, state, change, radii):
+    """State and what it reached, as of `moved`, for tangent vectors (1 + k, *point_shape)."""
+    manifold = assumptions.manifold
+    p, *vectors = state
+    # No farther than across the support, so that nothing overflows.
+    step, *turns = _shortened(manifold, p, change, 2.0 * radii)
+    end = manifold.exp(p, step)
+    vectors = [
+        manifold.transport(p, step, v + turn) for v, turn in zip(vectors, turns, strict=True)
+    ]
+    distance = float(manifold.dist(assumptions.centre, end))
+    if distance > assumptions.footpoint_radius:
+        away = manifold.log(assumptions.centre, end)
+        # Of the logarithm itself, which loses digits far away.
+        length = float(manifold.norm(assumptions.centre, away))
+        shorter = (1.0 - 1e-12) * assumptions.footpoint_radius / length
+        inside = manifold.exp(assumptions.centre, shorter * away)
+        vectors = [manifold.transport_to(end, inside, v) for v in vectors]
+        end = inside
+    # Measured where they are shortened, as transports from far away lose digits.
+    reached = np.array([distance, *(float(manifold.norm(end, v)) for v in vectors)]) / radii
+    shorter = (1.0 - 1e-12) / np.maximum(reached[1:], 1.0 - 1e-12)
+    vectors = [v * each for v, each in zip(vectors, shorter, strict=True)]
+    return np.stack([end, *vectors]), reached
+
+
+def straightened(assumptions, state, change, moments, rounds=5, tolerance=1e-9):
+    """As `moved`, but to the geodesic nearest to predictions that are moved, by `Predictions`.
+
+    Where covariates have these moments.  A change of a geodesic is no line far from where it is
+    made: predictions go along geodesics of their own.
+    """
+    manifold, covariates = assumptions.manifold, looked_at(assumptions, moments)
+    change, radii = manifold.tangent(state[0], change), _radii(assumptions)
+    found, reached = _moved(assumptions, state, change, radii)
+    if covariates is None:
+        return found, reached
+    p, seen = state[0], Predictions.of(manifold, state, covariates)
+    change = _shortened(manifold, p, change, 2.0 * radii)
+    # No farther than predictions are from the centre, so that nothing overflows.
+    predictions = seen.moved(_shortened(manifold, p, seen.moves(change), assumptions.reach))
+    least = tolerance * np.linalg.norm(manifold.norm(p, change))
+    for _ in range(rounds):
+        seen = Predictions.of(manifold, found, covariates)
+        gradient = seen.gradient(seen.residuals(predictions))
+        more = seen.joined(np.linalg.solve(seen.squares, gradient))
+        if not np.all(np.isfinite(more)):
+            break
+        length = np.linalg.norm(manifold.norm(found[0], more))
+        found, reached = _moved(assumptions, found, more, radii)
+        if length < least:
+            break
+    return found, reached
+
+
+def _radii(assumptions):
+    """Radii (1 + k,) of the support."""
+    return np.append(assumptions.footpoint_radius, assumptions.lengths)
+
+
+def _shortened(manifold, point, vectors, limits):
+    """Tangent vectors, no longer than limits; their lengths may be too large to square."""
+    axes = tuple(range(1, vectors.ndim))
+    largest = np.maximum(np.max(np.abs(vectors), axis=axes, keepdims=True), 1e-300)
+    lengths = largest * manifold.expand(manifold.norm(point, vectors / largest))
+    limits = manifold.expand(limits)
+    return np.where(lengths > limits, vectors * (limits / lengths), vectors)
 
 
 def mean_squares(assumptions, state, moments):

@@ -1,27 +1,31 @@
-"""One noisy matrix of moments of covariates and residuals, and the step that it gives."""
+"""Noisy matrices of second moments: of covariates and residuals with their step, and of bands.
+
+Those of contributions say how far the estimate varies with the sample.
+"""
 
 from dataclasses import dataclass, replace
+from math import isqrt
 
 import numpy as np
 
 from geodp.linear.moment_matrix import shrunk
 from geodp_release.promise.budget import PURE
-from geodp_release.run.contributions import MATRIX_LATTICE, matrix_sums
+from geodp_release.run.contributions import (
+    MATRIX_LATTICE,
+    PRODUCT_LATTICE,
+    matrix_sums,
+    product_sums,
+)
 from geodp_release.run.covariate_moments import matrix_moments, moment_matrix, products
 from geodp_release.stages.covariates import Covariates
+from geodp_release.stages.curvature import straightened
 from geodp_release.stages.moments import MeasuresMoments
-from geodp_release.stages.products import triangle_matrix
 from geodp_release.stages.residual_tables import LEVELS, level_of
-from geodp_release.stages.step import NoisyStep, clean_means, straightened, updated
+from geodp_release.stages.stage import Stage
+from geodp_release.stages.step import NoisyStep, clean_means, limits_at, updated
 
 # Length of a clipped residual beside that of coordinates of covariates.
 WEIGHT = 0.8
-
-# Sizes of geodesics, in parts of those that are expected, that are as probable before the stage.
-SIZES = 0.5 ** np.arange(6)
-
-# Prior standard deviation of the mean weight of records, and its limits.
-SHARE, LEAST_SHARE, MOST_SHARE = 0.1, 0.25, 4.0 / 3.0
 
 
 @dataclass(frozen=True)
@@ -31,21 +35,13 @@ class MatrixStage(MeasuresMoments, NoisyStep):
     A record's z has 1 and its covariates, over the root mean squares that are expected of them, and
     its clipped residual, about the centre or in flat space about any state.  Records whose
     coordinates are longer than ``reach`` weigh less.
-
-    Attributes
-    ----------
-    reach : float
-        Length of coordinates of covariates to which records are shortened.
     """
 
-    reach: float = 1.0
+    reach: float = 1.0  # Length of coordinates of covariates to which records are shortened.
 
-    what = "step by one matrix of moments of covariates and of residuals"
+    by = "step by one matrix of moments of covariates and of residuals"
     pure_noise = "matrix Laplace"
-
-    def __post_init__(self):
-        super().__post_init__()
-        self._refuse_unless_positive("reach")
+    positive = ("clip", "kept", "reach")
 
     @staticmethod
     def widths(assumptions):
@@ -99,13 +95,15 @@ class MatrixStage(MeasuresMoments, NoisyStep):
         return np.diag((deviation * self.widths(assumptions)) ** 2)
 
     def change(self, means, before, assumptions, unit=1.0):
-        """The step of `NoisyStep.change`, averaged over `SIZES` by how probable means make each.
+        """The step of `NoisyStep.change`, averaged over sizes by how probable means make each.
 
         So a geodesic that is shorter than expected is not lost in noise.
         """
+        # In parts of those that are expected, as probable before the stage.
+        sizes = 0.5 ** np.arange(6)
         prior, hessian, noise, spread = self._model(before, assumptions, unit)
         logs, steps, covariances = [], [], []
-        for size in SIZES:
+        for size in sizes:
             gain, after, inverse = updated(size**2 * prior, hessian, noise + size**2 * spread)
             squares = np.einsum("...id,...ij,...jd->...", means, inverse, means)
             logs.append(0.5 * (means.shape[-1] * np.linalg.slogdet(inverse)[1] - squares))
@@ -129,23 +127,25 @@ class MatrixStage(MeasuresMoments, NoisyStep):
         of_covariates = matrix[..., :number, :number] * self._trace * np.outer(widths, widths)
         return of_covariates, matrix[..., :number, number:] * self._of_residuals * widths[:, None]
 
-    def _measured(self, matrix, sums, numbers, assumptions):
+    def _measured(self, matrix, sums, numbers, assumptions, deviation=0.1, limits=(0.25, 4 / 3)):
         """Moments of covariates, and mean residuals times covariates (..., 1 + k, dim).
 
-        From matrices and sums with noise, and numbers of subjects (...,).
+        From matrices and sums with noise, and numbers of subjects (...,).  The mean weight of
+        records has a prior standard ``deviation`` and ``limits``.
         """
         noise = np.sqrt(2.0) * self._trace * self._deviation(assumptions) / numbers
         # Records that weigh less, or cannot be used, make all sums smaller.
-        share = 1.0 + SHARE**2 / (SHARE**2 + noise**2) * (matrix[..., 0, 0] / numbers - 1.0)
-        total = (numbers * np.clip(share, LEAST_SHARE, MOST_SHARE))[..., None, None]
+        trust = deviation**2 / (deviation**2 + noise**2)
+        share = 1.0 + trust * (matrix[..., 0, 0] / numbers - 1.0)
+        total = (numbers * np.clip(share, *limits))[..., None, None]
         found = matrix / total
         if assumptions.spreads:
             widths = self.widths(assumptions)[1:]
-            unit, deviation = np.outer(widths, widths), np.mean(noise) / np.sqrt(2.0)
+            unit, each = np.outer(widths, widths), np.mean(noise) / np.sqrt(2.0)
             pole = 0.0
             if self.unit == PURE:
-                pole = deviation * len(widths) / np.sqrt(2.0 * (self._size(assumptions) + 1))
-            each = shrunk(found[..., 1:, 1:] / unit, deviation, pole, keeps_trace=True)[0]
+                pole = each * len(widths) / np.sqrt(2.0 * (self._size(assumptions) + 1))
+            each = shrunk(found[..., 1:, 1:] / unit, each, pole, keeps_trace=True)[0]
             found[..., 1:, 1:] = unit * each
         moments = self.moments(matrix_moments(found), numbers[..., None], assumptions)
         return moments, sums / total
@@ -201,3 +201,63 @@ class MatrixStage(MeasuresMoments, NoisyStep):
         uncertainty = self.uncertainty(assumptions)
         found = replace(releases, moments=moments, uncertainty=uncertainty)
         return self._stepped(found, means, unit, LEVELS)
+
+
+@dataclass(frozen=True)
+class ProductsStage(Stage):
+    """Release of mean products of two parts of contributions, clipped as those to a last step.
+
+    Of two directions, over footpoint and shooting vectors together, or of two of these, over all
+    directions together.
+    """
+
+    # Norm to which contributions are clipped, in units of the residual length released last.
+    clip: float = 1.0
+    directions: bool = False
+
+    what = (
+        "noisy mean products of contributions, clipped to {0.clip:.4g} released lengths, by {0._of}"
+    )
+    positive = ("clip",)
+    is_relative = True
+
+    @property
+    def _of(self):
+        return "directions" if self.directions else "footpoint and shooting vectors"
+
+    def size(self, assumptions):
+        """Rows of the matrix."""
+        if self.directions:
+            return assumptions.manifold.dim
+        return 1 + assumptions.number_of_covariates
+
+    def noise(self, assumptions):
+        """The `Noise` of an upper triangle of sums of products, in steps of their lattice."""
+        # Of positive semidefinite matrices with so large a trace; two numbers above zero differ by
+        # no more than the larger.
+        changes = min(assumptions.changes, self.size(assumptions))
+        return self._added(PRODUCT_LATTICE**2, changes, matrix=True)
+
+    def deviation(self, assumptions):
+        """Standard deviation of an entry off the diagonal of a mean, for a clip of one."""
+        size = self.size(assumptions)
+        [variance] = self.noise(assumptions).variances(size * (size + 1) // 2)
+        return float(np.sqrt(0.5 * float(variance))) / PRODUCT_LATTICE**2 / assumptions.subjects
+
+    def run(self, before, assumptions, records, bits, shared=None):
+        clip, longest = limits_at(self.clip * before.lengths[-1], assumptions)
+        limits = clip, before.coordinates, self.directions, longest
+        sums = product_sums(assumptions, records, before.state, *limits)
+        noisy = self.noise(assumptions).add([sums], bits)[0]
+        unit = (clip / PRODUCT_LATTICE) ** 2 / before.number
+        found = tuple(float(each) * unit for each in noisy)
+        return replace(before, products=(*before.products, found))
+
+
+def triangle_matrix(upper):
+    """Symmetric matrices (..., m, m) of upper triangles (..., m (m + 1) / 2), row by row."""
+    size = (isqrt(8 * upper.shape[-1] + 1) - 1) // 2
+    matrix = np.empty((*upper.shape[:-1], size, size))
+    row, column = np.triu_indices(size)
+    matrix[..., row, column] = matrix[..., column, row] = upper
+    return matrix

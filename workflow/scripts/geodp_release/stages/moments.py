@@ -16,19 +16,8 @@ from geodp_release.run.noise import GaussianNoise, KNormNoise, LaplaceNoise
 from geodp_release.stages.covariates import Covariates
 from geodp_release.stages.stage import Stage, share_of
 
-# With one covariate: ratio of the noise scales of the sums of covariates and of their squares.
-MOMENT_RATIO = 2
-
-# Bounds of privacy loss, per scale of the noise of sums of covariates, for the replacement of one
-# subject and for the addition or removal of one; see `docs/guarantee.md`.
-LAPLACE_MOMENTS = {2: Fraction(9, 8), 1: Fraction(1)}
-GAUSSIAN_MOMENTS = {2: Fraction(1), 1: Fraction(1, 2)}
-
 # With several covariates: weights of squares and of products of two beside the covariates.
 SQUARES_WEIGHT, PRODUCTS = 2, 3
-
-# By how much noise of the moments is larger than their bound wants, for what rounding adds to it.
-FOR_ROUNDING = Fraction(1025, 1024)
 
 # Prior standard deviations of means of covariates, of their squares, and of products of two.
 EXPECTED = {"mean": 0.12, "square": 0.04, "product": 0.03}
@@ -36,19 +25,12 @@ EXPECTED = {"mean": 0.12, "square": 0.04, "product": 0.03}
 # Bands use a prior this many times wider than steps, so that they also cover unusual covariates.
 WIDER = 2.0
 
-# Of one covariate that is said to be spread evenly: probabilities that noise and the sample lead
-# its mean, or its mean square, so far that they contradict it; and what does not, however little
-# noise there is: either makes sampling errors at an end of the range 1.15 times as large at most.
-RARELY, LITTLE = (0.004, 0.001), (0.06, 0.025)
-
-# Arguments of `MomentsStage.planned` then.  The mean has Laplace noise of scale 0.024 and a limit
-# of 0.14, and with 200 subjects the mean of a Beta(2, 5), 0.21, is beyond that 97 times in 100: of
-# fewer subjects times epsilon than 375 that is not to be had for an eighth of the budget.
+# Arguments of `MomentsStage.planned` for one covariate that is said to be spread evenly.  The mean
+# has Laplace noise of scale 0.024 and a limit of 0.14, and with 200 subjects the mean of a
+# Beta(2, 5), 0.21, is beyond that 97 times in 100: of fewer subjects times epsilon than 375 that is
+# not to be had for an eighth of the budget.
 TO_CONTRADICT = {"error": 0.017, "least": Fraction(1, 64), "most": Fraction(1)}
 MOST_TO_CONTRADICT = Fraction(1, 8)
-
-# Simulated moments that limits are quantiles of, and their seed.
-SIMULATED, SEED = 1 << 14, 20261124
 
 
 class MeasuresMoments:
@@ -101,6 +83,8 @@ class MeasuresMoments:
 class MomentsStage(MeasuresMoments, Stage):
     """Release of the sums over subjects of covariates and of their products."""
 
+    what = "noisy moments of the covariates"
+
     def noise(self, assumptions):
         """The `Noise` of sums of integers.
 
@@ -108,10 +92,11 @@ class MomentsStage(MeasuresMoments, Stage):
         of those times `moment_weights`, all in steps of ``1 / COVARIATE_LATTICE**2``.
         """
         noise, power = self._in_floats(assumptions)[0], 1 if self.unit == PURE else 2
-        factors = [(FOR_ROUNDING * COVARIATE_LATTICE**2) ** power]
+        # By how much noise is larger than the bound wants, for what rounding adds to moments.
+        more = Fraction(1025, 1024)
+        factors = [(more * COVARIATE_LATTICE**2) ** power]
         if assumptions.number_of_covariates == 1:
-            units = COVARIATE_LATTICE, COVARIATE_LATTICE**2
-            factors = [FOR_ROUNDING * unit**power for unit in units]
+            factors = [more * unit**power for unit in (COVARIATE_LATTICE, COVARIATE_LATTICE**2)]
         return replace(noise, scales=tuple(map(mul, noise.scales, factors)))
 
     def _in_floats(self, assumptions):
@@ -122,11 +107,14 @@ class MomentsStage(MeasuresMoments, Stage):
             if self.unit == PURE:
                 return KNormNoise((change / self.budget,)), np.array(weights)
             return GaussianNoise((change**2 / (2 * self.budget),)), np.array(weights)
+        # Bounds of privacy loss, per scale of the noise of the sum of covariates, for the
+        # replacement of one subject and for the addition or removal of one; and half of that scale
+        # for squares: see `docs/guarantee.md`.
         if self.unit == PURE:
-            scale = LAPLACE_MOMENTS[changes] / self.budget
-            return LaplaceNoise((scale, scale / MOMENT_RATIO)), np.ones((2, 1))
-        variance = GAUSSIAN_MOMENTS[changes] / (2 * self.budget)
-        return GaussianNoise((variance, variance / MOMENT_RATIO**2)), np.ones((2, 1))
+            scale = {2: Fraction(9, 8), 1: Fraction(1)}[changes] / self.budget
+            return LaplaceNoise((scale, scale / 2)), np.ones((2, 1))
+        variance = {2: Fraction(1), 1: Fraction(1, 2)}[changes] / (2 * self.budget)
+        return GaussianNoise((variance, variance / 4)), np.ones((2, 1))
 
     def deviations(self, assumptions):
         """Standard deviations of the noise of the sums of covariates and of products."""
@@ -168,22 +156,24 @@ class MomentsStage(MeasuresMoments, Stage):
             uncertainty=self.uncertainty(releases.assumptions),
         )
 
-    def agrees(self, moments, assumptions):
-        """Whether released moments (*batch, 2) may well be of a covariate spread as assumed."""
+    def agrees(self, moments, assumptions, rarely=(0.004, 0.001), little=(0.06, 0.025)):
+        """Whether released moments (*batch, 2) may well be of a covariate spread as assumed.
+
+        Noise and the sample lead its mean, or its mean square, so far that they contradict it
+        ``rarely``; and so ``little`` does not, however little noise there is: either makes sampling
+        errors at an end of the range 1.15 times as large at most.
+        """
         assumed = Covariates.assumed(assumptions)
-        rng = np.random.default_rng(SEED)
-        away = self.simulated_noise(rng, SIMULATED, assumptions) / assumptions.subjects
+        rng = np.random.default_rng(20261124)
+        away = self.simulated_noise(rng, 1 << 14, assumptions) / assumptions.subjects
         away += rng.normal(size=away.shape) @ assumed.root[0] / np.sqrt(assumptions.subjects)
-        limits = np.diagonal(np.quantile(np.abs(away), np.subtract(1.0, RARELY), axis=0))
+        limits = np.diagonal(np.quantile(np.abs(away), np.subtract(1.0, rarely), axis=0))
         found = self._noisy(moments, assumptions) - assumed.moments
-        return np.all(np.abs(found) <= np.maximum(limits, LITTLE), axis=-1)
+        return np.all(np.abs(found) <= np.maximum(limits, little), axis=-1)
 
     def check(self, blocks):
         if blocks == 1:
             raise DataError("plan: a mean has no covariates, whose moments a stage releases")
-
-    def describe(self):
-        return f"noisy moments of the covariates, {self.cost}"
 
     @classmethod
     def planned(

@@ -23,35 +23,24 @@ from geodp_release.stages.residual_tables import (
 )
 from geodp_release.stages.stage import Stage
 
-# Volumes are multiples of 2^-VOLUME_BITS.
-VOLUME_BITS = 20
-
-# Simulations of losses take so many nodes of covariates at most.
-NODES = 32
-
 # Simulations score all of so FEW points, and else the NEAR nearest exactly and a random FAR of the
-# rest, reweighted.  Of more than so MANY releases they do so for a BLOCK at once, which stays in a
-# cache.
-FEW, NEAR, FAR, MANY, BLOCK = 256, 128, 96, 1000, 64
+# rest, reweighted.
+FEW, NEAR, FAR = 256, 128, 96
 
 
 @dataclass(frozen=True)
 class PointsStage(Stage):
-    """One choice among public points that fill the support.
+    """One choice among public points that fill the support."""
 
-    Attributes
-    ----------
-    epsilon : Fraction
-        Of the exponential mechanism; what it costs is the stage's budget.
-    points : int
-        A power of two.
-    clip : float
-        Length at which residuals are clipped in the loss.
-    """
+    epsilon: Fraction = Fraction(0)  # Of the exponential mechanism; it costs the budget.
+    points: int = 0  # A power of two.
+    clip: float = 0.0  # Length at which residuals are clipped in the loss.
 
-    epsilon: Fraction = Fraction(0)
-    points: int = 0
-    clip: float = 0.0
+    what = (
+        "exact choice among {0.points} public points of the support by losses clipped at "
+        "{0.clip:.4g}"
+    )
+    positive = ("clip",)
 
     @classmethod
     def of(cls, epsilon, unit, points, clip):
@@ -68,17 +57,19 @@ class PointsStage(Stage):
             )
         if self.points < 2 or self.points & (self.points - 1):
             raise DataError(f"a stage has {self.points} points: give a power of two")
-        self._refuse_unless_positive("clip")
 
     def noise(self, assumptions):
         """The `ChoiceNoise` of losses."""
         return ChoiceNoise((self.epsilon / (assumptions.changes * LOSS_LATTICE),))
 
-    def _choice(self, assumptions, records, losses):
-        """Public points, and an exact choice among them by their losses, which are kept."""
+    def _choice(self, assumptions, records, losses, bits=20):
+        """Public points, and an exact choice among them by their losses, which are kept.
+
+        Volumes have so many ``bits``.
+        """
         states, volumes = assumptions.support.even_points(self.points)
         # Whole, and of negative curvature too large for integers of NumPy.
-        weights = np.rint(np.ldexp(volumes, VOLUME_BITS))
+        weights = np.rint(np.ldexp(volumes, bits))
         used = np.flatnonzero(weights > 0)
         if (key := (self.points, self.clip)) not in losses:
             losses[key] = loss_sums(assumptions, records, states[used], self.clip)
@@ -94,10 +85,11 @@ class PointsStage(Stage):
         states, choice = made[self]
         return replace(before, state=states[choice.draw(bits)], reached=0.0, covariance=None)
 
-    def simulate(self, releases, rng):
+    def simulate(self, releases, rng, many=1000, block=64):
+        # Of many releases a block at once, which stays in a cache.
         number, rows = len(releases.state), [slice(None)]
-        if number > MANY:
-            rows = [slice(at, at + BLOCK) for at in range(0, number, BLOCK)]
+        if number > many:
+            rows = [slice(at, at + block) for at in range(0, number, block)]
         points = support_points(releases, self.points)
         found = zip(*(self._simulated(releases, points, some, rng) for some in rows), strict=True)
         state, weight = map(np.concatenate, found)
@@ -121,12 +113,6 @@ class PointsStage(Stage):
         state = points.states[points.index[some][rows, best]]
         return state, releases.weight[some] * (shares[rows, best] / drawn[rows, best])
 
-    def describe(self):
-        return (
-            f"exact choice among {self.points} public points of the support by losses clipped at "
-            f"{self.clip:.4g}, {self.cost}"
-        )
-
 
 def _normalised(shares):
     return shares / np.sum(shares, axis=1, keepdims=True)
@@ -135,10 +121,11 @@ def _normalised(shares):
 # Simulation of points and their losses
 
 
-def _mean_losses(releases, points, level, some=slice(None)):
+def _mean_losses(releases, points, level, some=slice(None), nodes=32):
     """Mean clipped losses (releases, points), of some rows of the releases.
 
-    Those of all releases are kept for other levels and for other releases with the same truths.
+    By so many nodes of covariates at most.  Those of all releases are kept for other levels and for
+    other releases with the same truths.
     """
     covariates, is_all = releases.covariates, some == slice(None)
     # The first points of a Sobol sequence are even; every second one is not.
@@ -146,7 +133,7 @@ def _mean_losses(releases, points, level, some=slice(None)):
         _of_rows(each, some)
         for each in (releases.scales_at_nodes, *covariates.by_release, releases.typical, level)
     )
-    scales, weights, values = (each[:NODES] for each in (scales, weights, values))
+    scales, weights, values = (each[:nodes] for each in (scales, weights, values))
     weights = weights / np.sum(weights, axis=0)
     # Of residuals of these lengths, which differ between releases with the same truths.
     about = covariates, np.asarray(typical).tobytes()

@@ -19,25 +19,19 @@ from geodp_release.stages.residual_tables import (
     level_of,
     residual_lengths,
 )
-from geodp_release.stages.stage import Stage, checked_share
+from geodp_release.stages.stage import Stage
 
-# Weights of lengths that simulations expect are at most so large, and so that records can outweigh
-# them where so large a part of residuals is longer, or where a length is to find the unexpected.
-MOST_WEIGHT, OUTWEIGHED, SOON_OUTWEIGHED = 1024, 1.0 / 3.0, 1.0 / 6.0
+# Part of residuals by which records outweigh what simulations expect of a length that is to find
+# the unexpected.
+SOON_OUTWEIGHED = 1.0 / 6.0
 
 # Share of residuals that are shorter than a length, and of those shorter than the last one, which
 # tells better how long all are together: also where they are long in one direction.
 SHARE, LAST_SHARE = Fraction(1, 2), Fraction(3, 4)
 
-# Part of the simulated lengths a level from which each is spread.
-SMOOTHED = 0.05, 0.25, 0.4, 0.25, 0.05
-
 # The table of shares of residuals below a length has so many for each of the grid, up and down to
 # a factor of 2^15 of a typical residual.
 FINER = 8
-
-# Releases whose shares are simulated at once.
-BLOCK = 512
 SIZES = 2.0 ** np.arange(-15.0, 15.0, 1.0 / (FINER * LIMITS_PER_DOUBLING))
 
 
@@ -46,22 +40,16 @@ class ScaleStage(Stage):
     """A choice from `length_grid` by how far from a share the shorter residuals are.
 
     By the exponential mechanism: a subject changes each number by one at most.
-
-    Attributes
-    ----------
-    weights : tuple of int
-        By what lengths are weighed that simulations expect, from the shortest on; others by one.
-    shortest : int
-        Level of the shortest of them: of its ratio to the length before, or to a length of one.
-    share : Fraction
-        Of residuals that are shorter than the length.
     """
 
+    # By what lengths are weighed that simulations expect, from the shortest on; others by one.
     weights: tuple[int, ...] = ()
+    # Level of the shortest of them: of its ratio to the length before, or to a length of one.
     shortest: int = 0
-    share: Fraction = SHARE
+    share: Fraction = SHARE  # Of residuals that are shorter than the length.
 
     is_look = True
+    what = "exact choice of a length that about {0._share} of the residuals are shorter than"
 
     def __post_init__(self):
         super().__post_init__()
@@ -71,7 +59,11 @@ class ScaleStage(Stage):
                 f"a stage has weights {self.weights} from level {self.shortest}: give whole "
                 "numbers, the weights above zero"
             )
-        object.__setattr__(self, "share", checked_share(self.share, LOSS_LATTICE))
+        self._check_share()
+
+    @property
+    def _share(self):
+        return {SHARE: "half", LAST_SHARE: "three quarters"}.get(self.share, self.share)
 
     @property
     def _epsilon(self):
@@ -150,29 +142,24 @@ class ScaleStage(Stage):
         weights, places = self._weights(length_grid(releases.assumptions), before)
         return np.log(weights)[places] - exponents
 
-    def fitted(self, releases, outweighed=OUTWEIGHED):
+    def fitted(self, releases, outweighed=1.0 / 3.0, most_weight=1024):
         """With weights for what is simulated; records outweigh them by a part ``outweighed``."""
+        # Part of the simulated lengths a level from which each is spread.
+        smoothed = 0.05, 0.25, 0.4, 0.25, 0.05
         grid, (shares, _) = length_grid(releases.assumptions), self.prepare(releases)
         before = 1.0 if releases.length is None else releases.length
         levels = level_of(grid[np.argmin(np.abs(shares - float(self.share)), axis=1)], before)
-        shortest = int(np.min(levels)) - len(SMOOTHED) // 2
-        parts = np.convolve(np.bincount(levels - np.min(levels)), SMOOTHED)
+        shortest = int(np.min(levels)) - len(smoothed) // 2
+        parts = np.convolve(np.bincount(levels - np.min(levels)), smoothed)
         # Too short a length costs more than one that is too long: a step then hardly moves.
         parts = parts * 2.0 ** (0.5 * np.arange(len(parts)) / LIMITS_PER_DOUBLING)
         # Longer lengths are off by no more than the share that is left.
         off = 2.0 * min(self.share, 1 - self.share)
         most = outweighed * float(off) * releases.number * float(self._epsilon) / 2.0
-        most = np.exp(min(most, np.log(MOST_WEIGHT)))
+        most = np.exp(min(most, np.log(most_weight)))
         weights = parts / np.max(parts) * most
         weights = tuple(int(each) for each in np.maximum(np.rint(weights), 1))
         return replace(self, weights=weights, shortest=shortest)
-
-    def describe(self):
-        names = {SHARE: "half", LAST_SHARE: "three quarters"}
-        return (
-            f"exact choice of a length that about {names.get(self.share, self.share)} of the "
-            f"residuals are shorter than, {self.cost}"
-        )
 
 
 def simulated_shares_within(releases, lengths):
@@ -180,8 +167,11 @@ def simulated_shares_within(releases, lengths):
     return _mean_shares(releases, lengths, _padded_shares(releases.dim, 1)[2:], 1)[0, :, 0]
 
 
-def _mean_shares(releases, lengths, tables, steps):
-    """Means (tables, releases, steps) over covariates of `_padded_shares`, from lengths on."""
+def _mean_shares(releases, lengths, tables, steps, block=512):
+    """Means (tables, releases, steps) over covariates of `_padded_shares`, from lengths on.
+
+    Of so many releases at once.
+    """
     _, (below, part) = releases.at_nodes
     number, starts = len(tables), tables.shape[-1] - steps + 1
     weights, per_doubling = releases.covariates.by_release[0], FINER * LIMITS_PER_DOUBLING
@@ -196,9 +186,9 @@ def _mean_shares(releases, lengths, tables, steps):
     places = below * stride + phases * tables.shape[-1] + firsts
     windows = np.lib.stride_tricks.sliding_window_view(tables.reshape(number, -1), steps, axis=1)
     found = np.zeros((number, *below.shape[1:], steps))
-    for start in range(0, below.shape[1], BLOCK):
+    for start in range(0, below.shape[1], block):
         # These are the largest arrays of a look: in place, and few enough for a cache.
-        at = slice(start, start + BLOCK)
+        at = slice(start, start + block)
         for node, place in enumerate(places):
             fraction, weight = (each[node, at, None] for each in (part, weights))
             for table, total in zip(windows, found, strict=True):

@@ -8,6 +8,7 @@ import numpy as np
 
 from geodp.errors import DataError
 from geodp_release.promise.budget import PURE, UNITS
+from geodp_release.run.contributions import LOSS_LATTICE
 from geodp_release.run.noise import (
     GaussianNoise,
     LaplaceNoise,
@@ -20,20 +21,19 @@ from geodp_release.run.noise import (
 class Stage:
     """A private step of a release; its attributes are public.
 
-    Subclasses define `noise`, `run`, `simulate` and `describe`.
-
-    Attributes
-    ----------
-    budget : Fraction
-    unit : {"epsilon", "rho"}
+    Subclasses define `what`, `noise`, `run` and `simulate`.
     """
 
     budget: Fraction
     unit: str = PURE
 
-    # Whether this releases moments of covariates, or a residual length.
+    # The stage in words, with its attributes in braces; and which of these have to be positive.
+    what: ClassVar[str]
+    positive: ClassVar[tuple[str, ...]] = ()
+    # Whether this releases moments of covariates, or a residual length; or needs such a length.
     measures: ClassVar[bool] = False
     is_look: ClassVar[bool] = False
+    is_relative = False
 
     def __post_init__(self):
         # Sums of fractions are exact, those of floats are rounded.
@@ -42,6 +42,18 @@ class Stage:
             raise DataError(f"a stage has budget {self.budget}: give each one above zero")
         if self.unit not in UNITS:
             raise DataError(f"a stage has budget unit {self.unit!r}: give {' or '.join(UNITS)}")
+        for name in self.positive:
+            if not 0.0 < (value := getattr(self, name)) < np.inf:
+                raise DataError(f"a stage has {name} {value}: give a positive number")
+
+    def _check_share(self):
+        """Make the attribute `share` an exact fraction."""
+        share = Fraction(self.share)
+        if not 0 < share < 1 or LOSS_LATTICE % share.denominator:
+            raise DataError(
+                f"a stage has share {share}: give k/{LOSS_LATTICE} between 0 and 1, k whole"
+            )
+        object.__setattr__(self, "share", share)
 
     def noise(self, assumptions):
         """The exact `Noise` of whole numbers, from public inputs; `run` calls it once."""
@@ -70,29 +82,11 @@ class Stage:
 
     def describe(self):
         """The stage in words, for a release."""
-        raise NotImplementedError
+        return f"{self.what.format(self)}, {self.unit} {float(self.budget):.4g}"
 
     def check(self, blocks):
         """Refuse states of 1 + k blocks that the stage is not made for."""
         del blocks
-
-    @property
-    def cost(self):
-        """Unit and amount of the budget, in words."""
-        return f"{self.unit} {float(self.budget):.4g}"
-
-    def _refuse_unless_positive(self, name):
-        value = getattr(self, name)
-        if not (np.isfinite(value) and value > 0.0):
-            raise DataError(f"a stage has {name} {value}: give a positive number")
-
-
-def checked_share(share, grain):
-    """A share as an exact fraction, a multiple of ``1 / grain`` between 0 and 1."""
-    found = Fraction(share)
-    if not 0 < found < 1 or grain % found.denominator:
-        raise DataError(f"a stage has share {share}: give k/{grain} between 0 and 1, k whole")
-    return found
 
 
 def share_of(share, least, most, grain=1 << 12):

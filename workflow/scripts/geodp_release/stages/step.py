@@ -1,50 +1,43 @@
-"""A private Gauss-Newton step, by clipped gradients with noise."""
+"""Private Gauss-Newton steps, by clipped gradients with noise."""
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
 from geodp.errors import DataError
 from geodp_release.promise.budget import PURE
-from geodp_release.run.clipping_coordinates import noise_of
+from geodp_release.run.clipping_coordinates import ClippingCoordinates, noise_of
 from geodp_release.run.contributions import LATTICE, gradient_sums
 from geodp_release.run.covariate_moments import inverses, moment_matrix, products
 from geodp_release.stages import residual_tables
-from geodp_release.stages.curvature import Predictions, looked_at
+from geodp_release.stages.counts import excess_beyond
+from geodp_release.stages.curvature import Predictions, looked_at, straightened
 from geodp_release.stages.stage import Stage
 
 
 @dataclass(frozen=True)
 class NoisyStep(Stage):
-    """One private Gauss-Newton step.
+    """One private Gauss-Newton step."""
 
-    Attributes
-    ----------
-    clip : float
-        tau: the norm to which a subject's contribution is clipped, in `ClippingCoordinates`.
-    kept : float
-        Part of a small error that is left in mean clipped contributions.
-    prior : tuple of float
-        Mean squared errors of a coordinate of the parts of a state before the step, in
-        `ClippingCoordinates`, as simulated from public assumptions.
-    is_relative : bool
-        Whether ``clip`` and ``prior`` are in units of the residual length that was released last.
-    """
-
+    # tau: the norm to which a subject's contribution is clipped, in `ClippingCoordinates`.
     clip: float = 0.0
-    kept: float = 1.0
+    kept: float = 1.0  # Part of a small error that is left in mean clipped contributions.
+    # Mean squared errors of a coordinate of the parts of a state before the step, in
+    # `ClippingCoordinates`, as simulated from public assumptions.
     prior: tuple[float, ...] = (1.0, 1.0)
+    # Whether clip and prior are in units of the residual length that was released last.
     is_relative: bool = False
 
-    # In words: what is clipped, and its noise where the budget is pure.
-    what: ClassVar[str] = "Gauss-Newton step by gradients"
+    # What is clipped, and its noise where the budget is pure.
+    by: ClassVar[str] = "Gauss-Newton step by gradients"
     pure_noise: ClassVar[str] = "K-norm"
+    what = "{0.by} clipped to {0.clip:.4g}{0._lengths} with exact {0._kind} noise"
+    positive = ("clip", "kept")
 
     def __post_init__(self):
         super().__post_init__()
-        self._refuse_unless_positive("clip")
-        self._refuse_unless_positive("kept")
         if np.ndim(self.prior) != 1 or not np.all(np.asarray(self.prior) > 0.0):
             raise DataError(f"a stage has prior {self.prior}: give positive numbers")
 
@@ -208,13 +201,102 @@ class NoisyStep(Stage):
                 "give one for each"
             )
 
-    def describe(self):
-        kind = self.pure_noise if self.unit == PURE else "Gaussian"
-        return (
-            f"{self.what} clipped to {self.clip:.4g}"
-            f"{' released lengths' if self.is_relative else ''} with exact {kind} noise, "
-            f"{self.cost}"
-        )
+    @property
+    def _lengths(self):
+        return " released lengths" if self.is_relative else ""
+
+    @property
+    def _kind(self):
+        return self.pure_noise if self.unit == PURE else "Gaussian"
+
+
+@dataclass(frozen=True)
+class LastStep(NoisyStep):
+    """A Gauss-Newton step with a long clip, that rests on no law of residuals.
+
+    It expects errors before it to be ``unlike`` the simulated ones, or if it is not relative as
+    large as the support, and clipping to leave means as they are: ``kept`` is one.  By Huber's loss
+    its clip is the threshold of residuals, and ``kept`` goes by a count of those beyond it.
+    """
+
+    # Standard deviation, in each direction, of where steps before it lead if residuals are not
+    # normal, in units of the released length.
+    unlike: float = 0.0
+    # Of residuals that are longer than the released length, by which the statement about tails in
+    # `geodp_release.stages.counts` says what clipping may take; zero if it takes nothing.
+    share: Fraction = Fraction(0)
+
+    by = "last Gauss-Newton step by gradients"
+
+    def __post_init__(self):
+        super().__post_init__()
+        if not 0.0 <= self.unlike < np.inf:
+            raise DataError(f"a stage has unlike {self.unlike}: give a number from zero on")
+        if self.share:
+            self._check_share()
+
+    def fitted(self, releases, clean=None, coordinates=None):
+        found = super().fitted(releases, clean, coordinates)
+        return found if releases.is_whole else replace(found, kept=1.0)
+
+    def limits(self, assumptions):
+        return limits_at(self.clip, assumptions)
+
+    def run(self, before, assumptions, records, bits, shared=None):
+        step = self if before.within is None else replace(self, kept=before.within)
+        return super(LastStep, step).run(before, assumptions, records, bits, shared)
+
+    def simulate(self, releases, rng, prepared=None):
+        if releases.within is None:
+            return super().simulate(releases, rng, prepared)
+        # Of normal residuals as much is left as was planned: others leave what was counted.
+        clean = self.prepare(releases) if prepared is None else prepared
+        clean = clean * (releases.within / self.kept)
+        step = replace(self, kept=releases.within)
+        return super(LastStep, step).simulate(releases, rng, clean)
+
+    def _covariance_before(self, before, unit):
+        # As if nothing were known of errors from the steps before.
+        return diagonal_in(before.coordinates, np.array(self.prior) + self.unlike**2)
+
+    def _model(self, before, assumptions, unit):
+        if self.is_relative:
+            return super()._model(before, assumptions, unit)
+        noise = self._covariance_of_means(before, assumptions)
+        prior = np.diag(assumptions.support.radii**2 / assumptions.manifold.dim) / unit**2
+        return prior, before.moment_matrix, noise, np.zeros_like(prior)
+
+    def _stepped(self, releases, noisy, unit, last_level):
+        prior, hessian, noise, spread = self._model(releases, releases.assumptions, unit)
+        gain, covariance, _ = updated(prior, hessian, noise + spread)
+        left = np.eye(len(self.prior)) - products(gain, hessian)
+        # In any direction, in the coordinates of contributions.
+        left = products(left, releases.coordinates.standard.T) * (self.unlike * unit)
+        # One each, as releases that went other ways have others.
+        left = np.broadcast_to(left, (len(noisy), *left.shape[1:]))
+        excess = np.broadcast_to(np.ravel(unit) * self._excess(releases), len(noisy))
+        state, covariance = releases.state + unit * products(gain, noisy), unit**2 * covariance
+        found = {"covariance": covariance, "last_level": last_level, "left": left}
+        return releases.stepped(state, excess=excess, **found)
+
+    def _excess(self, releases):
+        """Root mean squared mean length that is taken at a covariate, at most, in released ones."""
+        if not self.share:
+            return 0.0
+        ratios = self.clip / releases.lengths_at_nodes
+        excess = excess_beyond(float(self.share), ratios, releases.dim)
+        return np.sqrt(np.sum(releases.covariates.by_release[0] * excess**2, axis=0))
+
+
+def limits_at(clip, assumptions):
+    """Norm to which contributions are clipped at the end, and length to which residuals are before.
+
+    By Huber's loss a residual is shortened to the clip, and no contribution is longer than that
+    makes it at the ends of ranges of covariates.
+    """
+    if not assumptions.is_robust:
+        return clip, np.inf
+    return clip * ClippingCoordinates.whole(assumptions.number_of_covariates).longest, clip
 
 
 def diagonal_in(coordinates, variances):
@@ -242,87 +324,6 @@ def _spread_by_moments(deviations, covariance):
     each = np.arange(len(squares))
     found[..., each, each] = np.diagonal(covariance, axis1=-2, axis2=-1) @ squares
     return found
-
-
-def moved(assumptions, state, change):
-    """The state (1 + k, *point_shape) after a step, brought back to the support.
-
-    And what it reached (1 + k,), as `Released` has it.  ``change`` has coordinates (1 + k, dim).
-    """
-    tangent = assumptions.manifold.tangent(state[0], change)
-    return _moved(assumptions, state, tangent, _radii(assumptions))
-
-
-def _moved(assumptions, state, change, radii):
-    """State and what it reached, as of `moved`, for tangent vectors (1 + k, *point_shape)."""
-    manifold = assumptions.manifold
-    p, *vectors = state
-    # No farther than across the support, so that nothing overflows.
-    step, *turns = _shortened(manifold, p, change, 2.0 * radii)
-    end = manifold.exp(p, step)
-    vectors = [
-        manifold.transport(p, step, v + turn) for v, turn in zip(vectors, turns, strict=True)
-    ]
-    distance = float(manifold.dist(assumptions.centre, end))
-    if distance > assumptions.footpoint_radius:
-        away = manifold.log(assumptions.centre, end)
-        # Of the logarithm itself, which loses digits far away.
-        length = float(manifold.norm(assumptions.centre, away))
-        shorter = (1.0 - 1e-12) * assumptions.footpoint_radius / length
-        inside = manifold.exp(assumptions.centre, shorter * away)
-        vectors = [manifold.transport_to(end, inside, v) for v in vectors]
-        end = inside
-    # Measured where they are shortened, as transports from far away lose digits.
-    reached = np.array([distance, *(float(manifold.norm(end, v)) for v in vectors)]) / radii
-    shorter = (1.0 - 1e-12) / np.maximum(reached[1:], 1.0 - 1e-12)
-    vectors = [v * each for v, each in zip(vectors, shorter, strict=True)]
-    return np.stack([end, *vectors]), reached
-
-
-def straightened(assumptions, state, change, moments, rounds=5, tolerance=1e-9):
-    """As `moved`, but to the geodesic nearest to predictions that are moved, by `Predictions`.
-
-    Where covariates have these moments.  A change of a geodesic is no line far from where it is
-    made: predictions go along geodesics of their own.
-    """
-    manifold, covariates = assumptions.manifold, looked_at(assumptions, moments)
-    change, radii = manifold.tangent(state[0], change), _radii(assumptions)
-    found, reached = _moved(assumptions, state, change, radii)
-    if covariates is None:
-        return found, reached
-    p, seen = state[0], Predictions.of(manifold, state, covariates)
-    change = _shortened(manifold, p, change, 2.0 * radii)
-    # No farther than predictions are from the centre, so that nothing overflows.
-    predictions = seen.moved(_shortened(manifold, p, seen.moves(change), assumptions.reach))
-    least = tolerance * np.linalg.norm(manifold.norm(p, change))
-    for _ in range(rounds):
-        seen = Predictions.of(manifold, found, covariates)
-        gradient = seen.gradient(seen.residuals(predictions))
-        more = seen.joined(np.linalg.solve(seen.squares, gradient))
-        if not np.all(np.isfinite(more)):
-            break
-        length = np.linalg.norm(manifold.norm(found[0], more))
-        found, reached = _moved(assumptions, found, more, radii)
-        if length < least:
-            break
-    return found, reached
-
-
-def _radii(assumptions):
-    """Radii (1 + k,) of the support."""
-    return np.append(assumptions.footpoint_radius, assumptions.lengths)
-
-
-def _shortened(manifold, point, vectors, limits):
-    """Tangent vectors, no longer than limits; their lengths may be too large to square."""
-    axes = tuple(range(1, vectors.ndim))
-    largest = np.maximum(np.max(np.abs(vectors), axis=axes, keepdims=True), 1e-300)
-    lengths = largest * manifold.expand(manifold.norm(point, vectors / largest))
-    limits = manifold.expand(limits)
-    return np.where(lengths > limits, vectors * (limits / lengths), vectors)
-
-
-# Simulation of clipped contributions
 
 
 def clean_means(releases, level, shifts, middle):
