@@ -22,7 +22,7 @@ RANGE = (20.0, 70.0)
 LIMIT = 4
 CLIP = 0.2
 # Beside the middle of the range.
-WINDOW = ClippingCoordinates.about(Covariates.beta(2.0, 5.0).moments)
+WINDOW = ClippingCoordinates.about(Covariates.independent(("evenly",), clustered=True).moments)
 
 # Subjects computed at once, where padding is not what is tested.
 FEW = 8

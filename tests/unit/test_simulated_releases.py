@@ -83,7 +83,7 @@ def test_sampling_errors_of_predictions_are_those_of_least_squares():
     """At each covariate, also where footpoint and shooting vector err together."""
     assumptions = assumed(("euclidean", 2), (1.0, 2.0), 0.1, 400)
     found = FlatReleases.start(assumptions, 40_000, np.random.default_rng(1))
-    state, covariates = found.truth.copy(), Covariates.beta(2.0, 5.0)
+    state, covariates = found.truth.copy(), Covariates.independent(("evenly",), clustered=True)
     found = replace(found, state=state, covariates=covariates, last_level=40)
     errors = sampled_errors(found, np.random.default_rng(2))
     for x in (-0.4, -0.2, 0.3):
@@ -98,7 +98,11 @@ def test_sampling_errors_of_predictions_are_those_of_least_squares():
 def test_residuals_that_grow_with_a_covariate_are_those_of_records():
     """In steps, looks, losses of points, and in what sampling leaves of the estimate."""
     assumptions = assumed(("euclidean", 2), (1.0, 2.0), 0.1, 400)
-    rng, number, covariates = np.random.default_rng(4), 100_000, Covariates.beta(2.0, 5.0)
+    rng, number, covariates = (
+        np.random.default_rng(4),
+        100_000,
+        Covariates.independent(("evenly",), clustered=True),
+    )
     start = FlatReleases.start(assumptions, 1, rng)
     truth = {"truth": np.array([[[0.03, -0.02], [0.1, 0.08]]]), "typical": 0.1 * np.sqrt(2.0)}
     truth |= {"deviates": np.zeros_like(start.deviates), "doublings": np.array([[1.6]])}

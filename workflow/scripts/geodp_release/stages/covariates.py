@@ -1,6 +1,5 @@
 """Assumed distributions of covariates over their ranges, for simulated releases."""
 
-import math
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import product
@@ -13,29 +12,16 @@ from geodp.models.terms import LINE
 from geodp_release.promise.public_inputs import SQUARES, TWO_GROUPS
 from geodp_release.run.covariate_moments import moment_matrix, product_indices
 
-# Clustered covariates: a Beta distribution, and the share of the first of two groups.
-CLUSTERED, FIRST_GROUP = (2.0, 5.0), 0.75
-
-# Nodes of a column that makes several covariates, beside one for each of these, and most of all
-# columns together.
-CURVE_NODES, MOST_NODES = 9, 64
-
 
 @dataclass(frozen=True, eq=False)
 class Covariates:
     """A distribution of covariates from -1/2 to 1/2: nodes (m, k) with weights (m,).
 
-    Or one for each of some releases: nodes (m, k, releases, 1) with weights (m, releases, 1).
+    Or one for each of some releases: nodes (m, k, releases) with weights (m, releases).
     """
 
     nodes: np.ndarray
     weights: np.ndarray
-
-    @classmethod
-    def beta(cls, first, second):
-        """A Beta distribution on the range of one covariate; with both one, spread evenly."""
-        nodes, weights = _beta_nodes(first, second)
-        return cls(nodes[:, None], weights)
 
     @classmethod
     def assumed(cls, assumptions, clustered=False):
@@ -51,21 +37,20 @@ class Covariates:
 
     @classmethod
     @lru_cache(maxsize=64)
-    def independent(cls, spreads, clustered=False, counts=None):
+    def independent(cls, spreads, clustered=False, counts=None, most=64):
         """Independent covariates, each spread as named; an unknown spread counts as ``evenly``.
 
-        By ``counts`` nodes of each, if there are not too many; a negative one is of so many groups.
+        By ``counts`` nodes of each, if they are so many at ``most``; a negative one is of so many
+        groups.
         """
         counts = counts or (5 if len(spreads) == 1 else 3,) * len(spreads)
-        if len(spreads) > 3 or np.prod(np.abs(counts)) > MOST_NODES:
+        if len(spreads) > 3 or np.prod(np.abs(counts)) > most:
             # Sobol points, by inverse distribution functions.
             cube = sobol_points(len(spreads), 128).T
-            columns = [
-                _column(spread, count, clustered, level)
-                for spread, count, level in zip(spreads, counts, cube, strict=True)
-            ]
+            each = zip(spreads, counts, cube, strict=True)
+            columns = [_column(*some, levels, clustered) for *some, levels in each]
             return cls(np.stack(columns, axis=-1), np.full(128, 1.0 / 128))
-        each = [_column(*some, clustered) for some in zip(spreads, counts, strict=True)]
+        each = [_column(*some, None, clustered) for some in zip(spreads, counts, strict=True)]
         nodes = np.array(list(product(*(places for places, _ in each))))
         weights = np.array([np.prod(some) for some in product(*(shares for _, shares in each))])
         return cls(nodes.reshape((len(weights), len(spreads))), weights)
@@ -82,7 +67,7 @@ class Covariates:
 
         Or with moments (releases, m) one for each.
         """
-        if self.nodes.shape[-1] == 1:
+        if self.nodes.shape[1] == 1:
             mean, square = np.moveaxis(moments, -1, 0)
             # Two groups at the ends have the largest variance, of which a Beta has a little less:
             # the sum of its parameters is at least so much that its nodes lie at the ends.
@@ -94,9 +79,7 @@ class Covariates:
             nodes = new[..., None, :] + (self.nodes - old) @ np.linalg.solve(before, after)
             nodes = np.moveaxis(nodes, (-2, -1), (0, 1))
             weights = np.broadcast_to(self.weights, (*new.shape[:-1], len(self.weights))).T
-        if moments.ndim == 1:
-            return Covariates(nodes, weights)
-        return Covariates(nodes[..., None], weights[..., None])
+        return Covariates(nodes, weights)
 
     def first(self, number):
         """The first of its nodes, which are even as those of a Sobol sequence are."""
@@ -106,10 +89,10 @@ class Covariates:
     @classmethod
     def by_turns(cls, each, repeats):
         """Distributions with as many nodes, by turns for releases, ``repeats`` times."""
-        nodes = [_with_one_axis(some.nodes, 2) for some in each]
-        weights = [_with_one_axis(some.weights, 1) for some in each]
+        weights, values = zip(*(some.by_release for some in each), strict=True)
+        nodes = [some[:, : each[0].nodes.shape[1]] for some in values]
         both = (np.concatenate(some, axis=-1) for some in (nodes, weights))
-        return cls(*(np.tile(some, repeats)[..., None] for some in both))
+        return cls(*(np.tile(some, repeats) for some in both))
 
     def drawn(self, rows):
         """Those of some releases; the same if there is one for all."""
@@ -165,7 +148,7 @@ class Covariates:
         both = np.concatenate([self.nodes, self.nodes[:, first] * self.nodes[:, second]], axis=1)
         if self.weights.ndim == 1:
             return self.weights[:, None], both[..., None]
-        return self.weights[..., 0], both[..., 0]
+        return self.weights, both
 
     @lru_cache(maxsize=16)  # noqa: B019
     def lengths(self, coordinates):
@@ -183,19 +166,19 @@ class Covariates:
 @lru_cache(maxsize=64)
 def _expanded(spreads, clustered, terms):
     counts = [
-        -len(terms.words(column)) or (3 if basis == LINE else CURVE_NODES + len(terms.of(column)))
+        -len(terms.words(column)) or (3 if basis == LINE else 9 + len(terms.of(column)))
         for column, basis in enumerate(terms.bases)
     ]
     found = Covariates.independent(spreads, clustered, tuple(counts))
     return replace(found, nodes=terms.expand(found.nodes))
 
 
-def _column(spread, count, clustered, levels=None):
+def _column(spread, count, levels, clustered):
     """Nodes and weights of one covariate, or its quantiles of some levels.
 
-    If it is ``clustered`` by a Beta distribution, or with most records in the first group.
+    If it is ``clustered`` by a Beta(2, 5) distribution, or with most records in the first group.
     """
-    beta, share = CLUSTERED if clustered else (1.0, 1.0), FIRST_GROUP if clustered else 0.5
+    beta, share = ((2.0, 5.0), 0.75) if clustered else ((1.0, 1.0), 0.5)
     if spread == TWO_GROUPS or count < 0:
         groups = max(-count, 2)
         places = np.linspace(-0.5, 0.5, groups)
@@ -209,12 +192,6 @@ def _column(spread, count, clustered, levels=None):
     if levels is None:
         return _beta_nodes(*beta, count)
     return betaincinv(*beta, levels) - 0.5
-
-
-def _with_one_axis(array, number):
-    """An array with one axis behind the first so many, which may be empty."""
-    shape = array.shape
-    return array.reshape((*shape[:number], math.prod(shape[number:])))
 
 
 def _mean_and_root(moments):

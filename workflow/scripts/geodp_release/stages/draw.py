@@ -12,51 +12,29 @@ from geodp_release.stages.covariates import Covariates
 
 @dataclass(frozen=True)
 class Released:
-    """What stages released: all of it may be known.
+    """What stages released: all of it may be known."""
 
-    Attributes
-    ----------
-    state : ndarray, shape (1 + k, *point_shape)
-        Footpoint and shooting vectors.
-    number : float
-        Number of subjects, exact or noisy.
-    moments : ndarray, shape (k (k + 3) / 2,)
-        Of the covariates; see `geodp_release.run.covariate_moments`.
-    covariance : ndarray, shape (1 + k, 1 + k), optional
-        Of a coordinate of the errors of the state, as the stages expect it.
-    uncertainty : ndarray, shape (k (k + 3) / 2,), optional
-        Standard deviations of true moments about these, where they are noisy.
-    lengths : tuple of float
-        Quantiles of residual lengths about states, in the order of their stages.
-    far : float, optional
-        Number of subjects, by the parts of their records, that lie far from the geodesic.
-    tails : tuple of float
-        Numbers of subjects, by the parts of their records, with long contributions, in doublings;
-        see `geodp_release.stages.TailStage`; or one, with residuals beyond the threshold.
-    within : float, optional
-        What mean gradients of Huber's loss keep of a small error; see
-        `geodp_release.stages.BeyondStage`.
-    is_whole : bool
-        Whether coordinates of contributions are about the whole ranges of covariates.
-    products : tuple of tuple of float
-        Upper triangles of the matrices of `geodp_release.stages.ProductsStage`, in their order.
-    reached : ndarray, shape (1 + k,), or zero after no step
-        How far from the centre, and how long, footpoint and shooting vectors were after the last
-        step, in radii of the support, before they were brought back to it.
-    """
-
-    state: np.ndarray
-    number: float
-    moments: np.ndarray
+    state: np.ndarray  # (1 + k, *point_shape): footpoint and shooting vectors.
+    number: float  # Of subjects, exact or noisy.
+    moments: np.ndarray  # Of the covariates, as `geodp_release.run.covariate_moments` has them.
+    # Of a coordinate (1 + k, 1 + k) of the errors of the state, as the stages expect it.
     covariance: np.ndarray | None = None
+    # Standard deviations of true moments about these, where they are noisy.
     uncertainty: np.ndarray | None = None
+    # Quantiles of residual lengths about states, in the order of their stages.
     lengths: tuple[float, ...] = ()
-    far: float | None = None
+    far: float | None = None  # Number of subjects, by parts of their records, far away.
+    # Numbers of subjects, by the parts of their records, with long contributions, in doublings; or
+    # one, with residuals beyond the threshold.
     tails: tuple[float, ...] = ()
+    # Upper triangles of the matrices of `geodp_release.stages.ProductsStage`, in their order.
     products: tuple[tuple[float, ...], ...] = ()
+    # How far from the centre, and how long, footpoint and shooting vectors (1 + k,) were after the
+    # last step, in radii of the support, before they were brought back to it; zero after no step.
     reached: Any = 0.0
+    # What mean gradients of Huber's loss keep of a small error.
     within: float | None = None
-    is_whole: bool = False
+    is_whole: bool = False  # Whether coordinates are about the whole ranges of covariates.
 
     @property
     def moment_matrix(self):

@@ -29,23 +29,6 @@ from geodp_release.stages.residual_tables import (
     places_in_tables,
 )
 
-# Part of what clipping takes at most that plans count as an error: of radii of bands it is half.
-CLIPPED = 0.25
-
-# Groups of simulated releases by their residual scale, where it is not known.
-SCALES = 3
-
-
-# Size of `Assumptions` up to which all releases are simulated that are asked for; and how many are
-# for any: squared errors in many dimensions differ little from release to release.
-ALL_UP_TO, AT_LEAST = 10_000, 128
-
-
-def afforded(number, size, least=AT_LEAST):
-    """Number of simulated releases of a ``size`` in place of a number of small ones."""
-    return min(number, max(least, number * ALL_UP_TO // size))
-
-
 # Attributes of `FlatReleases` that may have an entry for each release.
 EACH = (
     *("truth", "state", "deviates", "moments", "weight", "typical", "covariance"),
@@ -59,79 +42,47 @@ LASTING = (
 )
 
 
+def afforded(number, size, least=128, small=10_000):
+    """Number of simulated releases by `Assumptions` of a ``size`` in place of so many ``small``.
+
+    At ``least`` so many: squared errors in many dimensions differ little between releases.
+    """
+    return min(number, max(least, number * small // size))
+
+
 @dataclass(frozen=True, eq=False)
 class FlatReleases:
     """Simulated releases after some stages.
 
-    Attributes
-    ----------
-    radii : ndarray, shape (1 + k,)
-        Of the support.
-    truth, state : ndarray, shape (releases, 1 + k, dim)
-    covariates : Covariates
-        As they are; `assumptions` says what they are assumed to be.
-    deviates : ndarray, shape (releases, k (k + 3) / 2)
-        Standard normal numbers, of which `deviations` are made.
-    moments : ndarray, shape (releases, k (k + 3) / 2)
-        Of the covariates, as assumed or as they were released.
-    weight : ndarray, shape (releases,)
-        Of each release in means, which are of the choices' own probabilities then.
-    tails : float
-        Part of the choices that are drawn with flatter probabilities, to see what rarely fails.
-    reached : ndarray, shape (releases, 1 + k), or zero
-        See `geodp_release.stages.draw.Released`.
-    covariance : ndarray, shape (releases, 1 + k, 1 + k), optional
-        See `geodp_release.stages.NoisyStep.change`.
-    uncertainty : ndarray, shape (k (k + 3) / 2,), optional
-        Standard deviations of true moments about these, where they were released.
-    last_level : int or ndarray, shape (releases,), optional
-        Level at which the last step clipped contributions.
-    counted : float or ndarray, shape (releases, 1, 1)
-        Number of subjects over what was released of it.
-    typical : float or ndarray, shape (releases,)
-        Root mean squared length of a residual.
-    doublings : ndarray, shape (releases, k), optional
-        Of residuals over the range of each covariate; they are of one scale unless given.
-    length : ndarray, shape (releases,), optional
-        The residual length that was released last.
-    far : ndarray, shape (releases,), optional
-        Noisy number of records far away.
-    excess : float or ndarray, shape (releases,)
-        After a last step: mean length that clipping of the last step takes from residuals, at most.
-    left : ndarray, shape (releases, 1 + k, 1 + k), optional
-        Root of the covariance of what the last step leaves, in each direction, of errors before it
-        that residuals unlike normal ones have made.
-    is_whole : bool
-        See `geodp_release.stages.draw.Released`; residuals are clipped then, and not contributions.
-    within : float, optional
-        See `geodp_release.stages.draw.Released`, where it was released.
-    kept : dict
-        Points of the support that were found, by their number.
+    Attributes of all releases begin with an axis of them: `EACH` names them.
     """
 
     assumptions: Any
-    radii: np.ndarray
-    truth: np.ndarray
+    radii: np.ndarray  # (1 + k,), of the support.
+    truth: np.ndarray  # (releases, 1 + k, dim), as the state.
     state: np.ndarray
-    covariates: Covariates
-    deviates: np.ndarray
-    moments: np.ndarray
-    weight: np.ndarray
-    tails: float
-    typical: Any
-    reached: Any = 0.0
-    covariance: np.ndarray | None = None
-    uncertainty: np.ndarray | None = None
-    last_level: Any = None
+    covariates: Covariates  # As they are; `assumptions` says what they are assumed to be.
+    deviates: np.ndarray  # Standard normal numbers, of which `deviations` are made.
+    moments: np.ndarray  # Of the covariates, as assumed or as they were released.
+    weight: np.ndarray  # In means, which are of the choices' own probabilities then.
+    tails: float  # Part of choices with flatter probabilities, to see what rarely fails.
+    typical: Any  # Root mean squared length of a residual, or one for each.
+    reached: Any = 0.0  # As in `geodp_release.stages.draw.Released`.
+    covariance: np.ndarray | None = None  # See `geodp_release.stages.NoisyStep.change`.
+    uncertainty: np.ndarray | None = None  # As in `Released`; the same of all.
+    last_level: Any = None  # At which the last step clipped contributions, or one for each.
+    # Of residuals over the range of each covariate (releases, k), which are of one scale else.
     doublings: np.ndarray | None = None
-    counted: Any = 1.0
-    length: np.ndarray | None = None
-    far: np.ndarray | None = None
-    excess: Any = 0.0
+    counted: Any = 1.0  # Number of subjects over what was released of it, (releases, 1, 1).
+    length: np.ndarray | None = None  # The residual length that was released last.
+    far: np.ndarray | None = None  # Noisy number of records far away.
+    excess: Any = 0.0  # Mean length that clipping of the last step takes from residuals, at most.
+    # Root (releases, 1 + k, 1 + k) of the covariance of what the last step leaves, in each
+    # direction, of errors before it that residuals unlike normal ones have made.
     left: np.ndarray | None = None
-    is_whole: bool = False
-    within: float | None = None
-    kept: dict = field(default_factory=dict)
+    is_whole: bool = False  # As in `Released`; residuals are clipped then, not contributions.
+    within: float | None = None  # As in `Released`, where it was released.
+    kept: dict = field(default_factory=dict)  # Points of the support, by their number.
 
     def __post_init__(self):
         for name in EACH:
@@ -175,7 +126,6 @@ class FlatReleases:
 
     @property
     def dim(self):
-        """Dimension of the space."""
         return self.truth.shape[-1]
 
     @property
@@ -325,8 +275,8 @@ class FlatReleases:
     def band_squares(self):
         """Squares (releases,) in proportion to those of bands' radii over where subjects are.
 
-        With what is left of errors that residuals unlike normal ones make, and a part of what
-        clipping takes at most.
+        With what is left of errors that residuals unlike normal ones make, and a quarter of what
+        clipping takes at most: of radii of bands it is half.
         """
         squares = self.subject_squares
         if self.left is not None:
@@ -334,7 +284,7 @@ class FlatReleases:
             squares = squares + self.dim * left
         # The mean leverage of a record is one for each part of a state.
         clipped = np.sqrt(len(self.radii)) * self.excess
-        return np.square(np.sqrt(squares) + CLIPPED * clipped)
+        return np.square(np.sqrt(squares) + 0.25 * clipped)
 
     @property
     def range_squares(self):
@@ -344,14 +294,14 @@ class FlatReleases:
     def mean(self, squares):
         """Mean of squared errors (releases,): a residual scale that is not known may be any.
 
-        Then it is the geometric mean of those of groups by residual scale.
+        Then it is the geometric mean of those of three groups by residual scale.
         """
         if np.ptp(self.typical) == 0.0:
             return float(np.average(squares, weights=self.weight))
         order, number = np.argsort(self.typical, kind="stable"), len(self.weight)
         # In units of residuals, so that the largest of a group does not decide alone.
         parts = self.weight * squares / self.typical**2, self.weight, 2.0 * np.log(self.typical)
-        starts = -(-np.arange(SCALES) * number // SCALES)
+        starts = -(-np.arange(3) * number // 3)
         relative, weights, sizes = np.add.reduceat(np.array(parts)[:, order], starts, axis=1)
         sizes /= np.diff(starts, append=number)
         return float(np.exp(np.mean(sizes + np.log(relative / weights))))
