@@ -130,11 +130,11 @@ def few_points(monkeypatch):
 @pytest.fixture
 def few_designs(few_points, monkeypatch):
     """Besides, a short search for a plan."""
-    from geodp_release.plan import stage_search, steps
+    from geodp_release.plan import stage_search
 
     for name, value in {"CHOICES": (0.16, 0.4), "WIDE_STEPS": (0.2,), "FOLLOWED": 192}.items():
         monkeypatch.setattr(stage_search, name, value)
-    monkeypatch.setattr(steps, "STEPS", 2)
+    monkeypatch.setattr(stage_search, "STEPS", 2)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from geodp_release.plan.bands import clipped_errors, half_widths, sampled_errors
 from geodp_release.promise.assumptions import Assumptions
 from geodp_release.promise.budget import PrivacyBudget
 from geodp_release.stages import BeyondStage, LastStep, MatrixStage, NoisyStep, PointsStage
+from geodp_release.stages.covariates import Covariates
 from geodp_release.stages.simulation import FlatReleases, afforded
 
 SEED = 20261122
@@ -133,6 +134,22 @@ class ReleasePlan:
             if np.any(index == number)
         ]
         return FlatReleases.joined(parts)
+
+    def predicted(self):
+        """The plan with its predicted errors."""
+        found = clustered = simulated(self)
+        if self.assumptions.spreads:
+            clustered = simulated(self, Covariates.assumed(self.assumptions, clustered=True))
+        typical = np.exp(np.mean(np.log(np.square(found.typical))))
+        usual = found.radii * self.assumptions.usual_radius / self.assumptions.footpoint_radius
+        least = len(found.radii) * typical / self.assumptions.subjects
+        return replace(
+            self,
+            error=float(np.sqrt(found.curve)),
+            error_without_privacy=float(np.sqrt(least)),
+            error_without_data=float(np.sqrt(usual**2 / 3.0 @ found.weights)),
+            error_if_clustered=float(np.sqrt(clustered.curve)),
+        )
 
     def error_at(self, residual_scale):
         """Root mean squared error for such residuals, of geodesics within the usual radius."""
