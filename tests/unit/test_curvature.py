@@ -169,7 +169,7 @@ def test_errors_of_bands_end_in_the_support(space):
         lengths = space.norm(truths[:, 0], truths[:, 1])
         assert np.all(lengths <= radii[1] * (1.0 + 1e-6))
         places = np.array([[-0.5], [0.5]])
-        assert np.all(np.isfinite(bands.band_radii(space, found, state, places)))
+        assert np.all(np.isfinite(bands.TrueGeodesics.of(space, found, state).radii(places)))
 
 
 def test_steps_stay_in_the_support_where_nodes_miss_cells_of_words():

@@ -11,7 +11,7 @@ import script
 from geodp.samplers.integer_choice import generator_bits
 from geodp_release import stages as st
 from geodp_release.plan.agreeing import agreeing_releases, has_subjects
-from geodp_release.plan.bands import band_radii, sampled_errors
+from geodp_release.plan.bands import TrueGeodesics, sampled_errors
 from geodp_release.promise.public_inputs import ADD_OR_REMOVE, EVENLY, TWO_GROUPS, UNKNOWN
 from geodp_release.run.covariate_moments import matrix_moments, possible_moments
 from geodp_release.run.subjects import ONE_EACH, subject_records
@@ -89,7 +89,7 @@ def test_bands_are_finite_where_covariates_are_constant(spreads):
     constant = np.array([0.5] * k + [0.25] * (k * (k + 1) // 2))
     for moments in (constant, possible_moments(constant), np.append(constant[:-1], 0.1)):
         errors = sampled_errors(*agreeing_releases(plan, moments))
-        radii = band_radii(geodp.Euclidean(2), errors, state, places)
+        radii = TrueGeodesics.of(geodp.Euclidean(2), errors, state).radii(places)
         assert np.all(radii > 0.0)
         # No slope is known, and no residual is longer than the support is wide.
         assert np.all(radii < 10.0)
@@ -183,7 +183,7 @@ def test_bands_hold_together(manifold):
         manifold.ends(p, state[1:], places),
     )
     for together, least, most in ((True, 0.885, 0.915), (False, 0.6, 0.85)):
-        [radii] = band_radii(manifold, errors[0], state, places, [0.9], together)
+        [radii] = TrueGeodesics.of(manifold, errors[0], state).radii(places, [0.9], together)
         assert least < np.mean(np.all(away[:, 0] <= radii, axis=1)) < most
 
 

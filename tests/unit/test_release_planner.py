@@ -202,7 +202,7 @@ def drawn(plan, releases):
         squares.append(np.mean(missed**2))
         if agreeing.moments_stage(plan, found.moments) is not None:
             errors = bands.sampled_errors(*agreeing.agreeing_releases(plan, found.moments))
-        band = bands.band_radii(manifold, errors, found.state, places, LEVELS)
+        band = bands.TrueGeodesics.of(manifold, errors, found.state).radii(places, LEVELS)
         away = manifold.dist(manifold.ends(*state, places), manifold.ends(*true, places))
         there = agreeing.has_subjects(plan, found.moments, places)
         for factor, each in held.items():

@@ -14,7 +14,12 @@ from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import SquaredDistance
 from geodp.samplers.integer_choice import generator_bits
 from geodp_release.plan.agreeing import agreeing_releases
-from geodp_release.plan.bands import band_radii, clipped_errors, in_the_space, sampled_errors
+from geodp_release.plan.bands import (
+    TrueGeodesics,
+    clipped_errors,
+    in_the_space,
+    sampled_errors,
+)
 from geodp_release.plan.sample_size import planned
 from geodp_release.promise.assumptions import Assumptions
 from geodp_release.promise.budget import PrivacyBudget
@@ -132,7 +137,7 @@ class ReleaseMechanism(Mechanism):
         found, rng = agreeing_releases(self.plan(budgets))
         places, moments = assumptions.places(x), Covariates.assumed(assumptions).moments
         errors = in_the_space(assumptions, sampled_errors(found, rng), state, moments)
-        radii = band_radii(manifold, errors, state, places, [level])[0]
+        radii = TrueGeodesics.of(manifold, errors, state).radii(places, [level])[0]
         return radii + clipped_errors(found, np.insert(places, 0, 1.0, axis=1))
 
     def draw(self, rng, budgets, draws, plan_sampler=None):

@@ -12,38 +12,15 @@ from geodp_release.stages.covariates import Covariates
 from geodp_release.stages.residual_tables import length_grid
 from geodp_release.stages.simulation import FlatReleases, afforded
 
-# Simulated releases, how many times more there are before a residual length that they are to agree
-# with, and the seed of their public noise.
-SIMULATED, BEFORE, SEED = 2048, 2, 20261123
+# Seed of public noise of simulated releases.
+SEED = 20261123
 
-# Least number of simulated releases, of which bands are quantiles.
-FOR_BANDS = 512
-
-# Largest leverage of covariates at which there are subjects, and what each further covariate adds:
-# that of the end of a range is 3 for each covariate that is spread evenly.
-LEVERAGE = 5.0, 3.0
-
-# Places along a range at which that of a curve is looked at.
-ALONG = 33
-
-# Distributions of covariates that agree with noisy moments, and the least part of them in which
-# there are subjects at covariates where bands are drawn: only where moments exclude them are none.
-DISTRIBUTIONS, POSSIBLE = 64, 0.05
-
-# Nodes of each at most.
-NODES = 64
+# Distributions of covariates that agree with noisy moments.
+DISTRIBUTIONS = 64
 
 # Bands hold on average over residuals that are longer at one end of the range of covariates than at
 # the other, by up to so many doublings: twice as long.
 DOUBLINGS = 1.0
-
-# Least share of a group of two for its predictions to have bands, and how many deviations of its
-# noise its share is above zero.
-LEAST_GROUP, CLEAR = 0.02, 2.0
-
-# Least variance of covariates that bands are simulated for: of clumps with half the standard
-# deviation, 0.03 of the range, down to which they are to hold.
-NARROWEST = 0.015**2
 
 
 def moments_stage(plan, moments=None):
@@ -62,10 +39,12 @@ def rests_on_spread(plan):
     return any(isinstance(each, MomentsStage) for each in plan.stages[-1:])
 
 
-def has_subjects(plan, moments, places):
+def has_subjects(plan, moments, places, least_group=0.02, clear=2.0, possible=0.05):
     """Whether there are subjects at covariates (m, k), by released moments; (m,).
 
-    Where moments are assumed there are everywhere.
+    Where moments are assumed there are everywhere, and elsewhere if that is ``possible``: in such a
+    part of distributions that agree.  A group is of a least share, which is so many deviations of
+    noise above zero.
     """
     stage = moments_stage(plan, moments)
     if stage is None:
@@ -81,14 +60,14 @@ def has_subjects(plan, moments, places):
         shares = np.insert(shares, 0, 1.0 - np.sum(shares, axis=1), axis=1)
         inside = places[:, own] > 0.0
         which = np.where(np.any(inside, axis=1), 1 + np.argmax(inside, axis=1), 0)
-        least = np.mean(shares, axis=0) - CLEAR * np.std(shares, axis=0)
-        there &= least[which] >= LEAST_GROUP
+        least = np.mean(shares, axis=0) - clear * np.std(shares, axis=0)
+        there &= least[which] >= least_group
     # Products are where their factors are.
     kept = ~groups & np.array([len(owner) == 1 for owner in terms.owners], dtype=bool)
     if not np.any(kept):
         return there
     near = _leverages(moment_matrix(each)[:, None], places, kept) <= _most_leverage(plan, kept)
-    return there & (np.mean(near, axis=0) >= POSSIBLE)
+    return there & (np.mean(near, axis=0) >= possible)
 
 
 def _leverages(matrix, places, kept):
@@ -99,22 +78,28 @@ def _leverages(matrix, places, kept):
     return np.sum(away * np.linalg.solve(covariance, away[..., None])[..., 0], axis=-1)
 
 
-def _most_leverage(plan, kept):
-    """Leverage of covariates up to which there are subjects."""
+def _most_leverage(plan, kept, first=5.0, more=3.0, along=33):
+    """Leverage of covariates up to which there are subjects, and what each after the first adds.
+
+    That of the end of a range is 3 for each covariate that is spread evenly; of a curve it is
+    looked at ``along`` its range.
+    """
     assumptions = plan.assumptions
-    most = LEVERAGE[1] * np.sum(kept)
+    most = more * np.sum(kept)
     if not assumptions.terms.is_plain:
         # That of the ends of ranges, as covariates of a curve have it: columns do not go together.
         matrix, most = Covariates.assumed(assumptions).matrix, 0.0
         for column in np.flatnonzero(~assumptions.groups):
-            rows = np.tile(assumptions.usual, (ALONG, 1))
-            rows[:, column] = assumptions.along(column, ALONG)
+            rows = np.tile(assumptions.usual, (along, 1))
+            rows[:, column] = assumptions.along(column, along)
             own = np.isin(np.arange(len(kept)), assumptions.terms.of(column))
             most += np.max(_leverages(matrix, assumptions.places(rows), own))
-    return most + LEVERAGE[0] - LEVERAGE[1]
+    return most + first - more
 
 
-def agreeing_releases(plan, moments=None, lengths=(), without=None, scales=None, within=None):
+def agreeing_releases(
+    plan, moments=None, lengths=(), without=None, scales=None, within=None, simulated=2048
+):
     """Simulated releases that agree with what one has of moments and residual lengths.
 
     Parameters
@@ -142,8 +127,9 @@ def agreeing_releases(plan, moments=None, lengths=(), without=None, scales=None,
     if lengths:
         plan = plan.path(lengths)
     stage, stages = moments_stage(plan, moments), plan.stages
-    number = afforded(SIMULATED, plan.assumptions.size, FOR_BANDS)
-    repeats = number // DISTRIBUTIONS * (BEFORE if lengths else 1)
+    # Twice as many before a residual length that they are to agree with; bands are quantiles.
+    number = afforded(simulated, plan.assumptions.size, least=512)
+    repeats = number // DISTRIBUTIONS * (2 if lengths else 1)
     number = repeats * DISTRIBUTIONS
     sizes = _agreeing_sizes(plan, lengths, number)
     start = FlatReleases.start(plan.assumptions, number, rng, size=sizes, doublings=DOUBLINGS)
@@ -155,7 +141,7 @@ def agreeing_releases(plan, moments=None, lengths=(), without=None, scales=None,
         stages = tuple(each for each in stages if not isinstance(each, MomentsStage))
     if moments is not None and stage is not None:
         each = agreeing_moments(plan.assumptions, stage, moments)
-        found = [start.covariates.first(NODES).with_moments(each)]
+        found = [start.covariates.first(64).with_moments(each)]
         moments = np.broadcast_to(moments, start.moments.shape)
         # What is believed of moments is of the sample's own.
         deviates = np.zeros_like(start.deviates)
@@ -199,7 +185,7 @@ def _with_lengths(start, stages, lengths, rng, scales=None, factor=32.0, fewer=4
         given = list(lengths)
         for stage in stages:
             if stage.is_look:
-                found = stage.agreeing(found, given.pop(0), rng, len(before.truth) // BEFORE)
+                found = stage.agreeing(found, given.pop(0), rng, len(before.truth) // 2)
             else:
                 found = stage.simulate(found, rng)
         scales = agreeing_scales(found.typical)
@@ -211,8 +197,12 @@ def agreeing_scales(typical):
     return np.quantile(typical, [0.005, 0.995]) * [0.8, 1.25]
 
 
-def agreeing_moments(assumptions, stage, moments, least=NARROWEST):
-    """Moments (DISTRIBUTIONS, k (k + 3) / 2) that agree with noisy ones."""
+def agreeing_moments(assumptions, stage, moments, least=0.015**2):
+    """Moments (DISTRIBUTIONS, k (k + 3) / 2) that agree with noisy ones.
+
+    The least variance is that of clumps with half the standard deviation, 0.03 of the range, down
+    to which bands are to hold.
+    """
     rng = np.random.default_rng([SEED, 1])
     means, deviations = stage.belief(moments, assumptions)
     normal = rng.normal(size=(DISTRIBUTIONS // 2, len(means)))

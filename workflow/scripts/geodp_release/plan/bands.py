@@ -29,28 +29,13 @@ from geodp_release.stages.step import limits_at, stretch
 LEVELS = (0.9, 0.95)
 
 
-# Prior standard deviation of second moments about those of normal residuals, in parts of these;
-# their least eigenvalue in such parts; and by how much residuals scatter more in one direction than
-# in each of the others, where directions are not measured.
-UNLIKE_NORMAL, LEAST_SCATTER, ONE_DIRECTION = 0.5, 0.05, 5.0
-
-# Degrees of freedom of heavy tails; size of a block of simulated mean squares, two of which have
-# normal tails; and factor by which the share beyond a released length may exceed the planned one.
-HEAVY, BETWEEN, MORE = 3.0, 32, 1.25
-
-# Dimensions from which on products of matrices are computed as one, for time; and places whose
-# distances are kept for the next table or figure.
-LARGE, KEPT = 100, 128
+# Prior standard deviation of second moments about those of normal residuals, in parts of these; and
+# their least eigenvalue in such parts.
+UNLIKE_NORMAL, LEAST_SCATTER = 0.5, 0.05
 
 
 class Estimate(NamedTuple):
-    """A number, or an array, with the interval of a level.
-
-    Attributes
-    ----------
-    value, low, high : float or ndarray
-    level : float
-    """
+    """A number, or an array, with the interval of a level."""
 
     value: Any
     low: Any
@@ -72,14 +57,8 @@ class Estimate(NamedTuple):
 def explained_variances(vectors, errors, moments, subjects):
     """Variances (n,) of predictions of a population that agree with released shooting vectors.
 
-    Parameters
-    ----------
-    vectors : ndarray, shape (k, dim)
-    errors : ndarray, shape (n, k, dim)
-    moments : ndarray, shape (1 + k, 1 + k), or one for each of n
-        Of the covariates of a sample; see `geodp_release.run.covariate_moments.moment_matrix`.
-    subjects : float
-        Its size, by which those of the population differ from them.
+    These are (k, dim), errors (n, k, dim), and moments the matrix (1 + k, 1 + k), or one for each
+    of n, of the covariates of a sample of so many subjects.
     """
     middle = moments[..., 1:, :1]
     covariance = moments[..., 1:, 1:] - middle * np.swapaxes(middle, -1, -2)
@@ -98,45 +77,25 @@ def explained_variances(vectors, errors, moments, subjects):
 
 @dataclass(frozen=True, eq=False)
 class Scatter:
-    """Second moments of contributions as they were released: what sampling errors are made of.
+    """Second moments of contributions as they were released: what sampling errors are made of."""
 
-    Attributes
-    ----------
-    blocks : ndarray, shape (1 + k, 1 + k)
-        Mean products of contributions to footpoint and shooting vectors, over all directions.
-    noise : float
-        Standard deviation of what noise leaves unknown of an entry of them in clipping coordinates.
-    coordinates : ClippingCoordinates
-    directions : ndarray, shape (dim, dim)
-        Of a trace of one; of scatter in any direction, in part.
-    known : float
-        Part of scatter whose directions are known.
-    least : float
-        Least eigenvalue of blocks in these coordinates.
-    guessed : float
-        Part of blocks that simulated residuals stand for.
-    clip : float
-        Length to which residuals in them are clipped.
-    share : float
-        Of residuals that are longer, about.
-    lost : float
-        What of the mean square of residuals in them is what clipping took from it at most, if tails
-        are as the statement about them says.
-    kept : tuple of float
-        Part of a small error that is left in mean contributions, and its deviation.
-    """
-
+    # Mean products (1 + k, 1 + k) of contributions to footpoint and shooting vectors, over all
+    # directions; and the standard deviation of what noise leaves unknown of an entry of them in
+    # clipping coordinates.
     blocks: np.ndarray
     noise: float
     coordinates: Any
+    # Scatter (dim, dim) by direction, of a trace of one; and the part that is known of it.
     directions: np.ndarray
     known: float
-    least: float
-    guessed: float
+    least: float  # Eigenvalue of blocks in these coordinates.
+    guessed: float  # Part of blocks that simulated residuals stand for.
+    # Length to which residuals in them are clipped, the share that is longer, about, and what of
+    # their mean square clipping took at most, if tails are as the statement about them says.
     clip: float
     share: float
     lost: float
-    kept: tuple[float, float]
+    kept: tuple[float, float]  # Part of a small error left in contributions, and its deviation.
 
     @classmethod
     def of(cls, release, found):
@@ -191,10 +150,11 @@ class Scatter:
         values = np.maximum(values, self.least)
         return products(self.coordinates.gradients, vectors * np.sqrt(values)[..., None, :])
 
-    def residual_squares(self, typical, subjects):
+    def residual_squares(self, typical, subjects, degrees=3.0, block=32, more=1.25):
         """Mean squares (n,) of residuals of a population that agree with these of so many subjects.
 
-        And with simulated ones.
+        And with simulated ones.  Heavy tails have such ``degrees`` of freedom, two of a ``block``
+        have normal ones, and the share beyond a length is up to ``more`` times the planned one.
         """
         rng, number = np.random.default_rng(SEED), len(typical)
         # Of the footpoint's part of a contribution, which is the residual.
@@ -204,18 +164,19 @@ class Scatter:
         found += spread * rng.normal(size=number)
         # What clipping took is between nothing and the most, and an interval holds both; of normal
         # residuals are few, so that the median is.
-        which, dim, share = np.arange(number) % BETWEEN, len(self.directions), found / self.clip**2
-        given = share, MORE * self.share, dim
-        usual, heavy = (student_squares_beyond(*given, each) for each in (1e6, HEAVY))
+        which, dim, share = np.arange(number) % block, len(self.directions), found / self.clip**2
+        given = share, more * self.share, dim
+        usual, heavy = (student_squares_beyond(*given, each) for each in (1e6, degrees))
         most = np.maximum(self.lost, heavy * self.clip**2)
         found += np.where(which < 2, usual * self.clip**2, most * (which % 2))
         found += self.guessed * (typical**2 - np.median(typical**2))
         return np.maximum(found, LEAST_SCATTER * typical**2)
 
-    def errors(self, found, rng, alone=False):
+    def errors(self, found, rng, alone=False, longer=5.0):
         """Sampling errors (releases, 1 + k, dim) of estimates.
 
-        Of each coordinate as if all scatter were in it ``alone``, or of all together.
+        Of each coordinate as if all scatter were in it ``alone``, or of all together: where
+        directions are not measured residuals are so much ``longer`` in one than in each other.
         """
         number, dim = len(found.truth), found.dim
         inverse = inverses(np.broadcast_to(found.covariates.matrix, (number, *self.blocks.shape)))
@@ -227,10 +188,10 @@ class Scatter:
         if not alone and dim > 1:
             spikes = rng.normal(size=(number, dim))
             spikes /= np.linalg.norm(spikes, axis=1, keepdims=True)
-            others = dim - 1.0 + ONE_DIRECTION**2
+            others = dim - 1.0 + longer**2
             # A root of one direction times as long as others, wherever it is.
             along = np.einsum("nbd,nd->nb", normal, spikes)[..., None] * spikes[:, None]
-            spiked = (normal + (ONE_DIRECTION - 1.0) * along) / np.sqrt(others)
+            spiked = (normal + (longer - 1.0) * along) / np.sqrt(others)
             which = rng.random((number, 1, 1)) < self.known
             # Large matrices take seconds, and often no direction is known.
             measured = normal @ self._root if np.any(which) else normal
@@ -321,51 +282,26 @@ def half_widths(matrix, found, level, scatter=None):
     return np.array(found_at) + clipped_errors(found, matrix)
 
 
-def band_radii(manifold, errors, state, places, levels=LEVELS, together=False):
-    """Radii (levels, m) of balls about predictions that hold the true prediction.
-
-    Each is pointwise: for one covariate, over the chance of the data and of the noise; or
-    ``together``: in proportion to these and as large as holds at all places at once.
-
-    Parameters
-    ----------
-    manifold : SymmetricSpace
-    errors : ndarray, shape (n, 1 + k, dim)
-        Truth minus release.
-    state : ndarray, shape (1 + k, *point_shape)
-        The released footpoint and shooting vectors.
-    places : ndarray, shape (m, k)
-        Covariates from -1/2 to 1/2.
-    levels : sequence of float
-        Probabilities.
-    """
-    return TrueGeodesics.of(manifold, errors, state).radii(places, levels, together)
-
-
 @dataclass(frozen=True, eq=False)
 class TrueGeodesics:
-    """Geodesics that may be the true one: those that simulated errors of a released state lead to.
-
-    Attributes
-    ----------
-    footpoints : ndarray, shape (n, *point_shape)
-    velocities : list of ndarray, shape (n, *point_shape)
-    kept : dict
-        Distances (n,) of their predictions from a point, by the bytes of its place and its own.
-    """
+    """Geodesics that may be the true one, which simulated errors of a released state lead to."""
 
     manifold: Any
     state: np.ndarray
-    footpoints: np.ndarray
+    footpoints: np.ndarray  # (n, *point_shape), as each of the velocities.
     velocities: list
+    # Distances (n,) of their predictions from a point, by the bytes of its place and its own.
     kept: dict = field(default_factory=dict)
 
     @classmethod
-    def of(cls, manifold, errors, state):
-        """Those of errors (n, 1 + k, dim) of a released state."""
+    def of(cls, manifold, errors, state, large=100):
+        """Those of errors (n, 1 + k, dim), truth minus release, of a released state.
+
+        From ``large`` dimensions on products of matrices are computed as one, for time.
+        """
         p, *vectors = state
         frame = manifold.frame(p)
-        if manifold.dim > LARGE:
+        if manifold.dim > large:
             frame = frame[None]
         steps, *turns = (manifold.vector(frame, each) for each in np.moveaxis(errors, 1, 0))
         starts = manifold.exp(p, steps)
@@ -374,8 +310,12 @@ class TrueGeodesics:
         velocities = [manifold.transport(before, steps, v + turn) for v, turn in both]
         return cls(manifold, state, starts, velocities)
 
-    def radii(self, places, levels, together=False):
-        """See `band_radii`."""
+    def radii(self, places, levels=LEVELS, together=False):
+        """Radii (levels, m) of balls about predictions at (m, k) that hold the true prediction.
+
+        Each is pointwise: for one covariate, over the chance of the data and of the noise; or
+        ``together``: in proportion to these and as large as holds at all places at once.
+        """
         places = np.asarray(places, dtype=float)
         predicted = self.manifold.ends(self.state[0], self.state[1:], places)
         away = np.empty((len(places), len(self.footpoints)))
@@ -387,12 +327,12 @@ class TrueGeodesics:
                 each *= np.quantile(np.max(away / each[:, None], axis=0, initial=0.0), level)
         return radii
 
-    def _away(self, x, point):
+    def _away(self, x, point, most=128):
         key = x.tobytes(), point.tobytes()
         if (found := self.kept.get(key)) is None:
             ends = self.manifold.ends(self.footpoints, self.velocities, x[None])[:, 0]
             found = self.manifold.dist(ends, point)
             # A table and its figure have places in common; of many each is asked for once.
-            if len(self.kept) < KEPT:
+            if len(self.kept) < most:
                 self.kept[key] = found
         return found

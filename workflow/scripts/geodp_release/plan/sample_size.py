@@ -18,14 +18,11 @@ from geodp_release.plan.stage_search import plan_release
 from geodp_release.promise.assumptions import Assumptions
 from geodp_release.promise.budget import PrivacyBudget
 
-# Largest number of subjects that is looked for, and the relative error of the answer.
-MOST_NEEDED, WITHIN = 10**7, 0.1
+# Largest number of subjects that is looked for.
+MOST_NEEDED = 10**7
 
 # By how much numbers of subjects and budgets are multiplied in a table of plans.
 SUBJECTS, BUDGETS = (0.5, 1, 2, 4), (Decimal("0.5"), 1, 2)
-
-# Share of the squared error without data beyond which a release is noise.
-LIMIT = NOISE**2
 
 
 def planned(assumptions: Assumptions, budget: PrivacyBudget) -> ReleasePlan:
@@ -57,6 +54,7 @@ def subjects_needed(assumptions: Assumptions, budget: PrivacyBudget) -> int | No
 
     number = min(assumptions.subjects, MOST_NEEDED)
     shares, low, high = {}, 0, MOST_NEEDED + 1
+    limit, within = NOISE**2, 0.1
     # Double, or take as many as the error suggests, until numbers on both sides are known.
     while (low == 0 and high > 1) or high > MOST_NEEDED:
         shares[number], is_noise = share(number)
@@ -66,22 +64,22 @@ def subjects_needed(assumptions: Assumptions, budget: PrivacyBudget) -> int | No
             low = number
             # Noise falls with the square of the number.  From half of the error without data on a
             # plan knows nothing of the data.
-            squares = shares[number] / LIMIT
+            squares = shares[number] / limit
             factor = 8.0 if shares[number] > 0.5 else np.clip(np.sqrt(squares), 2.0, 8.0)
             number = min(int(np.ceil(number * factor)), MOST_NEEDED)
         else:
             high = number
-            factor = np.clip(np.sqrt(LIMIT / shares[number]), 2.0, 32.0)
+            factor = np.clip(np.sqrt(limit / shares[number]), 2.0, 32.0)
             number = max(int(number / factor), 1)
     turn = 0
-    while high > low + 1 and high > (1.0 + WITHIN) * low:
+    while high > low + 1 and high > (1.0 + within) * low:
         if turn % 3 == 0:
             # Where a power of the number would be at the limit, and a little on the safe side.
             steep = np.log(shares[low] / shares[high]) / np.log(high / low)
-            tried = low * (shares[low] / LIMIT) ** (1.0 / steep) * (1.0 + 0.4 * WITHIN)
+            tried = low * (shares[low] / limit) ** (1.0 / steep) * (1.0 + 0.4 * within)
         elif turn % 3 == 1:
             # On the other side of the last.
-            tried = low * (1.0 + WITHIN) if is_noise else high / (1.0 + WITHIN)
+            tried = low * (1.0 + within) if is_noise else high / (1.0 + within)
         else:
             tried = np.sqrt(low * high)
         number = int(np.clip(tried, low + 1, high - 1))
