@@ -113,10 +113,9 @@ def test_bands_are_those_of_a_sandwich():
     assert "away from Huber's loss" in said
 
 
-@pytest.mark.parametrize("manifold", [Euclidean(1), Sphere(2)], ids=str)
-def test_bands_hold_with_noise(manifold):
-    plan, rng, places = plan_of(assumed(manifold), 4), np.random.default_rng(5), [[-0.5], [0.0]]
-    held = []
+def test_bands_hold_with_noise():
+    manifold, rng, places = Sphere(2), np.random.default_rng(5), [[-0.5], [0.0]]
+    plan, held = plan_of(assumed(manifold), 4), []
     for _ in range(10):
         release, x, points = released(plan, rng)
         fit = manifold.ends(*least(release, x, points), np.array(places))

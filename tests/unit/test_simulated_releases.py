@@ -11,7 +11,6 @@ from geodp import PrivacyBudget, plan_release
 from geodp.samplers.integer_choice import generator_bits
 from geodp_release.plan import measurements
 from geodp_release.plan.agreeing import DOUBLINGS, agreeing_releases, moments_stage
-from geodp_release.plan.bands import sampled_errors
 from geodp_release.promise.budget import UNITS
 from geodp_release.promise.public_inputs import EVENLY, TWO_GROUPS, UNKNOWN
 from geodp_release.run.clipping_coordinates import ClippingCoordinates
@@ -77,22 +76,6 @@ def test_simulated_matrices_of_moments_err_as_real_ones(kind, unit):
     assert np.sqrt(np.mean(squares)) == pytest.approx(expected, rel=0.12)
     deviations = (np.std(each, axis=0) for each in (moments, simulated.moments))
     np.testing.assert_allclose(*deviations, rtol=0.15)
-
-
-def test_sampling_errors_of_predictions_are_those_of_least_squares():
-    """At each covariate, also where footpoint and shooting vector err together."""
-    assumptions = assumed(("euclidean", 2), (1.0, 2.0), 0.1, 400)
-    found = FlatReleases.start(assumptions, 40_000, np.random.default_rng(1))
-    state, covariates = found.truth.copy(), Covariates.independent(("evenly",), clustered=True)
-    found = replace(found, state=state, covariates=covariates, last_level=40)
-    errors = sampled_errors(found, np.random.default_rng(2))
-    for x in (-0.4, -0.2, 0.3):
-        row = np.array([1.0, x])
-        variance = 0.01 / 400 * row @ np.linalg.solve(covariates.matrix, row)
-        at = errors[:, 0] + x * errors[:, 1]
-        # Residual scales are spread about the guess.
-        variance *= np.mean(found.typical**2) / (2 * 0.01)
-        assert np.mean(at**2) == pytest.approx(variance, rel=0.05)
 
 
 def test_residuals_that_grow_with_a_covariate_are_those_of_records():
