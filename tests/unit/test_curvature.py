@@ -171,11 +171,11 @@ def test_steps_stay_in_the_support_where_nodes_miss_cells_of_words():
         space, "identity", covariate_range=ranges, subjects=99, basis=basis, products=((0, 1),)
     )
     origin, change = assumptions.support.origin, 0.1 * rng.normal(size=(81, 3))
-    state, _ = curvature.moved(assumptions, origin, 10.0 * change)
+    state, _ = curvature.moved(assumptions, origin, space.tangent(origin[0], 10.0 * change))
     moments = Covariates.assumed(assumptions).moments
     bent = curvature.bent(curvature.bend(assumptions, state, moments), change)
     for found, _ in (
-        curvature.moved(assumptions, state, bent),
+        curvature.moved(assumptions, state, space.tangent(state[0], bent)),
         straightened(assumptions, origin, change, moments),
     ):
         assert assumptions.support.contains(found)

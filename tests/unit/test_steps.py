@@ -279,7 +279,8 @@ def test_without_noise_a_matrix_leads_to_least_squares(manifold, reach, monkeypa
     assumptions = assumed(manifold, 61, covariate_range=((-0.5, 0.5),) * 2)
     rng, origin, size = np.random.default_rng(11), assumptions.support.origin, (3, manifold.dim)
     x = rng.beta(2.0, 5.0, (61, 2)) - 0.5
-    true, _ = moved(assumptions, origin, 0.1 / np.sqrt(manifold.dim) * rng.normal(size=size))
+    change = 0.1 / np.sqrt(manifold.dim) * rng.normal(size=size)
+    true, _ = moved(assumptions, origin, manifold.tangent(origin[0], change))
     clean = manifold.ends(true[0], true[1:], x)
     points = manifold.exp(clean, 1e-3 / np.sqrt(manifold.dim) * manifold.random_tangent(rng, clean))
     records = subject_records(assumptions, x, points, ONE_EACH)
@@ -305,7 +306,8 @@ def test_a_step_stays_in_the_support(manifold, size, radius):
     rng = np.random.default_rng(13)
     (state,) = states_of(assumptions, 1)
     for _ in range(5):
-        state, reached = moved(assumptions, state, size * rng.normal(size=(2, manifold.dim)))
+        change = manifold.tangent(state[0], size * rng.normal(size=(2, manifold.dim)))
+        state, reached = moved(assumptions, state, change)
         assert assumptions.support.contains(state[None])[0]
         p, vector = state
         lengths = [manifold.dist(assumptions.centre, p), manifold.norm(p, vector)]

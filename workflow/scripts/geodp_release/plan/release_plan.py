@@ -12,25 +12,18 @@ from geodp_release.stages import BeyondStage, LastStep, MatrixStage, NoisyStep, 
 from geodp_release.stages.covariates import Covariates
 from geodp_release.stages.simulation import FlatReleases, afforded
 
-SEED = 20261122
+# Of the random numbers of plans; simulated releases that predict their errors, and the part of
+# their choices that looks for rare failures.
+SEED, PREDICTED, TAILS = 20261122, 2048, 0.25
 
 # A release counts as noise if its error is more than this share of that of the geodesic that stays
 # at the centre.
 NOISE = 1.0 / 3.0
 
-# Of a plan, and the part of their choices that looks for rare failures.
-PREDICTED, TAILS = 2048, 0.25
-
 
 @dataclass(frozen=True)
 class Way:
-    """Stages that follow a residual length up to a limit.
-
-    Attributes
-    ----------
-    longest : float
-    stages : tuple of Stage
-    """
+    """Stages that follow a residual length up to the ``longest``."""
 
     longest: float
     stages: tuple
@@ -90,7 +83,7 @@ class ReleasePlan:
                     "plan: in curved space a matrix of moments is about the centre: put it first"
                 )
             moved = moved or isinstance(stage, PointsStage | NoisyStep)
-            if getattr(stage, "is_relative", False) and not looked:
+            if stage.is_relative and not looked:
                 raise DataError(
                     "plan: a stage is in units of a residual length that no stage before it "
                     "releases: correct it"

@@ -13,14 +13,8 @@ from geodp.manifolds.symmetric import JACOBI_SOLUTIONS
 from geodp_release.run.covariate_moments import possible_moments
 from geodp_release.stages.covariates import Covariates
 
-# Least factor of a derivative that is followed: near a conjugate point a step would have no end.
-LEAST = 0.5
-
 # What is added to the diagonal of mean squares, in parts of its mean, so that they have an inverse.
 RIDGE = 1e-12
-
-# Numbers of a state up to which curvature is looked at: a matrix of their squares is inverted.
-MOST_NUMBERS = 256
 
 
 def derivatives(manifold, state, nodes, numbers=1 << 18):
@@ -51,15 +45,18 @@ def derivatives(manifold, state, nodes, numbers=1 << 18):
     return np.moveaxis(blocks, 1, 2).reshape((len(nodes), dim, -1))
 
 
-def _factors(manifold, frequencies):
-    """Jacobi factors (2, m, K) of derivatives by footpoint and vector, from frequencies (m, K)."""
+def _factors(manifold, frequencies, least=0.5):
+    """Jacobi factors (2, m, K) of derivatives by footpoint and vector, from frequencies (m, K).
+
+    The least is followed: near a conjugate point a step would have no end.
+    """
     factors = np.ones((2, *frequencies.shape))
     for index, sign in enumerate(manifold.curvature_signs):
         if not sign:
             continue
         for each, solution in zip(factors, JACOBI_SOLUTIONS.values(), strict=True):
             each[:, index] = solution(sign, frequencies[:, index])
-    return np.maximum(factors, LEAST, out=factors)
+    return np.maximum(factors, least, out=factors)
 
 
 @dataclass(frozen=True)
@@ -71,20 +68,12 @@ class Predictions:
     systems of n equations each, of which `squares` (K, n, n) are the matrices.  There are ``parts``
     of a change, which ``joined`` undoes; ``moves`` (m, *point_shape) of predictions by a change;
     and their transpose, the ``gradient`` in parts of vectors at predictions.
-
-    Attributes
-    ----------
-    manifold : SymmetricSpace
-    state : ndarray, shape (1 + k, *point_shape)
-    weights : ndarray, shape (m,)
-    steps : ndarray, shape (m, *point_shape)
-        Vectors from the footpoint to predictions.
     """
 
     manifold: Any
-    state: np.ndarray
-    weights: np.ndarray
-    steps: np.ndarray
+    state: np.ndarray  # (1 + k, *point_shape)
+    weights: np.ndarray  # (m,)
+    steps: np.ndarray  # (m, *point_shape): from the footpoint to predictions.
 
     @classmethod
     def of(cls, manifold, state, covariates):
@@ -175,13 +164,14 @@ class AllPredictions(Predictions):
         return self.manifold.tangent(self.state[0], coordinates)
 
 
-def looked_at(assumptions, moments):
+def looked_at(assumptions, moments, most=256):
     """Covariates with these moments, kept for the next call.
 
-    ``None`` in flat space, without a covariate, and for more than `MOST_NUMBERS` numbers.
+    ``None`` in flat space, without a covariate, and for more numbers of a state than the ``most``
+    of which a matrix of squares is inverted.
     """
     numbers = assumptions.manifold.dim * (1 + assumptions.number_of_covariates)
-    if assumptions.is_flat or not assumptions.spreads or numbers > MOST_NUMBERS:
+    if assumptions.is_flat or not assumptions.spreads or numbers > most:
         return None
     return _with_moments(Covariates.assumed(assumptions), tuple(moments))
 
@@ -194,17 +184,12 @@ def _with_moments(covariates, moments):
 
 
 def moved(assumptions, state, change):
-    """The state (1 + k, *point_shape) after a step, brought back to the support.
+    """The state after a step of tangent vectors (1 + k, *point_shape), brought to the support.
 
-    And what it reached (1 + k,), as `Released` has it.  ``change`` has coordinates (1 + k, dim).
+    And what it reached (1 + k,), as `Released` has it.
     """
-    tangent = assumptions.manifold.tangent(state[0], change)
-    return _moved(assumptions, state, tangent, _radii(assumptions))
-
-
-def _moved(assumptions, state, change, radii):
-    """State and what it reached, as of `moved`, for tangent vectors (1 + k, *point_shape)."""
     manifold = assumptions.manifold
+    radii = np.append(assumptions.footpoint_radius, assumptions.lengths)
     p, *vectors = state
     # No farther than across the support, so that nothing overflows.
     step, *turns = _shortened(manifold, p, change, 2.0 * radii)
@@ -235,11 +220,12 @@ def straightened(assumptions, state, change, moments, rounds=5, tolerance=1e-9):
     made: predictions go along geodesics of their own.
     """
     manifold, covariates = assumptions.manifold, looked_at(assumptions, moments)
-    change, radii = manifold.tangent(state[0], change), _radii(assumptions)
-    found, reached = _moved(assumptions, state, change, radii)
+    change = manifold.tangent(state[0], change)
+    found, reached = moved(assumptions, state, change)
     if covariates is None:
         return found, reached
     p, seen = state[0], Predictions.of(manifold, state, covariates)
+    radii = np.append(assumptions.footpoint_radius, assumptions.lengths)
     change = _shortened(manifold, p, change, 2.0 * radii)
     # No farther than predictions are from the centre, so that nothing overflows.
     predictions = seen.moved(_shortened(manifold, p, seen.moves(change), assumptions.reach))
@@ -251,15 +237,10 @@ def straightened(assumptions, state, change, moments, rounds=5, tolerance=1e-9):
         if not np.all(np.isfinite(more)):
             break
         length = np.linalg.norm(manifold.norm(found[0], more))
-        found, reached = _moved(assumptions, found, more, radii)
+        found, reached = moved(assumptions, found, more)
         if length < least:
             break
     return found, reached
-
-
-def _radii(assumptions):
-    """Radii (1 + k,) of the support."""
-    return np.append(assumptions.footpoint_radius, assumptions.lengths)
 
 
 def _shortened(manifold, point, vectors, limits):

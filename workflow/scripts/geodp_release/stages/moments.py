@@ -16,9 +16,6 @@ from geodp_release.run.noise import GaussianNoise, KNormNoise, LaplaceNoise
 from geodp_release.stages.covariates import Covariates
 from geodp_release.stages.stage import Stage, share_of
 
-# With several covariates: weights of squares and of products of two beside the covariates.
-SQUARES_WEIGHT, PRODUCTS = 2, 3
-
 # Prior standard deviations of means of covariates, of their squares, and of products of two.
 EXPECTED = {"mean": 0.12, "square": 0.04, "product": 0.03}
 
@@ -191,16 +188,19 @@ class MomentsStage(MeasuresMoments, Stage):
 def moments_change(covariates, changes):
     """Length by which sums of several covariates and weighted products change, rounded up.
 
-    See `docs/guarantee.md`.
+    By `moment_weights`; see `docs/guarantee.md`.
     """
     k = Fraction(covariates)
-    square = k / 4 + PRODUCTS**2 * k**2 / 32
+    square = k / 4 + 3**2 * k**2 / 32
     if changes == 2:
-        square = 2 * square + Fraction(1, PRODUCTS**2)
+        square = 2 * square + Fraction(1, 3**2)
     return Fraction(isqrt(int(square * 4**20)) + 1, 2**20)
 
 
 def moment_weights(covariates):
-    """Weights, whole numbers, of k covariates and k (k + 1) / 2 products in that vector."""
+    """Weights, whole numbers, of k covariates and k (k + 1) / 2 products in that vector.
+
+    Those of squares are 2, and of products of two 3.
+    """
     first, second = product_indices(covariates)
-    return [1] * covariates + np.where(first == second, SQUARES_WEIGHT, PRODUCTS).tolist()
+    return [1] * covariates + np.where(first == second, 2, 3).tolist()
