@@ -207,9 +207,8 @@ def test_estimators_take_words(few_designs):
     listed = {"basis": [{"spline": 4}, {"words": WORDS}], "covariate_range": [(50, 90)]}
     new = pd.DataFrame({"region": ["south", "East"], "age": [70.0, 70.0]})
     array = new[["age", "region"]].to_numpy()
-    cases = [(by_name, frame, new), (listed, frame[["age", "region"]].to_numpy(), array)]
-    cases.append((listed, frame[["age", "region"]].to_numpy().tolist(), array))
-    for given, X, at in cases:
+    rows = frame[["age", "region"]].to_numpy()
+    for given, X, at in ((by_name, frame, new), (listed, rows.tolist(), array)):
         made = geodp.PrivateGeodesicRegression(**PUBLIC, **given)
         predicted = made.fit(X, frame[COLUMNS].to_numpy()).predict(at)
         np.testing.assert_allclose(predicted[0, :2], [0.3, 0.2], atol=0.1)

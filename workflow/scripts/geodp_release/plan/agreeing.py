@@ -64,8 +64,6 @@ def has_subjects(plan, moments, places, least_group=0.02, clear=2.0, possible=0.
         there &= least[which] >= least_group
     # Products are where their factors are.
     kept = ~groups & np.array([len(owner) == 1 for owner in terms.owners], dtype=bool)
-    if not np.any(kept):
-        return there
     near = _leverages(moment_matrix(each)[:, None], places, kept) <= _most_leverage(plan, kept)
     return there & (np.mean(near, axis=0) >= possible)
 
