@@ -86,21 +86,22 @@ class PointsStage(Stage):
         return replace(before, state=states[choice.draw(bits)], reached=0.0, covariance=None)
 
     def simulate(self, releases, rng, many=1000, block=64):
-        # Of many releases a block at once, which stays in a cache.
-        number, rows = len(releases.state), [slice(None)]
+        number, points = len(releases.state), support_points(releases, self.points)
+        parts = [(releases, points)]
         if number > many:
+            # A block at once, which stays in a cache.
             rows = [slice(at, at + block) for at in range(0, number, block)]
-        points = support_points(releases, self.points)
-        found = zip(*(self._simulated(releases, points, some, rng) for some in rows), strict=True)
+            parts = [(releases.drawn(some), points.drawn(some)) for some in rows]
+        found = zip(*(self._simulated(*part, rng) for part in parts), strict=True)
         state, weight = map(np.concatenate, found)
         kept = {"reached": 0.0, "covariance": None, "last_level": None}
         return replace(releases, state=state, weight=weight, **kept)
 
-    def _simulated(self, releases, points, some, rng):
-        """States and weights after the choice, of some rows of the releases."""
-        loss = _mean_losses(releases, points, level_of(self.clip, releases.typical), some)
+    def _simulated(self, releases, points, rng):
+        """States and weights after the choice."""
+        loss = _mean_losses(releases, points, level_of(self.clip, releases.typical))
         rate = releases.number * float(self.epsilon) / releases.assumptions.changes
-        exponents = points.log_weight[some] - rate * loss
+        exponents = points.log_weight - rate * loss
         exponents -= np.max(exponents, axis=1, keepdims=True)
         shares = _normalised(np.exp(exponents).astype(float))
         drawn = shares
@@ -110,8 +111,8 @@ class PointsStage(Stage):
         below = np.cumsum(drawn, axis=1)
         rows = np.arange(len(below))
         best = np.sum(below < rng.random((len(rows), 1)) * below[:, -1:], axis=1)
-        state = points.states[points.index[some][rows, best]]
-        return state, releases.weight[some] * (shares[rows, best] / drawn[rows, best])
+        state = points.states[points.index[rows, best]]
+        return state, releases.weight * (shares[rows, best] / drawn[rows, best])
 
 
 def _normalised(shares):
@@ -121,47 +122,35 @@ def _normalised(shares):
 # Simulation of points and their losses
 
 
-def _mean_losses(releases, points, level, some=slice(None), nodes=32):
-    """Mean clipped losses (releases, points), of some rows of the releases.
+def _mean_losses(releases, points, level, nodes=32):
+    """Mean clipped losses (releases, points), by so many nodes of covariates at most.
 
-    By so many nodes of covariates at most.  Those of all releases are kept for other levels and for
-    other releases with the same truths.
+    They are kept for other levels and for other releases with the same truths.
     """
-    covariates, is_all = releases.covariates, some == slice(None)
+    covariates, typical = releases.covariates, releases.typical
     # The first points of a Sobol sequence are even; every second one is not.
-    scales, weights, values, typical, level = (
-        _of_rows(each, some)
-        for each in (releases.scales_at_nodes, *covariates.by_release, releases.typical, level)
+    scales, weights, values = (
+        each[:nodes] for each in (releases.scales_at_nodes, *covariates.by_release)
     )
-    scales, weights, values = (each[:nodes] for each in (scales, weights, values))
     weights = weights / np.sum(weights, axis=0)
     # Of residuals of these lengths, which differ between releases with the same truths.
     about = covariates, np.asarray(typical).tobytes()
     key = *about, np.asarray(level).tobytes()
-    if is_all and key in points.known:
+    if key in points.known:
         return points.known[key]
-    places = (
-        places_in_tables(points.squares(x, some) / _column(np.square(typical * size)))
-        for x, size in zip(values, scales, strict=True)
-    )
-    if is_all:
-        if about not in points.known:
-            points.known[about] = list(places)
-        places = points.known[about]
+    if about not in points.known:
+        points.known[about] = [
+            places_in_tables(points.squares(x) / _column(np.square(typical * size)))
+            for x, size in zip(values, scales, strict=True)
+        ]
     table, rows = clipped_residuals(releases.dim)[1], in_tables(level - level_of(scales, 1.0))
     total: Any = 0.0
-    for share, row, place in zip(weights, rows, places, strict=True):
+    for share, row, place in zip(weights, rows, points.known[about], strict=True):
         each = looked_up_in(table, row[:, None], place)
         each *= _column(share)
         total += each
-    if is_all:
-        points.known[key] = total
+    points.known[key] = total
     return total
-
-
-def _of_rows(numbers, some):
-    """Numbers (..., releases) of some rows of the releases; the same if they are of all."""
-    return numbers if np.ndim(numbers) == 0 or len(numbers.T) == 1 else numbers[..., some]
 
 
 def _column(numbers):
@@ -224,12 +213,17 @@ class _Points:
         inner = {pair: np.einsum("irc,irc->rc", *rest[[*pair]]) for pair in pairs}
         return cls(states, index, inner, log_weight)
 
-    def squares(self, x, some=slice(None)):
-        """Squared distances of predictions at covariates (k or more, 1 or rows), of some rows."""
+    def drawn(self, rows):
+        """Those of some releases."""
+        inner = {pair: product[rows] for pair, product in self.inner.items()}
+        return _Points(self.states, self.index[rows], inner, self.log_weight[rows])
+
+    def squares(self, x):
+        """Squared distances of predictions at covariates (k or more, 1 or releases)."""
         places, total = [1.0, *map(_column, x)], 0.0
         for (one, other), product in self.inner.items():
             factor = (1.0 if one == other else 2.0) * places[one] * places[other]
-            total += factor * product[some]
+            total += factor * product
         return total
 
 
