@@ -15,7 +15,7 @@ from geodp_release.promise.budget import PURE
 from geodp_release.run.contributions import LOSS_LATTICE, length_counts, tail_counts
 from geodp_release.stages.residual_tables import LIMITS_PER_DOUBLING
 from geodp_release.stages.scale import LAST_SHARE, simulated_shares_within
-from geodp_release.stages.stage import Stage, share_of
+from geodp_release.stages.stage import Stage, checked_share, share_of
 
 # Counts of contributions beyond a limit go up to so many times it.
 DOUBLINGS = 5
@@ -81,7 +81,7 @@ class FarStage(LongResiduals):
 
     def __post_init__(self):
         super().__post_init__()
-        self._check_share()
+        object.__setattr__(self, "share", checked_share(self.share))
 
     def run(self, before, assumptions, records, bits, shared=None):
         times = far_away(assumptions.manifold.dim, self.share)

@@ -47,8 +47,10 @@ class Covariates:
         if len(spreads) > 3 or np.prod(np.abs(counts)) > most:
             # Sobol points, by inverse distribution functions.
             cube = sobol_points(len(spreads), 128).T
-            each = zip(spreads, counts, cube, strict=True)
-            columns = [_column(*some, levels, clustered) for *some, levels in each]
+            columns = [
+                _column(spread, count, levels, clustered)
+                for spread, count, levels in zip(spreads, counts, cube, strict=True)
+            ]
             return cls(np.stack(columns, axis=-1), np.full(128, 1.0 / 128))
         each = [_column(*some, None, clustered) for some in zip(spreads, counts, strict=True)]
         nodes = np.array(list(product(*(places for places, _ in each))))

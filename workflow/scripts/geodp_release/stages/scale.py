@@ -19,7 +19,7 @@ from geodp_release.stages.residual_tables import (
     level_of,
     residual_lengths,
 )
-from geodp_release.stages.stage import Stage
+from geodp_release.stages.stage import Stage, checked_share
 
 # Part of residuals by which records outweigh what simulations expect of a length that is to find
 # the unexpected.
@@ -59,7 +59,7 @@ class ScaleStage(Stage):
                 f"a stage has weights {self.weights} from level {self.shortest}: give whole "
                 "numbers, the weights above zero"
             )
-        self._check_share()
+        object.__setattr__(self, "share", checked_share(self.share))
 
     @property
     def _share(self):

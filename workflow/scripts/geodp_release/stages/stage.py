@@ -46,15 +46,6 @@ class Stage:
             if not 0.0 < (value := getattr(self, name)) < np.inf:
                 raise DataError(f"a stage has {name} {value}: give a positive number")
 
-    def _check_share(self):
-        """Make the attribute `share` an exact fraction."""
-        share = Fraction(self.share)
-        if not 0 < share < 1 or LOSS_LATTICE % share.denominator:
-            raise DataError(
-                f"a stage has share {share}: give k/{LOSS_LATTICE} between 0 and 1, k whole"
-            )
-        object.__setattr__(self, "share", share)
-
     def noise(self, assumptions):
         """The exact `Noise` of whole numbers, from public inputs; `run` calls it once."""
         raise NotImplementedError
@@ -87,6 +78,14 @@ class Stage:
     def check(self, blocks):
         """Refuse states of 1 + k blocks that the stage is not made for."""
         del blocks
+
+
+def checked_share(share, grain=LOSS_LATTICE):
+    """A share as an exact fraction, a multiple of ``1 / grain`` between 0 and 1."""
+    found = Fraction(share)
+    if not 0 < found < 1 or grain % found.denominator:
+        raise DataError(f"a stage has share {share}: give k/{grain} between 0 and 1, k whole")
+    return found
 
 
 def share_of(share, least, most, grain=1 << 12):

@@ -14,7 +14,7 @@ from geodp_release.run.covariate_moments import inverses, moment_matrix, product
 from geodp_release.stages import residual_tables
 from geodp_release.stages.counts import excess_beyond
 from geodp_release.stages.curvature import Predictions, looked_at, straightened
-from geodp_release.stages.stage import Stage
+from geodp_release.stages.stage import Stage, checked_share
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class NoisyStep(Stage):
     by: ClassVar[str] = "Gauss-Newton step by gradients"
     pure_noise: ClassVar[str] = "K-norm"
     what = "{0.by} clipped to {0.clip:.4g}{0._lengths} with exact {0._kind} noise"
-    positive = ("clip", "kept")
+    positive: ClassVar[tuple[str, ...]] = ("clip", "kept")
 
     def __post_init__(self):
         super().__post_init__()
@@ -233,7 +233,7 @@ class LastStep(NoisyStep):
         if not 0.0 <= self.unlike < np.inf:
             raise DataError(f"a stage has unlike {self.unlike}: give a number from zero on")
         if self.share:
-            self._check_share()
+            object.__setattr__(self, "share", checked_share(self.share))
 
     def fitted(self, releases, clean=None, coordinates=None):
         found = super().fitted(releases, clean, coordinates)
