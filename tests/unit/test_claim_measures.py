@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from planted_claims import CELLS, DATA_SETS, convergence_table, errors_table
 
-from reproduction.claims.comparisons import MEASURES
-from reproduction.claims.conditions import Conditions, with_derived_columns
+from reproduction.claims.conditions import with_derived_columns
+from reproduction.claims.measures import MEASURES
 from reproduction.claims.resampling import cell_statistics
 
 
@@ -69,7 +69,7 @@ def test_numbers_of_two_columns(measure, expected):
 
 
 def test_rows_that_meet_a_condition_are_counted_and_resampled():
-    claim = claim_of(against_where=Conditions.parse("width <= 0.3"))
+    claim = claim_of(against_where="width <= 0.3")
     table = pd.DataFrame({"width": [0.1, 0.2, 0.3, 0.4]})
     found = measured("share_meeting", claim, table, replicates=500)
     assert (found.replicates[0], found.says[:6]) == (0.75, "3 of 4")

@@ -11,7 +11,6 @@ import pytest
 from planted_claims import by_budget, errors_table, judged, one, tables_of, verdict_on
 
 from geodp.randomness import random_stream
-from reproduction.claims.conditions import Conditions
 from reproduction.claims.measures import Measured
 from reproduction.claims.page import read_verdicts, render
 from reproduction.claims.verdicts import (
@@ -68,7 +67,7 @@ HIGH, LOW = ("value >= 0.95", "value >= 0.75"), ("value <= 1", "value <= 1.01")
 
 
 def row_of_verdicts(criteria, measured, construction=""):
-    holds, in_part = map(Conditions.of_number, criteria)
+    holds, in_part = criteria
     claim = SimpleNamespace(holds=holds, in_part=in_part, construction=construction)
     return _verdict(claim, pd.DataFrame(), measured)
 

@@ -1,14 +1,14 @@
-"""Columns that claims may name, and their conditions: comparisons that pandas evaluates."""
+"""Columns that claims may name, and conditions on them: comparisons that pandas evaluates."""
 
 import re
 from ast import literal_eval
 from contextlib import suppress
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from geodp.errors import DataError
+from geodp.settings.section import refused
 
 # Columns besides those of tables: formulas by name, of columns of the table and of those above.
 DERIVED = {
@@ -31,61 +31,51 @@ _ORDERED = rf"(?:<=|>=|<|>) {_NUMBER}"
 _COMPARISON = rf"\w+ (?:{_ORDERED}|(?:==|!=) {_VALUE}|in \[{_VALUE}(?:, {_VALUE})*\])"
 
 
-def _joined(comparison, text):
+def _is_joined(comparison, text):
+    # Nothing else may reach pandas, which would run it.
     return re.fullmatch(rf"{comparison}(?: (?:and|or) {comparison})*", text)
 
 
-class Conditions(NamedTuple):
-    """Comparisons joined by ``and``, in alternatives joined by ``or``; without any all meet it."""
+def selection(text):
+    """Refuse what is no selection of rows, such as ``n >= 50 and group in ['a', 'b']``, or none."""
+    if text and not _is_joined(_COMPARISON, text):
+        raise refused(
+            f": '{text}' is not a selection of rows: compare columns with texts and numbers, "
+            "joined by and and or, such as sampler == 'default' and n in [20, 50]"
+        )
+    return text
 
-    text: str  # As it stands in the file.
 
-    @classmethod
-    def parse(cls, text):
-        """Parse a text such as ``n >= 50 and group in ['a', 'b']``; a `ValueError` for others."""
-        # Nothing else may reach pandas, which would run it.
-        if text.strip() and not _joined(_COMPARISON, text.strip()):
-            raise ValueError(
-                f"'{text}' is not a selection of rows: compare columns with texts and numbers, "
-                "joined by and and or, such as sampler == 'default' and n in [20, 50]"
+def criterion(text):
+    """Refuse what does not compare ``value`` with numbers."""
+    if not _is_joined(f"value {_ORDERED}", text):
+        raise refused(
+            f": '{text}' is not a criterion: write comparisons of value with numbers, such as "
+            "value >= 0.95"
+        )
+    return text
+
+
+def comparisons(text):
+    """Comparisons of conditions: column, order and values, of which one must be met."""
+    for found in re.findall(_COMPARISON, text):
+        column, order, written = found.split(" ", 2)
+        value = literal_eval(written)
+        yield (column, "==", value) if order == "in" else (column, order, [value])
+
+
+def met(table, text):
+    """Whether rows of a table meet conditions, as all do without any: bool, shape (rows,)."""
+    if not text:
+        return np.ones(len(table), dtype=bool)
+    for column, _, values in comparisons(text):
+        is_number = pd.api.types.is_numeric_dtype(given := column_of(table, column))
+        if not given.isna().all() and any(isinstance(each, str) == is_number for each in values):
+            raise DataError(
+                f"{column} and {values} are compared, and one is text and the other a number: "
+                "compare like with like, with quotation marks around text"
             )
-        return cls(text.strip())
-
-    @classmethod
-    def of_number(cls, text):
-        """Parse comparisons of ``value`` with numbers; a `ValueError` for any other text."""
-        if not _joined(f"value {_ORDERED}", text.strip()):
-            raise ValueError(
-                f"'{text}' is not a criterion: write comparisons of value with numbers, such as "
-                "value >= 0.95"
-            )
-        return cls(text.strip())
-
-    def __bool__(self):
-        return bool(self.text)
-
-    @property
-    def comparisons(self):
-        """Column, order and values of each comparison, of which one must be met."""
-        for found in re.findall(_COMPARISON, self.text):
-            column, order, written = found.split(" ", 2)
-            value = literal_eval(written)
-            yield (column, "==", value) if order == "in" else (column, order, [value])
-
-    def met(self, table):
-        """Whether rows of a table meet them: bool, shape (rows,)."""
-        if not self:
-            return np.ones(len(table), dtype=bool)
-        for column, _, values in self.comparisons:
-            given = column_of(table, column)
-            for value in values:
-                is_other = isinstance(value, str) == pd.api.types.is_numeric_dtype(given)
-                if is_other and not given.isna().all():
-                    raise DataError(
-                        f"{column} and {value!r} are compared, and one is text and the other a "
-                        "number: compare like with like, with quotation marks around text"
-                    )
-        return table.eval(self.text, engine="python").to_numpy(dtype=bool)
+    return table.eval(text, engine="python").to_numpy(dtype=bool)
 
 
 def column_of(table, name):

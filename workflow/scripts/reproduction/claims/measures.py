@@ -1,4 +1,7 @@
-"""Measures: functions from the rows of a claim to one number, with bootstrap replicates."""
+"""Measures: functions from the rows of a claim to one number, with bootstrap replicates.
+
+Arrays of replicates have the number first: shape (1 + replicates, ...).
+"""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -6,14 +9,27 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from reproduction.claims.resampling import NotEvaluated, cell_statistics, span, units
+from reproduction.claims.conditions import met
+from reproduction.claims.resampling import (
+    NotEvaluated,
+    beside,
+    cell_statistics,
+    curves,
+    log_changes,
+    pairs,
+    plain,
+    shared_nodes,
+    span,
+    units,
+    values,
+)
 from reproduction.pages import short
 
 
 class Measured(NamedTuple):
     """The number of a measure, with bootstrap replicates."""
 
-    replicates: np.ndarray  # (1 + replicates,): the number, then its replicates.
+    replicates: np.ndarray  # (1 + replicates,)
     over: str  # Units that were resampled, such as "20 data sets".
     says: str  # The number in words.
     rows: pd.DataFrame | None = None  # Those that were used, if not all.
@@ -24,48 +40,38 @@ class Measured(NamedTuple):
 MEASURES: dict[str, Callable[..., Measured]] = {}
 
 
-def measure(*needed, columns=1):
+def measure(*needed, of=None, columns=1):
     """Decorator that adds a function to `MEASURES`.
 
-    It takes a claim, its rows, a generator and a number of replicates to a `Measured`; with
+    A measure takes a claim, its rows, a generator and a number of replicates to a `Measured`; with
     ``against`` among ``needed`` also the rows of the other study.  ``needed`` are columns of a
     claim that must not be empty, and ``columns`` how many ``column`` names; None for one or more.
+    With ``of``, a function that takes all this to resampled statistics, the last of them the units
+    that were resampled, the function takes the claim and these statistics to the number with its
+    replicates, and to words.
     """
 
     def register(function):
-        function.needed, function.columns = needed, columns
-        MEASURES[function.__name__] = function
+        def measured(claim, *given):
+            if of is None:
+                return function(claim, *given)
+            *statistics, over = of(claim, *given)
+            found, says = function(claim, *statistics)
+            return Measured(found, over, says)
+
+        measured.needed, measured.columns = needed, columns
+        MEASURES[function.__name__] = measured
         return function
 
     return register
 
 
-def _share(met, over, words):
-    """Share of what is met, booleans of shape (1 + replicates, number)."""
-    return Measured(np.mean(met, axis=1), over, f"{met[0].sum()} of {met.shape[1]} {words}")
-
-
-def plain(name):
-    return name.replace("_", " ")
+def _share(met, words):
+    """Share of what is met, booleans (1 + replicates, number)."""
+    return np.mean(met, axis=1), f"{met[0].sum()} of {met.shape[1]} {words}"
 
 
 # --- Curves: means of a column over the levels of another ---
-
-
-def _curves(claim, table, rng, replicates):
-    """Means of ``column`` over the levels of ``along``, a curve for each combination of ``within``.
-
-    Curves are arrays (1 + replicates, levels), levels in order; with the units resampled.
-    """
-    by_cell = cell_statistics(table, claim.column[0], rng, replicates)
-    nodes = by_cell.nodes([*claim.within, claim.along])
-    curves = [nodes.to_numpy().T]
-    if claim.within:
-        parts = nodes.groupby(level=claim.within, dropna=False)
-        curves = [part.to_numpy().T for _, part in parts]
-    if max(curve.shape[1] for curve in curves) < 2:
-        raise NotEvaluated(f"nothing to compare, as {plain(claim.along)} has one level")
-    return curves, by_cell.over
 
 
 def _changes_between(curve):
@@ -74,38 +80,31 @@ def _changes_between(curve):
     return lower, upper, curve[:, upper] - curve[:, lower]
 
 
-@measure("along")
-def share_ordered(claim, table, rng, replicates):
-    """Share of the pairs of levels of ``along`` whose means are in the stated order.
-
-    Pairs are formed within each combination of ``within``.  ``direction`` says whether the mean of
-    ``column`` over data sets falls or rises with ``along``.
-    """
-    curves, over = _curves(claim, table, rng, replicates)
+@measure("along", of=curves)
+def share_ordered(claim, curves):
+    """Share of the pairs of levels of ``along`` whose means are in the order of ``direction``."""
     changes = np.hstack([_changes_between(curve)[-1] for curve in curves])
     ordered = changes > 0.0 if claim.direction == "rises" else changes < 0.0
-    return _share(ordered, over, "comparisons have the order stated")
+    return _share(ordered, "comparisons have the order stated")
 
 
-@measure("along")
-def share_worst_at_ends(claim, table, rng, replicates):
+@measure("along", of=curves)
+def share_worst_at_ends(claim, curves):
     """Share of the ends of curves that lie above all values between the ends."""
-    curves, over = _curves(claim, table, rng, replicates)
     curves = [curve for curve in curves if curve.shape[1] > 2]
     if not curves:
         raise NotEvaluated(f"no curve has a budget between its ends along {plain(claim.along)}")
     above = np.hstack([c[:, [0, -1]] > np.max(c[:, 1:-1], axis=1, keepdims=True) for c in curves])
-    return _share(above, over, "ends lie above all between them")
+    return _share(above, "ends lie above all between them")
 
 
-@measure("along")
-def share_unimodal(claim, table, rng, replicates):
+@measure("along", of=curves)
+def share_unimodal(claim, curves):
     """Share of the pairs of levels on one side of a curve's minimum that have a valley's order.
 
     The nearer to the minimum the lower, and pairs on both sides do not count.  A curve whose
     minimum is one of its ends has no valley: none of its pairs has the order.
     """
-    curves, over = _curves(claim, table, rng, replicates)
     ordered, counted = 0, 0
     for curve in curves:
         lower, upper, change = _changes_between(curve)
@@ -116,22 +115,23 @@ def share_unimodal(claim, table, rng, replicates):
         ordered = ordered + np.sum(valley, axis=1)
         counted = counted + np.sum(falling | rising, axis=1)
     of = f"{ordered[0]} of {counted[0]} comparisons"
-    return Measured(ordered / counted, over, f"{of} on one side of a minimum have a valley's order")
+    return ordered / counted, f"{of} on one side of a minimum have a valley's order"
 
 
-@measure("along")
-def approach(claim, table, rng, replicates):
+@measure("along", of=curves)
+def approach(claim, curves):
     """Ratio of the mean of ``column`` at the largest level of ``along`` to that at the smallest.
 
     With several curves (combinations of ``within``) the largest ratio.
     """
-    curves, over = _curves(claim, table, rng, replicates)
     ratios = [curve[:, -1] / curve[:, 0] for curve in curves if curve.shape[1] > 1]
     found = np.max(ratios, axis=0)
     worst = f" (the worst of {len(ratios)} curves)" if len(ratios) > 1 else ""
     level = plain(claim.along)
-    says = f"the gap at the largest {level} is {short(found[0])} of that at the smallest{worst}"
-    return Measured(found, over, says)
+    return (
+        found,
+        f"the gap at the largest {level} is {short(found[0])} of that at the smallest{worst}",
+    )
 
 
 def _slope(x, y):
@@ -160,24 +160,23 @@ def share_never_below(claim, table, rng, replicates):
     by_cell = cell_statistics(table, claim.column[0], rng, replicates)
     reached = int(table[claim.column[0]].sum())
     says = f"{reached} of {len(table)} errors are not below the non-private"
-    return Measured(np.mean(by_cell.values, axis=1), by_cell.over, says)
+    return Measured(by_cell.mean, by_cell.over, says)
 
 
 @measure()
 def mean_value(claim, table, rng, replicates):
     """Mean over cells of the mean of ``column`` over data sets."""
     by_cell = cell_statistics(table, claim.column[0], rng, replicates)
-    found = np.mean(by_cell.values, axis=1)
     low, high = (short(extreme(by_cell.values[0])) for extreme in (min, max))
     by = f", from {low} to {high} by cell" if low != high else ""
-    return Measured(found, by_cell.over, f"the mean is {short(found[0])}{by}")
+    return Measured(by_cell.mean, by_cell.over, f"the mean is {short(by_cell.mean[0])}{by}")
 
 
 @measure(columns=2)
 def median_ratio(claim, table, rng, replicates):
     """Median over data sets of the ratio of two columns, given by their logarithms.
 
-    Of several cells the largest median.
+    If there are several cells, the largest of their medians.
     """
     above, below = claim.column
     table = table.assign(**{above: table[above] - table[below]})
@@ -189,39 +188,33 @@ def median_ratio(claim, table, rng, replicates):
 @measure("against_where")
 def share_meeting(claim, table, rng, replicates):
     """Share of what a table has a row of that ``against_where`` selects; these are resampled."""
-    met = claim.against_where.met(table)
-    found = float(np.mean(met))
-    again = rng.binomial(len(met), found, size=replicates) / len(met)
-    over = f"{len(met)} {units(table)}"
-    says = f"{np.sum(met)} of {over} meet {plain(claim.against_where.text)}"
+    chosen = met(table, claim.against_where)
+    found = float(np.mean(chosen))
+    again = rng.binomial(len(table), found, size=replicates) / len(table)
+    over = f"{len(table)} {units(table)}"
+    says = f"{np.sum(chosen)} of {over} meet {plain(claim.against_where)}"
     return Measured(np.append(found, again), over, says)
 
 
 # --- Extreme values and pairs of neighbours ---
 
 
-def _extreme(claim, table, replicates, extreme, word):
-    """An extreme value of ``column``, without an interval: one exception refutes a "never"."""
-    values = table[claim.column[0]].to_numpy(dtype=float)
-    if not np.all(np.isfinite(values)):
-        raise NotEvaluated(f"{claim.column[0]} is missing or infinite for some pair")
-    found = float(extreme(values))
-    of = f"{word} of {len(values)} values" if len(values) > 1 else "value"
-    sizes = set(table.groupby(claim.along).size())
-    over = "one value" if sizes == {1} else f"{span(sizes)} pairs"
-    return Measured(np.full(1 + replicates, found), over, f"the {of} is {short(found)}")
+def _extreme(found, values, word):
+    number = values.shape[1]
+    of = f"{word} of {number} values" if number > 1 else "value"
+    return found, f"the {of} is {short(found[0])}"
 
 
-@measure("along")
-def smallest(claim, table, rng, replicates):
+@measure("along", of=values)
+def smallest(claim, values):
     """Smallest value of ``column``."""
-    return _extreme(claim, table, replicates, np.min, "smallest")
+    return _extreme(np.min(values, axis=1), values, "smallest")
 
 
-@measure("along")
-def largest(claim, table, rng, replicates):
+@measure("along", of=values)
+def largest(claim, values):
     """Largest value of ``column``."""
-    return _extreme(claim, table, replicates, np.max, "largest")
+    return _extreme(np.max(values, axis=1), values, "largest")
 
 
 @measure()
@@ -233,46 +226,27 @@ def largest_found(claim, table, rng, replicates):
     return Measured(every, "the neighbours of a search", says, lower_bound=True)
 
 
-def _resampled_pairs(claim, table, rng, replicates):
-    """Values of each column for each level of ``along``, pairs resampled within a level.
-
-    A list of arrays of shape (1 + replicates, pairs); columns of a level are resampled alike.
-    """
-    if not np.all(np.isfinite(table[claim.column].to_numpy(dtype=float))):
-        raise NotEvaluated(f"{' '.join(claim.column)} is missing or infinite for some pair")
-    values, sizes = [], set()
-    for _, part in table.groupby(claim.along, sort=True):
-        count = len(part)
-        sizes.add(count)
-        chosen = np.vstack([np.arange(count), rng.integers(count, size=(replicates, count))])
-        values += [part[name].to_numpy(dtype=float)[chosen] for name in claim.column]
-    return values, f"{span(sizes)} pairs"
-
-
-@measure("along", columns=None)
-def largest_median(claim, table, rng, replicates):
+@measure("along", of=pairs, columns=None)
+def largest_median(claim, values):
     """Largest of the medians of the columns, one for each level of ``along``."""
-    values, over = _resampled_pairs(claim, table, rng, replicates)
     medians = np.array([np.median(part, axis=1) for part in values])
     found, least = np.max(medians, axis=0), short(np.min(medians[:, 0]))
     of = f"the largest of {len(medians)} medians is {short(found[0])}"
-    return Measured(found, over, f"{of} and the smallest {least}")
+    return found, f"{of} and the smallest {least}"
 
 
-@measure("along", columns=None)
-def share_outlying(claim, table, rng, replicates):
+@measure("along", of=pairs, columns=None)
+def share_outlying(claim, values):
     """Share of values outside the whiskers of box plots, a box a column and level of ``along``.
 
     Whiskers reach one and a half interquartile ranges beyond the quartiles, as is usual.
     """
-    values, over = _resampled_pairs(claim, table, rng, replicates)
     outside = []
     for part in values:
         low, high = np.quantile(part, [0.25, 0.75], axis=1, keepdims=True)
         reach = 1.5 * (high - low)
         outside.append((part < low - reach) | (part > high + reach))
-    outside = np.hstack(outside)
-    return _share(outside, over, "ratios lie beyond the whiskers of their box")
+    return _share(np.hstack(outside), "ratios lie beyond the whiskers of their box")
 
 
 # --- Walks beside draws ---
@@ -334,3 +308,86 @@ def walk_rate(claim, table, rng, replicates):
         f"{short(found[0])} of their number {setting}"
     )
     return Measured(found, over, says, lower_bound=True)
+
+
+# --- Two samplers, mechanisms or studies ---
+
+
+@measure()
+def sampler_difference(claim, table, rng, replicates):
+    """Mean over cells of the log error of the random walk less that of the default sampler."""
+    walked, drawn = (table[table["sampler"] == name] for name in ("random_walk", "default"))
+    otherwise = "no cell has draws of both samplers"
+    both, by_cell = log_changes(walked, drawn, "cell", rng, replicates, otherwise)
+    changes = zip(by_cell.cells["cell"], by_cell.values[0], strict=True)
+    cells = ", ".join(f"{name} {short(change)}" for name, change in changes)
+    says = f"the log error changes by {short(by_cell.mean[0])} on average over cells ({cells})"
+    used = table.merge(both[["group", "cell", "data_set"]])
+    return Measured(by_cell.mean, by_cell.over, says, used)
+
+
+@measure("against")
+def share_nearer(claim, table, rng, replicates, other):
+    """Share of groups and budgets in all at which errors are below those of the other rows."""
+    otherwise = "no group has both at the same budget in all"
+    _, by_cell = log_changes(table, other, "budget", rng, replicates, otherwise)
+    changes = by_cell.values[0]
+    least, middle, most = (short(np.exp(each)) for each in np.quantile(changes, (0.0, 0.5, 1.0)))
+    says = (
+        f"errors are smaller in {np.sum(changes < 0.0)} of {len(changes)} cells; mean squared "
+        f"errors are {least} to {most} times those they are compared with, {middle} times in the "
+        "median cell"
+    )
+    return Measured(np.mean(by_cell.values < 0.0, axis=1), by_cell.over, says)
+
+
+@measure("within", "against")
+def rank_correlation(claim, table, rng, replicates, other):
+    """Spearman correlation of two studies' curves over the points (``within``) they share."""
+    both = [cell_statistics(part, claim.column[0], rng, replicates) for part in (table, other)]
+    mine, theirs = shared_nodes(claim.within, *both)
+    if len(mine) < 3:
+        raise NotEvaluated(f"the studies share {len(mine)} points, and three are needed")
+    with np.errstate(invalid="ignore"):
+        found = mine.rank().corrwith(theirs.rank()).to_numpy()
+    says = f"the rank correlation over {len(mine)} points is {short(found[0])}"
+    return Measured(found, " and ".join(dict.fromkeys(each.over for each in both)), says)
+
+
+@measure("along", "against", of=beside)
+def share_below(claim, mine, theirs):
+    """Share of the levels of ``along`` at which the mean is below that of the other rows."""
+    below = mine < theirs
+    times = f"{short(np.mean(mine[0] / theirs[0]))} times the mean it is compared with"
+    says = f"the mean is {times}"
+    if below.shape[1] > 1:
+        says = (
+            f"the mean is the smaller one at {below[0].sum()} of {below.shape[1]} values of "
+            f"{plain(claim.along)}, and {times} on average"
+        )
+    return np.mean(below, axis=1), says
+
+
+@measure("along", "against", of=beside)
+def reduction(claim, mine, theirs):
+    """One less the ratio of means to those of the other rows, averaged over levels of ``along``."""
+    each = 1.0 - mine / theirs
+    found = np.mean(each, axis=1)
+    says = f"the mean is {_lower(found[0])} than the one it is compared with"
+    if each.shape[1] > 1:
+        ends = f"from {_lower(min(each[0]))} to {_lower(max(each[0]))}"
+        says += f", averaged over {plain(claim.along)} ({ends})"
+    return found, says
+
+
+@measure("along", "against", of=beside)
+def reduction_fall(claim, mine, theirs):
+    """The number of `reduction` at the smallest level of ``along`` less that at the largest."""
+    each = 1.0 - mine / theirs
+    first, last = (_lower(value) for value in each[0, [0, -1]])
+    says = f"the mean is {first} at the smallest {plain(claim.along)} and {last} at the largest"
+    return each[:, 0] - each[:, -1], says
+
+
+def _lower(reduction):
+    return f"{short(100.0 * abs(reduction))} % {'higher' if reduction < 0.0 else 'lower'}"

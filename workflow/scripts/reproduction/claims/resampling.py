@@ -1,4 +1,7 @@
-"""Statistics of the cells of a table, with bootstrap replicates."""
+"""Statistics of the rows of a claim, with bootstrap replicates.
+
+Arrays of replicates have the statistic itself first: shape (1 + replicates, ...).
+"""
 
 from typing import NamedTuple
 
@@ -19,6 +22,11 @@ class CellStatistics(NamedTuple):
     cells: pd.DataFrame  # A row a cell, with what is constant in it.
     values: np.ndarray  # (1 + replicates, cells): that of the table, then replicates.
     over: str  # Units that were resampled, such as "20 data sets".
+
+    @property
+    def mean(self):
+        """Means over all cells: (1 + replicates,)."""
+        return np.mean(self.values, axis=1)
 
     def nodes(self, keys):
         """Means over the cells that share values of ``keys``: a row a node, indexed by these."""
@@ -104,3 +112,86 @@ def units(table):
     if "data_set" in table:
         return "data sets"
     return "settings" if "setting" in table else "draws of one data set"
+
+
+def plain(name):
+    """A name in words."""
+    return name.replace("_", " ")
+
+
+# --- Statistics that several measures have in common: of a claim and its rows ---
+
+
+def curves(claim, table, rng, replicates):
+    """Means of ``column`` over the levels of ``along``, a curve for each combination of ``within``.
+
+    Curves are arrays (1 + replicates, levels), levels in order.
+    """
+    by_cell = cell_statistics(table, claim.column[0], rng, replicates)
+    nodes = by_cell.nodes([*claim.within, claim.along])
+    parts = nodes.groupby(level=claim.within, dropna=False) if claim.within else [("", nodes)]
+    curves = [part.to_numpy().T for _, part in parts]
+    if max(curve.shape[1] for curve in curves) < 2:
+        raise NotEvaluated(f"nothing to compare, as {plain(claim.along)} has one level")
+    return curves, by_cell.over
+
+
+def _finite(claim, table):
+    """Values of the columns of a claim, an array (rows, columns)."""
+    values = table[claim.column].to_numpy(dtype=float)
+    if not np.all(np.isfinite(values)):
+        raise NotEvaluated(f"{' '.join(claim.column)} is missing or infinite for some pair")
+    return values
+
+
+def values(claim, table, rng, replicates):
+    """Values of ``column``, repeated: one exception refutes a "never", whatever the others are."""
+    values = _finite(claim, table)[:, 0]
+    sizes = set(table.groupby(claim.along).size())
+    over = "one value" if sizes == {1} else f"{span(sizes)} pairs"
+    return np.broadcast_to(values, (1 + replicates, len(values))), over
+
+
+def pairs(claim, table, rng, replicates):
+    """Values of each column for each level of ``along``, pairs resampled within a level.
+
+    A list of arrays (1 + replicates, pairs); columns of a level are resampled alike.
+    """
+    table = table.assign(**dict(zip(claim.column, _finite(claim, table).T, strict=True)))
+    values, sizes = [], set()
+    for _, part in table.groupby(claim.along, sort=True):
+        count = len(part)
+        sizes.add(count)
+        chosen = np.vstack([np.arange(count), rng.integers(count, size=(replicates, count))])
+        values += [part[name].to_numpy()[chosen] for name in claim.column]
+    return values, f"{span(sizes)} pairs"
+
+
+def log_changes(table, other, key, rng, replicates, otherwise):
+    """Log errors less those of other rows with the same group, key and data set, cell by cell."""
+    both = table.merge(other, on=["group", key, "data_set"], suffixes=("", "_other"))
+    if both.empty:
+        raise NotEvaluated(otherwise)
+    spread, spread_other = (
+        column_of(both, f"log_error_standard_error{end}") for end in ("", "_other")
+    )
+    both = both.assign(
+        log_error_change=column_of(both, "log_error") - both["log_error_other"],
+        log_error_standard_error=np.hypot(spread, spread_other),
+    )
+    return both, cell_statistics(both, "log_error_change", rng, replicates)
+
+
+def beside(claim, table, rng, replicates, other):
+    """Means (1 + replicates, levels) at the levels of ``along`` that two tables share."""
+    # Mechanisms of one study have the same data sets, which are resampled alike.
+    alike = claim.other[0] == claim.study
+    seeds = rng.integers(2**63, size=2)
+    both = [
+        cell_statistics(each, claim.column[0], np.random.default_rng(seed), replicates)
+        for each, seed in zip((table, other), seeds[[0, 0 if alike else 1]], strict=True)
+    ]
+    mine, theirs = shared_nodes([claim.along], *both)
+    if mine.empty:
+        raise NotEvaluated(f"the two have no {plain(claim.along)} in common")
+    return mine.to_numpy().T, theirs.to_numpy().T, both[0].over

@@ -3,20 +3,13 @@
 from typing import Annotated, Literal
 
 import pandas as pd
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    PlainValidator,
-    StringConstraints,
-    ValidationError,
-    model_validator,
-)
+from pydantic import AfterValidator, BeforeValidator, StringConstraints, model_validator
 
 from geodp.errors import DataError
 from geodp.settings.section import Section, Text, refused
-from geodp.settings.settings_files import sentence
-from reproduction.claims.comparisons import MEASURES
-from reproduction.claims.conditions import Conditions
+from geodp.settings.settings_files import check
+from reproduction.claims.conditions import criterion, selection
+from reproduction.claims.measures import MEASURES
 
 
 def _known(name):
@@ -25,8 +18,9 @@ def _known(name):
     return name
 
 
-Selection = Annotated[Conditions, PlainValidator(Conditions.parse)]
-Criterion = Annotated[Conditions, PlainValidator(Conditions.of_number)]
+Trimmed = Annotated[str, StringConstraints(strip_whitespace=True)]
+Selection = Annotated[Trimmed, AfterValidator(selection)]
+Criterion = Annotated[Trimmed, AfterValidator(criterion)]
 Words = Annotated[list[str], BeforeValidator(str.split)]
 
 
@@ -49,7 +43,7 @@ class Claim(Section):
     measure: Annotated[str, AfterValidator(_known)]
     table: Literal["errors", "neighbours", "losses", "convergence", "bounds", "draws", "settings"]
     where: Selection
-    along: Annotated[str, StringConstraints(strip_whitespace=True)]
+    along: Trimmed
     within: Words
     column: Words
     direction: Literal["", "falls", "rises"]
@@ -96,38 +90,37 @@ def read_claims(file, source):
     """
     try:
         table = pd.read_csv(file, dtype=str, keep_default_na=False)
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as problem:
+    except ValueError as problem:
         reason = " ".join(str(problem).split())
         raise DataError(
             f"{source}: it is no table of comma-separated values ({reason}): correct it"
         ) from problem
-    for column, field in Claim.model_fields.items():
-        if column not in table.columns and field.is_required() and column != "place":
-            raise DataError(f"{source}, row 1: there is no column {column}: add it")
     if table.empty:
         raise DataError(f"{source}: it holds no claim: add one, or leave the paper out")
     table = table.filter(items=Claim.model_fields)
+    names = table.get("claim", pd.Series("", table.index))
     table["place"] = [
-        f"{source}, row {number} (claim '{claim}')"
-        for number, claim in enumerate(table["claim"], start=2)
+        f"{source}, row {number} (claim '{name}')" for number, name in enumerate(names, start=2)
     ]
-    sentences = table["claim"].map(sentence_of)
-    _check_sentences(table, sentences)
-    table["statement"] = table.groupby(sentences)["statement"].transform("first")
-    return list(map(_checked, table.to_dict("records")))
+    claims = list(map(_checked, table.to_dict("records")))
+    _check_sentences(table)
+    statements = table.groupby(names.map(sentence_of))["statement"].transform("first")
+    return [
+        claim.model_copy(update={"statement": statement})
+        for claim, statement in zip(claims, statements, strict=True)
+    ]
 
 
 def _checked(row):
-    """A claim; of what is wrong with it, one sentence."""
     try:
-        return Claim.model_validate(row)
-    except ValidationError as problem:
-        words = sentence(problem.errors(include_url=False), row).removeprefix("key ")
-        raise DataError(f"{row['place']}, column {words}") from None
+        return check(Claim, row)
+    except DataError as problem:
+        raise DataError(f"{row['place']}, column {str(problem).removeprefix('key ')}") from None
 
 
-def _check_sentences(table, sentences):
+def _check_sentences(table):
     """Refuse rows that do not say what they are of their sentence."""
+    sentences = table["claim"].map(sentence_of)
     first, counts = ~sentences.duplicated(), table["reading"] == ""
     is_stated, is_part = table["statement"] != "", table["part"] != ""
     several = counts.groupby(sentences).transform("sum") > 1

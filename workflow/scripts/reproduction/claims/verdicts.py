@@ -11,14 +11,12 @@ fail says so in its column ``construction`` and is "by construction".  Neither c
 holds.
 """
 
-from contextlib import contextmanager
-
 import numpy as np
 import pandas as pd
 
 from geodp.errors import DataError
-from reproduction.claims.comparisons import MEASURES
-from reproduction.claims.conditions import Conditions, column_of, with_derived_columns
+from reproduction.claims.conditions import column_of, comparisons, met, with_derived_columns
+from reproduction.claims.measures import MEASURES
 from reproduction.claims.resampling import NotEvaluated
 from reproduction.claims.rows import sentence_of
 
@@ -26,30 +24,14 @@ HOLDS, IN_PART, FAILS, UNDECIDED = "holds", "holds in part", "does not hold", "u
 NOT_REFUTED, BY_CONSTRUCTION = "not refuted", "by construction"
 VERDICTS = (HOLDS, IN_PART, FAILS, UNDECIDED, NOT_REFUTED, BY_CONSTRUCTION)
 
-# Columns of a row of claims that its verdict repeats.
-REPEATED = ("claim", "part", "reading", "section", "figure", "study", "mechanism")
-REPEATED += ("statement", "quantity")
-
-# Columns of a verdict that describe the tables it is computed from.
-ORIGIN = ("data", "manifold", "support", "seed", "lock")
-
-# Columns of the table of verdicts.
+# Columns of the table of verdicts: those that a claim has too are repeated.
 RESULT_COLUMNS = (
-    "paper",
-    *REPEATED,
-    *("value", "low", "high", "interval_over", "shown_value", "shown_verdict"),
-    *("criterion", "verdict", "sentence_verdict", "why"),
-    *ORIGIN,
+    *("paper", "claim", "part", "reading", "section", "figure", "study", "mechanism"),
+    *("statement", "quantity", "value", "low", "high", "interval_over", "shown_value"),
+    *("shown_verdict", "criterion", "verdict", "sentence_verdict", "why"),
+    # Of the tables it is computed from.
+    *("data", "manifold", "support", "seed", "lock"),
 )
-
-
-@contextmanager
-def _at(place):
-    """Context that puts a place before the message of a `DataError`."""
-    try:
-        yield
-    except DataError as problem:
-        raise DataError(f"{place}: {problem}") from problem
 
 
 def judge(paper, claims, tables, stream, replicates=1000):
@@ -101,13 +83,14 @@ def _judged(claim, tables, rng, replicates):
     """Row of verdicts for one row of claims, without its paper."""
     result = dict.fromkeys(("value", "low", "high", "shown_value"), np.nan)
     result |= dict.fromkeys(("interval_over", "shown_verdict", "verdict"), "")
-    result |= {name: getattr(claim, name) for name in REPEATED}
-    result["criterion"] = f"holds: {claim.holds.text}; in part: {claim.in_part.text}"
+    result |= claim.model_dump(include={*RESULT_COLUMNS})
+    result["criterion"] = f"holds: {claim.holds}; in part: {claim.in_part}"
+    measure = MEASURES[claim.measure]
     try:
         selected = [_selected(claim, tables, claim.study, claim.mechanism, "where")]
         if claim.other:
             selected.append(_selected(claim, tables, *claim.other, "against_where"))
-        measured = _measured(claim, selected, rng, replicates)
+        measured = measure(claim, selected[0], rng, replicates, *selected[1:])
         if not np.all(np.isfinite(measured.replicates)):
             raise NotEvaluated("the number or its interval is not finite")
         result |= _verdict(claim, selected[0], measured)
@@ -116,18 +99,14 @@ def _judged(claim, tables, rng, replicates):
             # The first data set is like the one of the paper's figures, whose curves are what they
             # are: no interval, and no random numbers.
             shown = [part[part["data_set"] == 0].reset_index(drop=True) for part in selected]
-            alone = _measured(claim, shown, np.random.default_rng(0), 0)
+            alone = measure(claim, shown[0], np.random.default_rng(0), 0, *shown[1:])
             result["shown_value"] = float(alone.replicates[0])
             [result["shown_verdict"]] = _levels(claim, alone.replicates[:1])
     except NotEvaluated as problem:
         result["why"] = f"not evaluated: {problem}"
-    return result | {name: _origin(claim, tables, name) for name in ORIGIN}
-
-
-def _measured(claim, selected, rng, replicates):
-    table, *other = selected
-    with _at(claim.place):
-        return MEASURES[claim.measure](claim, table, rng, replicates, *other)
+    except DataError as problem:
+        raise DataError(f"{claim.place}: {problem}") from problem
+    return result | {name: _origin(claim, tables, name) for name in RESULT_COLUMNS[-5:]}
 
 
 def _of_mechanism(table, mechanism):
@@ -143,24 +122,16 @@ def _selected(claim, tables, study, mechanism, where):
     table = _of_mechanism(table, mechanism)
     if table.empty:
         raise NotEvaluated(f"{study}'s {claim.table} have no row of the mechanism {mechanism}")
-    table = with_derived_columns(table)
-    conditions = getattr(claim, where)
-    with _at(f"{claim.place}, column {where}"):
-        table = table[conditions.met(table)]
+    table, conditions = with_derived_columns(table), getattr(claim, where)
+    table = table[met(table, conditions)]
     if table.empty:
-        raise NotEvaluated(f"no row of {study}'s {claim.table} is selected by '{conditions.text}'")
-    with _at(f"{claim.place}, column needs"):
-        for column, order, values in claim.needs.comparisons:
-            for one in (Conditions(f"{column} {order} {value!r}") for value in values):
-                if not one.met(table).any():
-                    raise NotEvaluated(
-                        f"the claim needs {one.text}, which {study}'s {claim.table} lack"
-                    )
-    along = [claim.along] if claim.along else []
-    for column, names in (("column", claim.column), ("within", claim.within), ("along", along)):
-        with _at(f"{claim.place}, column {column}"):
-            for name in names:
-                column_of(table, name)
+        raise NotEvaluated(f"no row of {study}'s {claim.table} is selected by '{conditions}'")
+    for column, order, values in comparisons(claim.needs):
+        for one in (f"{column} {order} {value!r}" for value in values):
+            if not met(table, one).any():
+                raise NotEvaluated(f"the claim needs {one}, which {study}'s {claim.table} lack")
+    for name in filter(None, (*claim.column, *claim.within, claim.along)):
+        column_of(table, name)
     return table.reset_index(drop=True)
 
 
@@ -177,8 +148,8 @@ def _origin(claim, tables, name):
 def _levels(claim, numbers):
     """Verdicts on numbers that are known without error."""
     table = pd.DataFrame({"value": numbers})
-    met = [criterion.met(table) for criterion in (claim.holds, claim.in_part)]
-    return np.select(met, [HOLDS, IN_PART], FAILS).tolist()
+    found = [met(table, criterion) for criterion in (claim.holds, claim.in_part)]
+    return np.select(found, [HOLDS, IN_PART], FAILS).tolist()
 
 
 def _verdict(claim, table, measured):
@@ -190,7 +161,7 @@ def _verdict(claim, table, measured):
     low, high = min(float(low), value), max(float(high), value)
     # Verdicts on all numbers of the interval: on its ends, and around each number compared with.
     numbers = [low, value, high]
-    for *_, [one] in (*claim.holds.comparisons, *claim.in_part.comparisons):
+    for *_, [one] in comparisons(f"{claim.holds} and {claim.in_part}"):
         numbers += [np.nextafter(one, -np.inf), one, np.nextafter(one, np.inf)]
     lowest, verdict, *levels = _levels(claim, [n for n in numbers if low <= n <= high])
     levels = {lowest, verdict, *levels}
