@@ -1,9 +1,11 @@
-"""Release of one private geodesic, mean or several, with its guarantee and its confidence band.
+"""Release of one private geodesic, mean or several, with its guarantee, bands and tests.
 
 A release holds its plan, which is public, and what the stages released.  Nothing else in it depends
-on the records.  Random bits come from the operating system, without a seed.
+on the records, so that bands and tests cost no budget of their own.  Random bits come from the
+operating system, without a seed.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,13 +25,12 @@ from geodp_release.show.document import About, write_release
 from geodp_release.show.doubts import doubts
 from geodp_release.show.hypotheses import ReleaseGuarantee, check_hypotheses
 from geodp_release.show.read_document import read_release
-from geodp_release.show.statistics import Statistics
 from geodp_release.stages import BeyondStage
 from geodp_release.stages.draw import run_plan
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Release(Statistics):
+class Release:
     """A private geodesic and its guarantee; without a covariate a mean, with more one for each.
 
     Printed, it says in words what was released and what its guarantee assumes.
@@ -43,23 +44,15 @@ class Release(Statistics):
     number : float
         Number of subjects, public or noisy.
     moments : ndarray, shape (k (k + 3) / 2,)
-        Of the covariates, scaled to -1/2 to 1/2, as assumed or noisy; see
-        `geodp_release.run.covariate_moments`.
+        Of the covariates, scaled to -1/2 to 1/2, as assumed or noisy.
     lengths : tuple of float
-        Lengths that shares of the residuals are shorter than, about the states of the stages that
-        measure them, by which the share is: half at first, more before and after the last step.
+        Lengths that shares of the residuals are shorter than, where stages measure them.
     plan : ReleasePlan
     guarantee : ReleaseGuarantee
     far : float, optional
-        Noisy number of subjects, by the parts of their records, whose residual is longer than
-        `geodp_release.stages.counts.far_away` times the last length.
-    reached : ndarray, shape (1 + k,)
-        See `geodp_release.stages.draw.Released`: what `doubts` go by.
-    tails, products : tuple
-        See `geodp_release.stages.draw.Released`: counts of what the last step clipped, and second
-        moments, of which bands are made.
-    about : geodp_release.show.document.About, optional
-        Name, description, names of covariates and responses, and units, as settings have them.
+        Noisy number of subjects, by the parts of their records, far from the geodesic.
+    reached, tails, products, about
+        See `geodp_release.stages.draw.Released`, and the schema of `geodp_release.show.document`.
     """
 
     footpoint: np.ndarray
@@ -78,10 +71,11 @@ class Release(Statistics):
     @classmethod
     def of(cls, plan, found, guarantee):
         """The release of a plan whose stages released `geodp_release.stages.draw.Released`."""
-        state, kept = found.state, (found.number, found.moments, found.lengths)
-        others = plan.path(found.lengths), guarantee, found.far
-        reached = np.zeros(len(state)) + found.reached
-        return cls(state[0], state[1:], *kept, *others, reached, found.tails, found.products)
+        names = "number", "moments", "lengths", "far", "tails", "products"
+        kept = {name: getattr(found, name) for name in names}
+        kept |= {"plan": plan.path(found.lengths), "guarantee": guarantee}
+        reached = np.zeros(len(found.state)) + found.reached
+        return cls(found.state[0], found.state[1:], reached=reached, **kept)
 
     @property
     def shooting_vector(self) -> np.ndarray:
@@ -90,15 +84,12 @@ class Release(Statistics):
         return vector
 
     def predict(self, covariates: ArrayLike | None = None) -> np.ndarray:
-        """Predictions (m, *point_shape).
+        """Predictions (m, *point_shape) at covariates (m, k), or (m,) of one.
 
-        Parameters
-        ----------
-        covariates : array, shape (m, k), or (m,) with one covariate
-            Without a covariate nothing: there is one prediction, the mean.
+        Without a covariate there is one prediction, the mean, at nothing.
         """
-        manifold = self.plan.assumptions.manifold
-        return manifold.ends(self.footpoint, self.shooting_vectors, self._places(covariates))
+        ends = self.plan.assumptions.manifold.ends
+        return ends(self.footpoint, self.shooting_vectors, self._places(covariates))
 
     def band(
         self,
@@ -110,7 +101,9 @@ class Release(Statistics):
         """Radius (m,) of the ball about each prediction that holds the true one.
 
         True is what the least-squares geodesic of the population predicts, or where the loss is
-        Huber's the one that minimises it with the `threshold` of this release.
+        Huber's the one that minimises it with the `threshold` of this release.  Radii are in the
+        manifold's unit of length; NaN where `has_subjects` says that there are none, and everywhere
+        if there are `doubts`.
 
         Parameters
         ----------
@@ -122,12 +115,6 @@ class Release(Statistics):
             Or for all that are given at once, such as many over the whole range.
         doubted : bool
             Whether there are radii in spite of `doubts`, to see what they are worth.
-
-        Returns
-        -------
-        ndarray, shape (m,)
-            In the manifold's unit of length; NaN where `has_subjects` says that there are none,
-            and everywhere if there are `doubts`.
         """
         if not 0.0 < level < 1.0:
             raise DataError(f"level is {level}: give a probability, such as 0.95")
@@ -135,17 +122,14 @@ class Release(Statistics):
         radii = np.full(len(places), np.nan)
         if not doubted and self.doubts():
             return radii
-        there = agreeing.has_subjects(self.plan, self.moments, places)
+        there = self.has_subjects(covariates)
         [found] = self._truths.radii(places[there], [level], together)
         rows = np.insert(places[there], 0, 1.0, axis=1)
         radii[there] = found + bands.clipped_errors(self.agreeing[0], rows)
         return radii
 
     def has_subjects(self, covariates: ArrayLike | None = None) -> np.ndarray:
-        """Whether there are subjects at covariates as in `predict`, by released moments; (m,).
-
-        Where they are assumed to be spread evenly there are everywhere, unless these contradict it.
-        """
+        """Whether there are subjects at covariates as in `predict`, by released moments: (m,)."""
         return agreeing.has_subjects(self.plan, self.moments, self._places(covariates))
 
     @property
@@ -176,9 +160,8 @@ class Release(Statistics):
     @property
     def within(self) -> tuple[float, float] | None:
         """What mean gradients of Huber's loss keep of a small error, and its deviation."""
-        for stage, *_ in bands.with_looks(self.plan, BeyondStage):
-            return stage.within(self.plan.assumptions, self.tails, self.number)
-        return None
+        stage, *_ = next(bands.with_looks(self.plan, BeyondStage), (None,))
+        return stage and stage.within(self.plan.assumptions, self.tails, self.number)
 
     def doubts(self) -> list[str]:
         """Sentences that say which public input to change next time; bands are withheld then."""
@@ -191,10 +174,9 @@ class Release(Statistics):
         """Coefficients of a line or plane in flat space with intervals, as arrays (1 + k, dim).
 
         The prediction at ``plan.assumptions.usual``, or m of them ``at`` covariates (m, k), and
-        slopes per unit of each covariate, or of its logarithm where that is its transformation.  An
-        interval holds the true coefficient with the probability of the level; in several dimensions
-        with more, unless nearly all scatter is in one of them.  Limits are NaN if there are
-        `doubts`.
+        slopes per unit of each covariate, or of its logarithm where that is its transformation.
+        Intervals hold with the probability of the level; in several dimensions with more, unless
+        nearly all scatter is in one of them.  Limits are NaN if there are `doubts`.
         """
         assumptions = self.plan.assumptions
         if not assumptions.is_flat:
@@ -206,12 +188,82 @@ class Release(Statistics):
         half = np.nan if self.doubts() else half
         return bands.Estimate(values, values - half, values + half, level)
 
+    def residual_scale(self, level: float = bands.LEVELS[0]) -> bands.Estimate | None:
+        """Root mean square of a residual in each direction; ``None`` if it is not measured."""
+        if (squares := self._residual_squares) is None:
+            return None
+        return bands.Estimate.of(np.sqrt(squares / self.plan.assumptions.manifold.dim), level)
+
+    def r_squared(self, level: float = bands.LEVELS[0]) -> bands.Estimate | None:
+        """Share of the variance that the covariates explain.
+
+        ``None`` without a covariate, for Huber's loss, or where no stage measures residuals.  The
+        variance explained is that of predictions, in flat space, less what noise adds to it; the
+        rest is the mean square of residuals.
+        """
+        if (squares := self._residual_squares) is None or not len(self.shooting_vectors):
+            return None
+        _, errors, *_, moments = self._simulated
+        explained = bands.explained_variances(
+            self._coordinates[1:], errors[:, 1:], moments, self.number
+        )
+        return bands.Estimate.of(explained / (explained + squares), level)
+
+    @property
+    def _residual_squares(self):
+        """Mean squares (n,) of residuals in `agreeing`; ``None`` if not measured."""
+        # With Huber's loss released squares are those of shortened residuals.
+        if not self.lengths or self.plan.assumptions.is_robust:
+            return None
+        # Second moments are of means of subjects' records, if they have several.
+        if self._scatter is None or self.plan.assumptions.records_per_subject > 1:
+            return self._simulated[0] ** 2
+        return self._scatter.residual_squares(self._simulated[0], self.number)
+
+    def p_values(self) -> np.ndarray:
+        """Of the hypothesis that predictions do not depend on a column of covariates: (c,).
+
+        By how often shooting vectors of simulated releases are as long whose true ones are zero.
+        """
+        terms = self.plan.assumptions.terms
+        return np.array([self.p_value(terms.involving(each)) for each in range(len(terms.bases))])
+
+    def p_value(self, covariates: Sequence[int]) -> float:
+        """Of the hypothesis that the coefficients of some covariates, by index, are all zero.
+
+        The statistic of several is their length in units of the covariance of simulated errors.
+        """
+        key, known = tuple(covariates), vars(self).setdefault("_p_values", {})
+        if key not in known:
+            known[key] = self._p_value([1 + each for each in key])
+        return known[key]
+
+    def p_words(self, values: ArrayLike | None = None) -> list[str]:
+        """Each of `p_values` in words: one that no simulated release reaches is a limit."""
+        least = 1.0 / (1.0 + len(self._simulated[1]))
+        values = self.p_values() if values is None else values
+        return [f"{p:.2g}{' or less' if p <= least else ''}" for p in values]
+
+    def _p_value(self, numbers):
+        scales = agreeing.agreeing_scales(self._simulated[0])
+        simulated, rng = self._agreeing(numbers, scales)
+        # What clipping takes makes no trend where residuals do not depend on the covariate.
+        errors = bands.sampled_errors(simulated, rng, scatter=self._scatter)[:, numbers]
+        root = np.linalg.cholesky(np.mean(errors @ np.swapaxes(errors, 1, 2), axis=0))
+        lengths, length = (
+            np.linalg.norm(np.linalg.solve(root, some), axis=(-2, -1))
+            for some in (errors, self._coordinates[numbers])
+        )
+        return float((1.0 + np.sum(lengths >= length)) / (1.0 + len(lengths)))
+
     @property
     def error(self) -> float:
         """Root mean squared error over where subjects are, simulated given what was released."""
-        _, errors, *_, matrix = self._simulated
+        return self._over_subjects(self._simulated[1])
+
+    def _over_subjects(self, errors):
         # By the covariates that each was simulated with.
-        squares = np.sum(errors * (matrix @ errors), axis=(-2, -1))
+        squares = np.sum(errors * (self._simulated[-1] @ errors), axis=(-2, -1))
         return float(np.sqrt(np.mean(squares)))
 
     @property
@@ -220,16 +272,10 @@ class Release(Statistics):
         if not self.lengths:
             return self.plan.error_without_privacy
         if self.plan.assumptions.is_robust:
-            errors = self._scatter.errors(self.agreeing[0], np.random.default_rng(agreeing.SEED))
-            squares = np.sum(errors * (self._simulated[-1] @ errors), axis=(-2, -1))
-            return float(np.sqrt(np.mean(squares)))
+            rng = np.random.default_rng(agreeing.SEED)
+            return self._over_subjects(self._scatter.errors(self.agreeing[0], rng))
         squares = np.median(self._simulated[0] ** 2) * (1 + len(self.shooting_vectors))
         return float(np.sqrt(squares / self.number))
-
-    @property
-    def share_far_away(self) -> float | None:
-        """Noisy share of records far from the geodesic; ``None`` if no stage counts them."""
-        return None if self.far is None else float(np.clip(self.far / self.number, 0.0, 1.0))
 
     found = release_words.found
     __str__ = release_words.text
@@ -243,13 +289,12 @@ class Release(Statistics):
 
     @cached_property
     def agreeing(self):
-        """Simulated releases that agree with this one; see `agreeing.agreeing_releases`."""
+        """Simulated releases that agree with this one, of `agreeing.agreeing_releases`."""
         return self._agreeing()
 
     def _agreeing(self, without=None, scales=None):
-        within = self.within and self.within[0]
-        given = self.plan, self.moments, self.lengths
-        return agreeing.agreeing_releases(*given, without, scales, within)
+        given = self.plan, self.moments, self.lengths, without, scales
+        return agreeing.agreeing_releases(*given, self.within and self.within[0])
 
     @cached_property
     def _scatter(self):
@@ -257,10 +302,7 @@ class Release(Statistics):
 
     @cached_property
     def _simulated(self):
-        """Of simulated releases that agree with this one.
-
-        Residuals, errors, lengths, far records, and moment matrices of covariates.
-        """
+        """Residuals, errors, lengths, far records, and moments of covariates of `agreeing`."""
         found, rng = self.agreeing
         typical = np.broadcast_to(found.typical, len(found.truth))
         errors = bands.sampled_errors(found, rng, scatter=self._scatter)
@@ -278,29 +320,14 @@ class Release(Statistics):
     def save(self, path: str | Path) -> None:
         """Write the release to a new file, as JSON with all digits.
 
-        Parameters
-        ----------
-        path : str or Path
-
-        Raises
-        ------
-        DataError
-            The file is there already or cannot be written, or the manifold is none of the library.
+        A `DataError` says that it is there already or cannot be written, or that the manifold is
+        none of the library.
         """
         write_release(self, path)
 
     @classmethod
     def load(cls, path: str | Path) -> "Release":
-        """Read a release from a file that `save` wrote.
-
-        Parameters
-        ----------
-        path : str or Path
-
-        Returns
-        -------
-        Release
-            With the numbers of the one that was saved, bit by bit.
+        """Read a release from a file that `save` wrote: the same, bit by bit.
 
         Raises
         ------
@@ -330,17 +357,17 @@ class Release(Statistics):
         return assumptions.places(given)
 
     def __repr__(self):
-        assumptions, budget = self.plan.assumptions, self.plan.budget
-        return (
-            f"<Release by {assumptions.fit} on {assumptions.manifold.name}: "
-            f"{self.number:g} subjects, {budget.unit} {budget.amount}>"
-        )
+        given, budget = self.plan.assumptions, self.plan.budget
+        what = f"{self.number:g} subjects, {budget.unit} {budget.amount}"
+        return f"<Release by {given.fit} on {given.manifold.name}: {what}>"
 
 
 def release_geodesic(
     plan: ReleasePlan, covariates: ArrayLike | None, points: ArrayLike, subjects: ArrayLike | str
 ) -> Release:
     """Draw one geodesic under differential privacy; or a mean, or one for each covariate.
+
+    Covariates, points and subjects may be columns of one data frame of Dask, or arrays of Dask.
 
     Parameters
     ----------
@@ -351,16 +378,10 @@ def release_geodesic(
     subjects : array, shape (n,), or "one record each"
         Whose each record is: the unit of privacy is a subject with all its records.
 
-    Covariates, points and subjects may be columns of one data frame of Dask, or arrays of Dask.
-
-    Returns
-    -------
-    Release
-
     Raises
     ------
     DataError
-        Shapes do not go together, or the number of subjects is not the public one; or a partition
+        Shapes do not go together, the number of subjects is not the public one, or a partition
         cannot be computed.
     """
     if not isinstance(plan, ReleasePlan):

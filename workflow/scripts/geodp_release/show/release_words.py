@@ -42,8 +42,9 @@ def found(release, names: Sequence[str] = (), unit: str | None = None) -> list[s
             "no more than one of that length, so that it is where most records are."
         )
     if release.far is not None:
+        share = np.clip(release.far / release.number, 0.0, 1.0)
         lines.append(
-            f"About {release.share_far_away:.0%} of records, give or take "
+            f"About {share:.0%} of records, give or take "
             f"{share_of_noise(release.plan, release.number, 0.05):.0%}, lie far from the {what}."
         )
     return lines
