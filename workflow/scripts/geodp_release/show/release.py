@@ -238,7 +238,7 @@ class Release:
             known[key] = self._p_value([1 + each for each in key])
         return known[key]
 
-    def p_words(self, values: ArrayLike | None = None) -> list[str]:
+    def p_words(self, values: Sequence[float] | np.ndarray | None = None) -> list[str]:
         """Each of `p_values` in words: one that no simulated release reaches is a limit."""
         least = 1.0 / (1.0 + len(self._simulated[1]))
         values = self.p_values() if values is None else values
