@@ -148,23 +148,6 @@ def test_claims_about_studies_that_are_not_there_are_left_out():
     assert judged(rows, {}).empty
 
 
-@pytest.mark.parametrize(("states", "verdict"), [(8000, FAILS), (10, NOT_REFUTED)])
-def test_few_walks_show_nothing(states, verdict):
-    table = planted.convergence_table("sphere", lambda steps: 0.4).assign(states=states)
-    found = verdict_on("walk_length.sphere", {("sphere", "convergence"): table})
-    assert found["verdict"] == verdict
-
-
-@pytest.mark.parametrize(("spread", "verdict"), [(0.02, FAILS), (0.6, FAILS), (6.0, UNDECIDED)])
-def test_noise_does_not_make_a_walk_error_negligible(spread, verdict):
-    """A bias of a half is none the less one for being hard to see."""
-    table = errors_table("sphere").assign(log_error_standard_error=spread)
-    table.loc[table["sampler"] == "random_walk", "mean_squared_error"] *= np.exp(-0.5)
-    rows, tables = one("walk_length.sphere_error"), {("sphere", "errors"): table}
-    found = judged(rows, tables, lambda claim: np.random.default_rng(0))
-    assert found["verdict"].item() == verdict
-
-
 def test_flagged_cells_and_steps_of_walks_are_counted():
     tables = by_budget()
     assert "flagged" not in verdict_on("sphere_budget", tables)["why"]
@@ -218,26 +201,23 @@ def test_replicates_depend_on_the_seed_and_the_claim_alone():
     assert np.any(others[ends] != found[ends])
 
 
-def test_the_page_of_verdicts_that_are_read_is_that_of_those_that_were_written(tmp_path):
+def test_the_page_shows_what_is_read_and_warns(tmp_path):
     tables = by_budget()
     rows = pd.concat([one("sphere_budget"), one("sphere_ratios.tight")])
-    second = judged(rows[:1].assign(statement="1 < 2."), tables, paper="The 2nd")
-    found = pd.concat([judged(rows, tables, paper="First"), second]).assign(seed=1.0, lock="abc")
-    found.to_csv(tmp_path / "claims.csv", index=False)
-    made_by = {"rule": "a rule", "seed": 1, "lock": "abc", "versions": {}}
+    found = judged(rows.assign(statement=["1 < 2.", "It is so."]), tables, paper="The 2nd")
+    found.assign(seed=1.0, lock="abc").to_csv(tmp_path / "claims.csv", index=False)
+    read = read_verdicts(tmp_path / "claims.csv")
 
     def page(rows, note=""):
         template = CHECKOUT / "workflow" / "report" / "claims.html.j2"
+        made_by = {"rule": "a rule", "seed": 1, "lock": "abc", "versions": {}}
         return render(template, rows, tables, table="claims.csv", note=note, made_by=made_by)
 
-    text = page(read_verdicts(tmp_path / "claims.csv"))
-    assert text == page(found)
+    text = page(read)
     texts = [" ".join(html.unescape(part).split()) for part in re.findall(r">([^<>]+)<", text)]
     for column in ("statement", "quantity", "why", "criterion"):
         assert set(found[column]) <= set(texts), column
-    for name in ("First", "The-2nd"):
-        assert text.count(f'<tbody id="{name}-sphere_budget">') == 1
+    assert text.count('<tbody id="The-2nd-sphere_budget">') == 1
     assert "The stated budgets do not hold" in text
-    assert "The stated budgets do not hold" not in page(found.assign(mechanism="release"))
-    note = '<p class="warning"><strong>Too small.</strong></p>'
-    assert page(found, "Too small.").replace(note, "") == text
+    assert "The stated budgets do not hold" not in page(read.assign(mechanism="release"))
+    assert '<p class="warning"><strong>Too small.</strong></p>' in page(read, "Too small.")

@@ -38,17 +38,6 @@ def ends_of_steps(manifold, point, radius, number):
     return manifold.exp(starts, radius * directions)
 
 
-def test_entries_of_matrices_in_a_ball_are_within_their_limits():
-    manifold = SPD(3)
-    matrix = np.array([[2.0, 0.3, -0.9], [0.3, 0.5, 0.0], [-0.9, 0.0, 1.0]])
-    ends = manifold.entries(ends_of_steps(manifold, matrix, 0.4, 100000))
-    [low], [high] = manifold.shown_limits(matrix[None], np.array([0.4]))
-    within = (low <= ends) & (ends <= high)
-    assert np.all(within)
-    # No wider than they have to be.
-    np.testing.assert_allclose(np.ptp(ends, axis=0), high - low, rtol=0.06)
-
-
 def test_ellipses_of_matrices_in_a_ball_are_in_their_ring():
     matrix, direction, radius = np.array([[2.0, 0.3], [0.3, 0.5]]), np.array([[0.6], [0.8]]), 0.3
     ends = ends_of_steps(SPD(2), matrix, radius, 5000)
@@ -81,26 +70,12 @@ def called(made, names, responses=(), coordinates="ambient"):
     return SimpleNamespace(names=names, responses=responses, labels=list, **about)
 
 
-MANIFOLDS = geodp.SPD(2), geodp.SPD(3), geodp.Sphere(2), "latitude_longitude"
+ENDS = [(geodp.SPD(2), "ambient"), (geodp.SPD(3), "ambient"), (KendallPlanarShapes(5), "ambient")]
+ENDS += [(geodp.Sphere(2), "ambient"), (geodp.Sphere(2), PLACES)]
 
 
-@pytest.mark.parametrize(
-    ("manifold", "names"), [*((each, ["age", "sex"]) for each in MANIFOLDS), (MANIFOLDS[0], [])]
-)
-def test_figures_have_a_title_a_covariate(manifold, names):
-    """Of several covariates one line each; of a mean none."""
-    is_map = manifold == "latitude_longitude"
-    assumptions = assumed(geodp.Sphere(2) if is_map else manifold, len(names), 300)
-    made = geodp.release_geodesic(quick(assumptions), *cohort(assumptions), ONE_EACH)
-    settings = called(made, names, coordinates=PLACES if is_map else "ambient")
-    svg, caption = picture(made, settings, np.full((1, len(names)), 12.0), 0.95)
-    assert ("longitude" in svg) == is_map
-    assert all(name in svg for name in names)
-    assert "covariate" not in caption or names
-
-
-@pytest.mark.parametrize("manifold", [geodp.SPD(2), geodp.Sphere(2), KendallPlanarShapes(5)])
-def test_bands_and_figures_end_where_subjects_do(manifold):
+@pytest.mark.parametrize(("manifold", "coordinates"), ENDS)
+def test_bands_and_figures_end_where_subjects_do(manifold, coordinates):
     plan = quick(assumed(manifold, 1))
     made = geodp.release_geodesic(plan, *cohort(plan.assumptions), ONE_EACH)
     assert np.all(np.isfinite(made.band([10.0, 20.0])))
@@ -110,9 +85,11 @@ def test_bands_and_figures_end_where_subjects_do(manifold):
     assert np.isfinite(made.band(x)).tolist() == [True, False]
     # Over where subjects are, and not in their midst alone.
     assert 0.0 < made.error < np.min(made.band([10.5, 11.5]))
-    settings = called(made, ["age"])
+    settings = called(made, ["age"], coordinates=coordinates)
     svg, caption = picture(made, settings, x, 0.95)
-    assert svg.count("too few subjects here") == 1 or "end where" in caption
+    assert svg.count("too few subjects here") == 1 or "subjects are too few" in caption
+    assert "age" in svg
+    assert ("longitude" in svg) == (coordinates == PLACES)
     rows = folder.predictions(made, settings, x)
     for row, there, note in zip(rows, [True, False], ["", "too few subjects here"], strict=True):
         _, *numbers, said = row.values()

@@ -89,12 +89,6 @@ def test_verdicts_of_a_page_are_counted():
     assert said in page({"soto": verdicts})
 
 
-SITE = ROOT / "results" / "site"
-
-# Addresses that a browser loads with a page, which are not those of the links of its text.
-LOADED = r"""(?:<link\b[^>]*?\shref|\s(?:src|srcset|data))=["']([^"']+)"""
-
-
 def test_reference_has_every_public_name():
     text = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
     shown = set(re.findall(r"\.\. auto\w+:: geodp\.(\w+)$", text, flags=re.MULTILINE))
@@ -108,16 +102,3 @@ def test_glossary_has_every_column_of_tables(finished):
         header = table.read_text(encoding="utf-8").partition("\n")[0]
         columns = {re.sub(r"_\d+$", "_1", column) for column in header.split(",")}
         assert columns <= known, name
-
-
-@pytest.mark.skipif(
-    not (SITE / "index.html").exists(),
-    reason="results/site is not built: ./run --with docs sphinx-build -W -c docs . results/site",
-)
-def test_pages_load_nothing_from_elsewhere():
-    pages = {path: path.read_text(encoding="utf-8") for path in SITE.rglob("*.html")}
-    loaded = {(path, each) for path, text in pages.items() for each in re.findall(LOADED, text)}
-    assert len(loaded) > len(pages)
-    assert [pair for pair in loaded if re.match(r"\w+:|//", pair[1])] == []
-    for style in SITE.rglob("*.css"):
-        assert not re.search(r"@import|url\([\"']?(https?:)?//", style.read_text(encoding="utf-8"))

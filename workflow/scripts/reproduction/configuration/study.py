@@ -17,8 +17,10 @@ from geodp.settings.section import (
     Text,
     absent,
     distinct,
+    missing,
     named,
     refused,
+    surplus,
 )
 from geodp.settings.shared_sections import ManifoldSettings
 from reproduction.configuration import computed
@@ -98,8 +100,8 @@ class StudySettings(Section):
 
     @model_validator(mode="after")
     def _keys_go_together(self):
-        for key, words in self._faults():
-            raise refused(words, key)
+        for fault in self._faults():
+            raise fault
         if self._is_simulated and not self.model.covariates:
             self.data = self.data.model_copy(update={"covariates": "none"})
         return self
@@ -113,18 +115,18 @@ class StudySettings(Section):
         return self.manifold.model_copy(update={"landmark_map": None}).make()
 
     def _faults(self):
-        """Keys and what is wrong with each, of which the first is told."""
+        """Errors of keys that do not go together, of which the first is told."""
         if self.tables is not None:
             for key in sorted(self.model_fields_set - OF_TABLES):
-                yield key, " does not go with tables that are computed: remove it"
+                yield refused(" does not go with tables that are computed: remove it", key)
             for name, figure in self.figures.items():
                 if not isinstance(figure, PaperFigure):
                     words = "is of data and draws, and this study has tables: give another kind"
-                    yield f"figures.{name}.kind", f": {figure.kind} {words}"
+                    yield refused(f": {figure.kind} {words}", f"figures.{name}.kind")
             return
         for key in ("manifold", "data"):
             if getattr(self, key) is None:
-                yield key, " is missing: add it, or tables that are computed"
+                yield refused(" is missing: add it, or tables that are computed", key)
         if self.budgets:
             yield from self._faults_of_mechanisms()
             yield from self._faults_of_curvature()
@@ -137,64 +139,64 @@ class StudySettings(Section):
         radii = (self.support.footpoint_radius, self.data_radius)
         if has_ball and self.support.footpoint_centre is not None and radii == (None, None):
             words = "a ball of footpoints needs a radius, or data_radius from which one follows"
-            yield "support.footpoint_radius", f" is missing: {words}: add either"
+            yield refused(f" is missing: {words}: add either", "support.footpoint_radius")
         if self.release is not None:
             yield from self._faults_of_release(self.release)
         on_sphere = self.manifold.name == "sphere" and self.manifold.size == 2
         published = self.mechanism.name == "kng_as_published" and self.model.covariates == 1
         if self.losses is not None and not (published and on_sphere):
             words = "kng_as_published with one covariate on the sphere of dimension 2 only"
-            yield "losses", f": privacy losses are searched for {words}: remove it"
+            yield surplus("losses", f"privacy losses are searched for {words}")
 
     def _faults_of_budgets(self):
         if not self.budgets and (self.cells or self._is_simulated):
-            yield "budgets", " is missing: add grids of privacy budgets"
+            yield refused(" is missing: add grids of privacy budgets", "budgets")
         if self.budgets and not self.cells:
-            yield "cells", " is missing: name the budgets of each"
+            yield refused(" is missing: name the budgets of each", "cells")
         for key in ("mechanism", "also", "draws", "random_walk", "release"):
             if not self.budgets and key in self.model_fields_set and getattr(self, key):
-                yield key, ": without budgets nothing is drawn: remove it, or add budgets"
+                yield refused(": without budgets nothing is drawn: remove it, or add budgets", key)
 
     def _faults_of_mechanisms(self):
         names = [each.name for each in (self.mechanism, *self.also)]
         for index, name in enumerate(names):
             key = f"also[{index - 1}]"
             if name in names[:index]:
-                yield key, f": {name} draws already: remove it"
+                yield surplus(key, f"{name} draws already")
             first, own = (
                 ", ".join(budget_names(each, self.model.covariates)) for each in (names[0], name)
             )
             if first != own:
                 words = f"has the budgets {own} and {names[0]} {first}: give it a study of its own"
-                yield key, f": {name} {words}"
+                yield refused(f": {name} {words}", key)
             yield from self._faults_of_mechanism(name, self.model.covariates, MECHANISMS[name])
 
     def _faults_of_mechanism(self, name, k, entry):
         loss = self.model.loss.name
         if loss != "squared_distance":
             words = f"is of least squares, not of {loss}: set it to squared_distance"
-            yield "model.loss", f": {name} {words}"
+            yield refused(f": {name} {words}", "model.loss")
         most = entry.most_covariates
         if most is not None and k > most:
-            yield (
-                "model.covariates",
+            yield refused(
                 f": {k} is more than {most}, the most that {name} takes: set it to "
                 f"{' or '.join(map(str, range(most + 1)))} or name another mechanism; without "
                 "budgets a table is fitted with any number",
+                "model.covariates",
             )
         if name == "release" and k > 1 and self.manifold.name != "euclidean":
-            yield (
-                "model.covariates",
+            yield refused(
                 ": release has the footpoint in the middle of the covariates' ranges, where with "
                 "several covariates on a curved space the model is another: set it to 1 or 0, or "
                 "name another mechanism",
+                "model.covariates",
             )
         yield from self._faults_of_public_inputs(name, k, entry)
         if k == 0 and entry.has_mean_sensitivity:
             yield from self._faults_of_radius("the sensitivity of a mean")
             computed.check("data_radius", convexity, self._space, self.data_radius)
         if self.mechanism.name != "kng_as_published" and self.random_walk.cells:
-            yield "random_walk.cells", ": the random walk draws kng_as_published alone: remove it"
+            yield surplus("random_walk.cells", "the random walk draws kng_as_published alone")
 
     def _faults_of_public_inputs(self, name, k, entry):
         """What a mechanism needs and may not take from the data."""
@@ -205,45 +207,44 @@ class StudySettings(Section):
                 if centre != word and not isinstance(centre, list | tuple):
                     also = "" if word == need else f", or {word}"
                     words = f": {name} needs a public centre: give coordinates{also}"
-                    yield "support.footpoint_centre", words
+                    yield refused(words, "support.footpoint_centre")
             elif need == "covariate_range":
                 yield from self._faults_of_range()
             elif k or need == "footpoint_radius":
                 of_study = need in type(self).model_fields
                 if getattr(self if of_study else support, need) is None:
                     key = need if of_study else f"support.{need}"
-                    yield key, f" is missing: {name} needs a public limit: add it"
+                    yield missing(key, f"{name} needs a public limit")
         for key in ("footpoint_radius", "shooting_vector_length"):
             if entry.anywhere and getattr(support, key) is not None:
-                yield f"support.{key}", f": {name} draws anywhere: remove it"
+                yield surplus(f"support.{key}", f"{name} draws anywhere")
 
     def _faults_of_radius(self, what):
         if self.data_radius is None:
             words = f"{what} needs the public radius of a ball that holds the data"
-            yield "data_radius", f" is missing: {words}: add it"
+            yield missing("data_radius", words)
 
     def _faults_of_release(self, release):
         if self.mechanism.name == "release":
-            yield "release", ": draws of release are releases already: remove it"
+            yield surplus("release", "draws of release are releases already")
         if self.model.covariates != 1:
             words = "releases are of one covariate: remove it, or set model.covariates to 1"
-            yield "release", f": {words}"
+            yield refused(f": {words}", "release")
         named = check_centre(release.centre, self.manifold.name, "release.centre")
         if release.centre_moved is not None and not named:
-            words = "a centre given by coordinates stays there"
-            yield "release.centre_moved", f": {words}: remove it"
+            yield surplus("release.centre_moved", "a centre given by coordinates stays there")
         if "release" in self.budgets:
             words = "this is the name of the grid of the section release: rename it"
-            yield "budgets.release", f": {words}"
+            yield refused(f": {words}", "budgets.release")
         if release.residual_scale is None and not self._is_simulated:
             words = "nothing public says how far records of a table scatter"
-            yield "release.residual_scale", f" is missing: {words}: add it"
+            yield missing("release.residual_scale", words)
         yield from self._faults_of_range()
 
     def _faults_of_range(self):
         if not self._is_simulated and self.data.covariate_range is None:
             words = "a proved budget needs a public range of the covariate"
-            yield "data.covariate_range", f" is missing: {words}: add it"
+            yield missing("data.covariate_range", words)
 
     def _faults_of_curvature(self):
         space = self._space
@@ -251,32 +252,33 @@ class StudySettings(Section):
             yield from self._faults_of_radius("the sensitivity under negative curvature")
         reason = space.against_ambient_noise
         if reason and self._is_simulated and self.data.noise == "ambient":
-            yield "data.noise", f": ambient noise {reason}: set it to tangent"
+            yield refused(f": ambient noise {reason}: set it to tangent", "data.noise")
 
     def _faults_of_simulated_data(self, data):
         for key in ("random_walk", "release"):
             part = getattr(self, key)
             if part is not None and part.data_sets > data.data_sets:
                 words = f"is more than the {data.data_sets} of data.data_sets"
-                yield f"{key}.data_sets", f": {part.data_sets} {words}: lower it, or raise that"
+                words = f": {part.data_sets} {words}: lower it, or raise that"
+                yield refused(words, f"{key}.data_sets")
         k, length, end = self.model.covariates, data.shooting_vector_length, data.last_point
         if k == 0:
             for key in ("shooting_vector_length", "last_point"):
                 if getattr(data, key) is not None:
                     words = "a model without covariates has points about one centre"
-                    yield f"data.{key}", f": {words}: remove it"
+                    yield surplus(f"data.{key}", words)
             if "covariates" in data.model_fields_set and data.covariates != "none":
                 words = f"{data.covariates} does not go with model.covariates 0"
-                yield "data.covariates", f": {words}: remove it"
+                yield surplus("data.covariates", words)
         elif data.covariates == "none":
-            words = f"none does not go with model.covariates {k}"
-            yield "data.covariates", f": {words}: give equally_spaced or uniform"
+            words = f": none does not go with model.covariates {k}: give equally_spaced or uniform"
+            yield refused(words, "data.covariates")
         elif (length is None) == (end is None):
             words = "which both say where a geodesic ends"
-            yield "data", f": give either shooting_vector_length or last_point, {words}"
+            yield refused(f": give either shooting_vector_length or last_point, {words}", "data")
         elif k > 1 and end is not None:
-            words = "with several covariates there is no last point"
-            yield "data.last_point", f": {words}: give shooting_vector_length"
+            words = ": with several covariates there is no last point: give shooting_vector_length"
+            yield refused(words, "data.last_point")
 
     def _faults_of_table(self, data):
         k, count = self.model.covariates, len(data.covariates)
@@ -284,15 +286,15 @@ class StudySettings(Section):
         if k != (number := terms.number):
             makes = "" if terms.is_plain else f", of which its basis makes {number}"
             words = f"data.covariate names {', '.join(data.covariates)}{makes}: set it to {number}"
-            yield "model.covariates", f": {k} is not {number}, and {words}"
+            yield refused(f": {k} is not {number}, and {words}", "model.covariates")
         if self.budgets and not terms.is_plain:
             words = "with a basis a study is fitted without privacy; release it by geodp"
-            yield "budgets", f": {words}: remove it"
+            yield surplus("budgets", words)
         if data.stand_in is not None and self.manifold.name != "kendall":
-            yield "data.stand_in", ": stand-ins are outlines of planar landmarks: remove it"
+            yield surplus("data.stand_in", "stand-ins are outlines of planar landmarks")
         if self.neighbours.n:
             words = "pairs of neighbours are simulated and this study reads a table"
-            yield "neighbours.n", f": {words}: remove it"
+            yield surplus("neighbours.n", words)
 
 
 class PaperSettings(Section):
@@ -347,12 +349,10 @@ class ReproductionSettings(Section):
     def check_keys(cls, given):
         super().check_keys(given)
         if not given.get("studies") and not given.get("plan"):
-            missing = ", ".join(key for key in ("name", "seed") if key not in given)
-            raise refused(
-                f" is missing or empty: add {missing}{' and ' if missing else ''}studies as in "
-                "README's example, or a plan",
-                "studies",
-            )
+            lacks = [key for key in ("name", "seed") if key not in given]
+            add = " and ".join(filter(None, [", ".join(lacks), "studies"]))
+            words = f" is missing or empty: add {add} as in README's example, or a plan"
+            raise refused(words, "studies")
 
     @model_validator(mode="after")
     def _studies_have_their_papers(self):
