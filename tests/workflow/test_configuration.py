@@ -5,6 +5,7 @@ import csv
 import inspect
 import re
 from collections import Counter
+from pathlib import Path
 
 import pytest
 import yaml
@@ -246,6 +247,19 @@ def test_source_is_the_stand_in_only_while_there_is_no_file(small, monkeypatch, 
         assert {group for group, _, _ in study.cell_blocks} == {"observed"}
         (tmp_path / name).unlink()
     assert corpus().source == "stand_in"
+
+
+def test_matrix_of_a_map_is_known_by_what_it_holds(small, monkeypatch, tmp_path):
+    (tmp_path / "resources").mkdir()
+    for name in ("vilmann_rats.csv", "published"):
+        (tmp_path / "resources" / name).symlink_to(Path.cwd() / "resources" / name)
+    monkeypatch.chdir(tmp_path)
+    small["studies"]["reduced"]["manifold"]["landmark_map"] = {"matrix": "map.csv"}
+    seen = []
+    for text in ("1,0", "0,1", "1,0"):
+        Path("map.csv").write_text(text)
+        seen.append(studies_of(small)["reduced"].settings["manifold"])
+    assert seen[0] == seen[2] != seen[1]
 
 
 def test_keys_are_the_text_that_they_are_and_are_merged(tmp_path):

@@ -16,31 +16,25 @@ class _Described(Section):
     model_config = ConfigDict(use_attribute_docstrings=False)
 
 
-def _section(title, words, keys):
-    return create_model(title, __base__=_Described, __doc__=words, **keys)
+class NoOptions(Section):
+    """No options."""
 
 
-def _title(name):
-    return "".join(part.capitalize() for part in name.split("_"))
+def _section(name, what, words, numbers, /, **others):
+    """A section for something named, of positive numbers by their meanings and other keys."""
+    title = "".join(part.capitalize() for part in name.split("_"))
+    keys = {key: (Positive, Field(description=meaning)) for key, meaning in numbers.items()}
+    return create_model(title + what, __base__=_Described, __doc__=words, **others, **keys)
 
 
-def _numbers(meanings):
-    """Keys that are positive numbers, from their meanings by name."""
-    return {name: (Positive, Field(description=words)) for name, words in meanings.items()}
+def _choice(sections):
+    """Type of a section whose name chooses its keys, from sections by name.
 
-
-def _choice(what, entries):
-    """Type of a section whose name chooses its keys, and which may be the name alone.
-
-    ``entries`` has the description of a section and its keys by name.
+    The name may stand alone where no other key is required.
     """
-    sections = [
-        _section(_title(name) + what, words, {"name": (Literal[name], ...), **keys})
-        for name, (words, keys) in entries.items()
-    ]
     alone = [
         name
-        for name, section in zip(entries, sections, strict=True)
+        for name, section in sections.items()
         if not any(key.is_required() for key in list(section.model_fields.values())[1:])
     ]
 
@@ -49,41 +43,30 @@ def _choice(what, entries):
         schema["anyOf"] = [{"enum": alone}, *schema.pop("oneOf")]
 
     return Annotated[
-        Union[tuple(sections)],  # noqa: UP007
+        Union[tuple(sections.values())],  # noqa: UP007
         Field(discriminator="name", json_schema_extra=change),
         BeforeValidator(lambda value: {"name": value} if isinstance(value, str) else value),
     ]
 
 
-class NoOptions(Section):
-    """No options."""
+def _loss(name, loss):
+    numbers = {each.name: each.metadata["description"] for each in fields(loss)}
+    words = loss.__doc__.splitlines()[0]
+    return _section(name, "Loss", words, numbers, name=(Literal[name], ...))
 
 
-def _options(name, entry):
-    """The key ``options`` of a mechanism."""
-    if not entry.options:
-        return NoOptions, Field(default={}, description="None.")
-    keys = _numbers(entry.options)
-    section = _section(f"{_title(name)}Options", f"Options of {name}.", keys)
-    return section, Field(description="Public assumptions.")
+def _mechanism(name, entry):
+    options = NoOptions, Field(default={}, description="None.")
+    if entry.options:
+        section = _section(name, "Options", f"Options of {name}.", entry.options)
+        options = section, Field(description="Public assumptions.")
+    own = {"name": (Literal[name], ...), "options": options}
+    return _section(name, "Mechanism", entry.description, {}, **own)
 
 
-LossSettings = _choice(
-    "Loss",
-    {
-        name: (
-            loss.__doc__.splitlines()[0],
-            _numbers({each.name: each.metadata["description"] for each in fields(loss)}),
-        )
-        for name, loss in LOSSES.items()
-    },
-)
+LossSettings = _choice({name: _loss(name, loss) for name, loss in LOSSES.items()})
 MechanismSettings = _choice(
-    "Mechanism",
-    {
-        name: (entry.description, {"options": _options(name, entry)})
-        for name, entry in named_in("studies").items()
-    },
+    {name: _mechanism(name, entry) for name, entry in named_in("studies").items()}
 )
 
 
