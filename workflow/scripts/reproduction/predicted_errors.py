@@ -66,55 +66,37 @@ def _needs(table, wanted):
     """Rows of the subjects that each budget needs, and of the budget that each number needs."""
     for given, key in (("budget", "n"), ("n", "budget")):
         for value, part in table.groupby(given):
-            found, how = _first_within(part, key, wanted)
-            # Of a whole number no more than rounding is cut off.
+            errors, values = part["curve_error"].cummin().to_numpy(), part[key].to_numpy()
+            # Between the cells that there are.
+            found = np.exp(np.interp(-np.log(wanted), -np.log(errors), np.log(values)))
+            how = "about"
+            if errors[-1] > wanted:
+                found, how = values[-1], "more than"
+            elif errors[0] <= wanted:
+                found, how = values[0], "at most"
+            # No more than rounding is cut off a whole number.
             found = np.ceil(found * (1.0 - 1e-9)) if key == "n" else found
             yield {given: value, key: found, "found": key, "needed": how}
 
 
-def _first_within(part, key, wanted):
-    """Where the error comes down to the one wanted, and how that is beside what is needed."""
-    errors = part["curve_error"].cummin().to_numpy()
-    values = part[key].to_numpy()
-    if errors[-1] > wanted:
-        return values[-1], "more than"
-    if errors[0] <= wanted:
-        return values[0], "at most"
-    # Between the cells that there are.
-    found = np.exp(np.interp(-np.log(wanted), -np.log(errors), np.log(values)))
-    return found, "about"
-
-
-def draw(table, wanted, markers="osD^vP*X<>"):
+def draw(table, wanted):
     """Figure of a plan's table: error against subjects, a curve a budget; an error to mark."""
     figure, [[panel]] = new_figure(1, 1, width=5.6, height=3.6)
     budgets = sorted(table["budget"].unique())
-    # Larger budgets are darker; markers differ as well.
-    colours = mpl.colormaps["cividis_r"]
-    for index, budget in enumerate(budgets):
+    # Larger budgets are darker.
+    colours = mpl.colormaps["cividis_r"](np.linspace(0.15, 1.0, len(budgets)))
+    for budget, colour in zip(budgets, colours, strict=True):
         part = table[table["budget"] == budget]
-        colour = colours(0.15 + 0.85 * index / max(1, len(budgets) - 1))
-        marker = markers[index % len(markers)]
-        panel.plot(part["n"], part["curve_error"], color=colour, zorder=3)
-        plot_markers(panel, part["n"], part["curve_error"], part["is_noise"], colour, marker)
-        # One handle that shows line and marker together.
-        panel.plot([], [], color=colour, marker=marker, label=f"{budget:g}")
-    part = table.drop_duplicates("n")
-    dotted = {"color": "0.2", "linestyle": ":", "label": "no privacy"}
-    panel.plot(part["n"], part["curve_error_without_privacy"], **dotted)
-    first = table.iloc[0]
-    levels = [
-        (first["curve_error_without_data"], "-", "the geodesic that stays at the centre"),
-        *([(wanted, "-.", "wanted")] if wanted is not None else []),
-    ]
-    above = {"textcoords": "offset points", "xytext": (0, 3), "ha": "right"}
-    for level, style, words in levels:
-        panel.axhline(level, color="0.6", linewidth=0.8, linestyle=style)
-        panel.annotate(words, (table["n"].max(), level), **above, fontsize=7, color="0.35")
+        panel.plot(part["n"], part["curve_error"], color=colour, zorder=3, label=f"{budget:g}")
+        plot_markers(panel, part["n"], part["curve_error"], part["is_noise"], colour, "o")
+    part, first = table.drop_duplicates("n"), table.iloc[0]
+    panel.plot(part["n"], part["curve_error_without_privacy"], "k:", label="no privacy")
+    panel.axhline(first["curve_error_without_data"], color="0.6", label="centre alone")
+    if wanted is not None:
+        panel.axhline(wanted, color="0.6", linestyle="-.", label="wanted")
     panel.set(xscale="log", yscale="log", xlabel="number of subjects $n$")
     panel.set_ylabel("predicted error of the geodesic\n(root mean square, unit of length)")
-    handles = panel.get_legend_handles_labels()
-    figure.legend(*handles, loc="outside right upper", title=r"budget $\epsilon$", fontsize=8)
+    figure.legend(loc="outside right upper", title=r"budget $\epsilon$", fontsize=8)
     assumed = (
         f"{first['manifold']}, footpoint within {first['footpoint_radius']:.3g}, shooting "
         f"vector within {first['shooting_vector_length']:.3g}, residuals of "
