@@ -17,13 +17,9 @@ from reproduction.papers import PAPERS
 
 
 def report(files, params, made_by):
-    """Text of the report, from paths, parameters and provenance.
+    """Text of the report, from files, parameters (see the rule `report`) and provenance.
 
-    ``files`` has ``template``; ``statements`` of papers; ``claims``, ``errors``, ``diagnostics``
-    and ``losses``, lists of tables; ``svg`` and ``png``, in the order of ``params.figures``; and
-    ``csv`` their numbers.  ``params`` has ``name`` and ``note`` of the configuration;
-    ``own_questions``, names of what it judges that is no paper; ``figures``; ``times``, the command
-    that shows the times of jobs; and ``folder`` of the results.
+    ``svg``, ``png`` and ``csv``, the numbers, are in the order of ``params.figures``.
     """
     judged = [pd.DataFrame(columns=RESULT_COLUMNS), *map(read_verdicts, files.claims)]
     found = pd.concat(judged[1:] or judged, ignore_index=True)
@@ -78,12 +74,7 @@ def smaller(*paths):
 
 
 def figure_shows(path):
-    """What the table of a figure's numbers has of what its caption may tell of.
-
-    ``samplers``, numbers of ``cells``, ``draws`` and ``curves``; and whether there is a ``band``,
-    an ``outline``, curves of ``several`` data sets or a ``single`` one, and ``flagged`` or
-    ``refused`` draws.
-    """
+    """What the table of a figure's numbers has of what its caption may tell of."""
     table = pd.read_csv(path, dtype={"cell": str})
     drawn = table[table["kind"] == "private"] if "kind" in table else table
     samplers = drawn.get("sampler", pd.Series(dtype=str))

@@ -153,23 +153,29 @@ def _vectors(found, footpoint, assumptions):
     return vectors
 
 
+def numbers_of(stages, assumptions):
+    """How many lengths, shares far away and tails stages release, and sizes of products."""
+    counts = {kind: sum(isinstance(stage, kind) for stage in stages) for kind in STAGES}
+    sizes = [each.size(assumptions) for each in stages if isinstance(each, ProductsStage)]
+    tails = DOUBLINGS * counts[TailStage] + counts[BeyondStage]
+    return counts[ScaleStage], counts[FarStage], tails, sizes
+
+
 def _refuse_numbers(found, plan):
     """Refuse a document's subjects, lengths and parts of a state that are not of its plan."""
     assumptions, number, lengths = plan.assumptions, found.number, found.residual_lengths
-    counts = {kind: sum(isinstance(stage, kind) for stage in plan.stages) for kind in STAGES}
+    looks, far, tails, sizes = numbers_of(plan.stages, assumptions)
     # The number of subjects is public or noisy.
     is_public = assumptions.neighbours == REPLACE
     if number != assumptions.subjects if is_public else not (number >= 1 and number % 1 == 0):
         raise _refused("number", "it is not that of its subjects")
     grid = np.log(length_grid(assumptions))
     known = all(each > 0.0 and np.min(np.abs(np.log(each) - grid)) < TOLERANCE for each in lengths)
-    if len(lengths) != counts[ScaleStage] or not known:
+    if len(lengths) != looks or not known:
         raise _refused("residual_lengths", "they are not of the grid of its stages")
-    tails = DOUBLINGS * counts[TailStage] + counts[BeyondStage]
-    sizes = [each.size(assumptions) for each in plan.stages if isinstance(each, ProductsStage)]
     # Subjects are counted by parts of a lattice.
     for key, is_right in {
-        "far": counts[FarStage] == (found.far is not None)
+        "far": far == (found.far is not None)
         and (found.far is None or LOSS_LATTICE * found.far % 1 == 0),
         "tails": len(found.tails) == tails and all(LOSS_LATTICE * x % 1 == 0 for x in found.tails),
         "products": [*map(len, found.products)] == [size * (size + 1) // 2 for size in sizes],

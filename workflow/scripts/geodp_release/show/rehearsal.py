@@ -10,9 +10,8 @@ import numpy as np
 from geodp.errors import DataError
 from geodp_release.show.folder import page, predictions
 from geodp_release.show.hypotheses import ReleaseGuarantee
+from geodp_release.show.read_document import numbers_of
 from geodp_release.show.release import Release
-from geodp_release.stages import STAGES, BeyondStage, FarStage, ProductsStage, ScaleStage, TailStage
-from geodp_release.stages.counts import DOUBLINGS
 from geodp_release.stages.covariates import Covariates
 from geodp_release.stages.draw import Released
 from geodp_release.stages.residual_tables import length_grid
@@ -47,16 +46,15 @@ def without_data(plan):
     typical, grid = np.median(assumptions.typical_length(32)), length_grid(assumptions)
     found = float(grid[np.argmin(np.abs(np.log(grid / typical)))])
     stages = plan.path((found,) * sum(stage.is_look for stage in plan.stages)).stages
-    counts = {kind: sum(isinstance(stage, kind) for stage in stages) for kind in STAGES}
-    sizes = [stage.size(assumptions) for stage in stages if isinstance(stage, ProductsStage)]
+    looks, far, tails, sizes = numbers_of(stages, assumptions)
     squares = [np.equal(*np.triu_indices(size)) * (found**2 / size) for size in sizes]
     released = Released(
         np.stack([centre, *vectors]),
         float(assumptions.subjects),
         Covariates.assumed(assumptions).moments,
-        lengths=(found,) * counts[ScaleStage],
-        far=0.0 if counts[FarStage] else None,
-        tails=(0.0,) * (DOUBLINGS * counts[TailStage] + counts[BeyondStage]),
+        lengths=(found,) * looks,
+        far=0.0 if far else None,
+        tails=(0.0,) * tails,
         products=tuple(tuple(each.tolist()) for each in squares),
         reached=np.zeros(len(lengths) + 1),
     )

@@ -38,10 +38,9 @@ def cell_statistics(table, column, rng, replicates, statistic=np.mean):
     """Bootstrap a statistic of a column, cell by cell: a mean or a median.
 
     Data sets are resampled within a group, jointly in all its cells, which share them; or draws, in
-    a table with a row for each of them and no data sets.  With a single data set in a table of data
-    sets the draws vary instead: replicates follow a t distribution with the standard
-    errors of the table, and the number of footpoints less one as degrees of freedom.  A table with
-    several rows for one cell and data set is refused.
+    a table without data sets.  With a single data set its draws vary: replicates follow a t
+    distribution with the standard errors of the table, and the number of footpoints less one as
+    degrees of freedom.
     """
     frames, values, sizes = [], [], set()
     unit = "data_set" if "data_set" in table else "draw"

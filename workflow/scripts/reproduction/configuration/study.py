@@ -263,13 +263,10 @@ class StudySettings(Section):
                 yield refused(words, f"{key}.data_sets")
         k, length, end = self.model.covariates, data.shooting_vector_length, data.last_point
         if k == 0:
-            for key in ("shooting_vector_length", "last_point"):
-                if getattr(data, key) is not None:
+            for key in ("shooting_vector_length", "last_point", "covariates"):
+                if key in data.model_fields_set and getattr(data, key) not in (None, "none"):
                     words = "a model without covariates has points about one centre"
                     yield surplus(f"data.{key}", words)
-            if "covariates" in data.model_fields_set and data.covariates != "none":
-                words = f"{data.covariates} does not go with model.covariates 0"
-                yield surplus("data.covariates", words)
         elif data.covariates == "none":
             words = f": none does not go with model.covariates {k}: give equally_spaced or uniform"
             yield refused(words, "data.covariates")
@@ -369,10 +366,6 @@ class ReproductionSettings(Section):
     def _papers_differ(self):
         for key in ("name", "key"):
             names = [getattr(paper, key) for paper in self.papers]
-            for index, name in enumerate(names):
-                if name in names[:index]:
-                    raise refused(
-                        f": {name!r} is the name of two papers: rename one",
-                        f"papers[{index}].{'name' if key == 'name' else 'claims'}",
-                    )
+            if len({*names}) < len(names):
+                raise refused(f": two have the same name, of {', '.join(names)}: rename", "papers")
         return self
