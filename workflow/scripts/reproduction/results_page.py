@@ -10,14 +10,23 @@ import yaml
 from geodp.errors import DataError
 from reproduction.claims.page import read_verdicts
 from reproduction.claims.rows import sentence_of
-from reproduction.claims.verdicts import FAILS, UNDECIDED, VERDICTS
+from reproduction.claims.verdicts import (
+    BY_CONSTRUCTION,
+    FAILS,
+    HOLDS,
+    IN_PART,
+    NOT_REFUTED,
+    UNDECIDED,
+)
 from reproduction.pages import render_page
 from reproduction.papers import PAPERS, figure_title
 from reproduction.places import CHECKOUT
 
 # Verdicts in words of a list; the empty one is of what has no table to judge by.
-WORDS = ("hold", "hold in part", "do not hold", "undecided", "not refuted", "hold by construction")
-WORDS = dict(zip((*VERDICTS, ""), (*WORDS, "are not evaluated"), strict=True))
+WORDS = {
+    **{HOLDS: "hold", IN_PART: "hold in part", FAILS: "do not hold", UNDECIDED: UNDECIDED},
+    **{NOT_REFUTED: NOT_REFUTED, BY_CONSTRUCTION: "hold by construction", "": "are not evaluated"},
+}
 
 
 def sentences(key):

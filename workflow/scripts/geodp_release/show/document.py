@@ -42,11 +42,13 @@ STAGE: Any = Annotated[
     reduce(or_, (Annotated[each, Tag(each.__name__)] for each in STAGES)), Discriminator(kind)
 ]
 
+
 # Nobody reads what keys are for, and finding docstrings in source code takes time.
-QUICK = {"use_attribute_docstrings": False}
+class Document(Section, use_attribute_docstrings=False):
+    """A part of a file."""
 
 
-class AssumptionsDocument(Section, **QUICK):
+class AssumptionsDocument(Document):
     """Assumptions as values that JSON has."""
 
     manifold: dict
@@ -84,7 +86,7 @@ class AssumptionsDocument(Section, **QUICK):
     names: list[str] = Field(default=[], description="Names of the columns.")
 
 
-class PredictedDocument(Section, **QUICK):
+class PredictedDocument(Document):
     """Predicted errors of a plan."""
 
     error: float
@@ -93,7 +95,7 @@ class PredictedDocument(Section, **QUICK):
     error_if_clustered: float | None
 
 
-class About(Section, strict=False, **QUICK):
+class About(Document, strict=False):
     """What a release is of, in words that its settings have."""
 
     name: str
@@ -104,7 +106,7 @@ class About(Section, strict=False, **QUICK):
 
 
 # Whatever was converted or left out is found by writing the plan again.
-class PlanDocument(Section, strict=False, extra="ignore", **QUICK):
+class PlanDocument(Document, strict=False, extra="ignore"):
     """A plan as values that JSON has; each stage with its kind and its noise."""
 
     assumptions: AssumptionsDocument
@@ -113,7 +115,7 @@ class PlanDocument(Section, strict=False, extra="ignore", **QUICK):
     predicted: PredictedDocument
 
 
-class ReleaseDocument(Section, **QUICK):
+class ReleaseDocument(Document):
     """A geodesic, or a mean, that was released with differential privacy.
 
     Numbers of a complex array are an object of two arrays, its real and its imaginary parts.

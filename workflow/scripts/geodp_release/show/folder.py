@@ -37,9 +37,6 @@ from geodp_release.stages import LastStep
 RELEASE, PAGE, TABLE = "release.json", "index.html", "predictions.csv"
 SCHEMA = "release.schema.json"
 
-# Column of the table that says where there are no subjects.
-NOTE = "note"
-
 
 def refuse_taken(folder):
     """Refuse a folder that is there already, or that has no place to be."""
@@ -118,7 +115,7 @@ def predictions(release, settings, covariates):
             **{name: float(f"{value:.12g}") for name, value in zip(known, row, strict=True)},
             **dict(zip(names, map(float, values[index]), strict=True)),
             **{name: float(radii[index]) for name, radii in bands.items()},
-            NOTE: notes[index] if there[index] else NOBODY,
+            "note": notes[index] if there[index] else NOBODY,
         }
         for index, row in enumerate(covariates)
     ]
@@ -152,7 +149,7 @@ def columns(settings, number):
     # Names are the holder's, and two may be the same, or those of other columns.
     if len({*known}) < len(known):
         known = [f"covariate_{index + 1}" for index in range(len(known))]
-    if len({*names, *known, NOTE, *map(_band, LEVELS)}) < len(known) + len(names) + 3:
+    if len({*names, *known, "note", *map(_band, LEVELS)}) < len(known) + len(names) + 3:
         names = [f"coordinate_{index + 1}" for index in range(number)]
     return known, names or landmark_columns(number // 2)
 

@@ -8,9 +8,6 @@ import numpy as np
 from geodp_release.show.doubts import WITHHELD, share_of_noise
 from geodp_release.show.templates import render
 
-# Largest p-value of a trend that is said to be there.
-SIGNIFICANT = 0.05
-
 
 def found(release, names: Sequence[str] = (), unit: str | None = None) -> list[str]:
     """What was found besides the geodesic, with names of covariates and a unit: sentences."""
@@ -19,12 +16,7 @@ def found(release, names: Sequence[str] = (), unit: str | None = None) -> list[s
     is_named = names or assumptions.names or assumptions.number_of_columns > 1
     names = names or assumptions.column_names
     unit = f" {assumptions.manifold.length_unit if unit is None else unit}".rstrip()
-    clauses = [
-        f"{'there is a trend' if p_value <= SIGNIFICANT else 'no trend is clear'}"
-        f"{f' with {name}' if is_named else ''} (p = {said})"
-        for name, p_value, said in zip(names, release.p_values(), release.p_words(), strict=True)
-    ]
-    clauses += _beyond(release, names)
+    clauses = [*_tests(release, names, is_named)]
     scale, explained = release.residual_scale(), release.r_squared()
     if explained is not None:
         clauses.append(f"R^2, the share of the variance explained, is {explained.words()}")
@@ -50,23 +42,28 @@ def found(release, names: Sequence[str] = (), unit: str | None = None) -> list[s
     return lines
 
 
-def _beyond(release, names):
-    """What tests of curves and of products found, a clause each."""
+def _tests(release, names, is_named, significant=0.05):
+    """What tests of trends, curves and products found, a clause each."""
     assumptions, terms = release.plan.assumptions, release.plan.assumptions.terms
     what = "line" if assumptions.is_flat else "geodesic"
-    tests = [
+    tests = []
+    for column, name in enumerate(names):
+        of = f" with {name}" if is_named else ""
+        indices = terms.involving(column)
+        tests.append((f"there is a trend{of}", f"no trend is clear{of}", indices))
+    others = [
         (f"the curve along {name} is more than a {what}", terms.beyond(column))
         for column, name in enumerate(names)
     ]
-    tests += [
+    others += [
         (f"effects of {names[a]} and {names[b]} go together", terms.of(a, b))
         for a, b in terms.products
     ]
-    for said, indices in tests:
-        if indices:
-            p_value = release.p_value(indices)
-            there = said if p_value <= SIGNIFICANT else f"that {said} is not clear"
-            yield f"{there} (p = {release.p_words([p_value])[0]})"
+    tests += [(said, f"that {said} is not clear", indices) for said, indices in others if indices]
+    for is_so, is_unclear, indices in tests:
+        p_value = release.p_value(indices)
+        said = is_so if p_value <= significant else is_unclear
+        yield f"{said} (p = {release.p_words([p_value])[0]})"
 
 
 def text(release) -> str:

@@ -49,9 +49,6 @@ FIGURES, TABLES = (
 FigureSettings = Annotated[Union[KINDS], Field(discriminator="kind")]  # noqa: UP007
 TableSettings = Annotated[Union[computed.TABLES], Field(discriminator="kind")]  # noqa: UP007
 
-# Keys of a study of computed tables; all others belong to records, budgets and draws.
-OF_TABLES = {"paper", "seed", "tables", "figures", "note", "length_unit"}
-
 
 class StudySettings(Section):
     """A study: a space, data, a model, a mechanism, budgets, and figures; or tables and figures."""
@@ -117,7 +114,9 @@ class StudySettings(Section):
     def _faults(self):
         """Errors of keys that do not go together, of which the first is told."""
         if self.tables is not None:
-            for key in sorted(self.model_fields_set - OF_TABLES):
+            # All others belong to records, budgets and draws.
+            known = {"paper", "seed", "tables", "figures", "note", "length_unit"}
+            for key in sorted(self.model_fields_set - known):
                 yield refused(" does not go with tables that are computed: remove it", key)
             for name, figure in self.figures.items():
                 if not isinstance(figure, PaperFigure):
