@@ -46,9 +46,8 @@ def measure(*needed, of=None, columns=1):
     A measure takes a claim, its rows, a generator and a number of replicates to a `Measured`; with
     ``against`` among ``needed`` also the rows of the other study.  ``needed`` are columns of a
     claim that must not be empty, and ``columns`` how many ``column`` names; None for one or more.
-    With ``of``, a function that takes all this to resampled statistics, the last of them the units
-    that were resampled, the function takes the claim and these statistics to the number with its
-    replicates, and to words.
+    With ``of``, a function of `resampling`, the measure takes the claim and resampled statistics
+    to its replicates and to words.
     """
 
     def register(function):

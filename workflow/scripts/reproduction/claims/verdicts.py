@@ -1,14 +1,11 @@
 """Verdicts on the claims of papers, computed from the tables of a run.
 
-A claim is a sentence of a paper.  It has one row of a file, or several: its *parts*, which must
-all hold, and other *readings* of it, in settings of our own, which do not count.  A row is a
-measure, the rows of a study's table it looks at, and two comparisons of the number it gives.  The
-number has an interval over data sets (or over pairs, or over draws).  A row holds, holds in part or
-does not hold, or it is undecided, where the interval reaches from numbers for which it holds to
-numbers for which it does not.  A number that only bounds what the row is about can refute it and
-not confirm it: such a row is "not refuted".  A row that nothing but a mistake of the program could
-fail says so in its column ``construction`` and is "by construction".  Neither counts among what
-holds.
+A claim is a sentence of a paper, with one row of a file or several: its *parts*, which must all
+hold, and other *readings* of it, in settings of our own, which do not count.  A row is a measure,
+the rows of a table it looks at, and two comparisons of its number, which has an interval.  It is
+undecided where the interval reaches from numbers for which it holds to numbers for which it does
+not; "not refuted" where the number only bounds what the row is about; and "by construction" where
+nothing but a mistake of the program could fail it.  The last two do not count among what holds.
 """
 
 import numpy as np
@@ -37,15 +34,13 @@ RESULT_COLUMNS = (
 def judge(paper, claims, tables, stream, replicates=1000):
     """Verdicts on the claims of a paper of some name: a frame of the columns `RESULT_COLUMNS`.
 
-    It has a row for each row of claims about a study that is there, of sentences of which a row
-    that counts is about such a study.  ``low`` and ``high`` are a 95 % percentile interval,
-    stretched to hold the value; ``shown_value`` and ``shown_verdict`` are those of the first of
-    several data sets; ``verdict`` is empty if the row was not evaluated, and ``sentence_verdict``
-    is that of all rows of the sentence that count.
+    Its rows are those of claims about studies that are there, of sentences of which a row that
+    counts is about one.  ``low`` and ``high`` are a 95 % percentile interval, stretched to hold the
+    value; ``shown_value`` and ``shown_verdict`` are of the first of several data sets; ``verdict``
+    is empty if the row was not evaluated, and ``sentence_verdict`` that of all rows that count.
 
     Tables are frames by (study, table).  ``stream`` gives for a claim's identifier the
-    `numpy.random.Generator` of its bootstrap.  A `DataError` says that a claim names a column that
-    its table has not.
+    `numpy.random.Generator` of its bootstrap.
     """
     studies = {study for study, _ in tables}
     there = [claim for claim in claims if claim.study in studies]
