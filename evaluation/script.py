@@ -2,7 +2,6 @@
 
 import re
 from importlib.util import find_spec
-from inspect import signature
 
 import matplotlib as mpl
 
@@ -18,10 +17,6 @@ from geodp_release.show import picture_style
 from geodp_release.show.release import Release
 from geodp_release.stages.draw import run_plan
 
-# As figures of releases, but for titles with formulas.
-STYLE = picture_style.STYLE | {"text.parse_math": True, "savefig.dpi": 200, "savefig.bbox": "tight"}
-STYLE |= {"legend.fontsize": 7.5, "lines.markersize": 5}
-
 # Keywords of curves, dark to light; told apart in greyscale and by colour-blind readers.
 CURVES = (
     {"color": "#14315f", "marker": "o", "linestyle": "-"},
@@ -33,34 +28,22 @@ CURVES = (
 
 
 def run(snakemake, measure, summarise=None):
-    """Carry out a job of a question, or join what its jobs measured, its inputs ``parts``.
+    """Carry out a part of a question, or join what its parts measured, the inputs ``parts``.
 
-    ``measure`` goes from params and named inputs of the rule to a table.  For a rule with an output
-    ``page``, ``summarise`` goes from that table, and the params of a rule that joins parts, to
-    tables of docs/evaluation.md by their mark, and to a figure, which is saved as outputs but
-    ``table`` and ``page``, or ``None``.
+    ``measure`` goes from the rule's param ``given`` to a table; ``summarise`` from that of all
+    parts, and this param, to tables of docs/evaluation.md by their mark, and a figure or ``None``.
     """
-    inputs, output = dict(snakemake.input.items()), dict(snakemake.output.items())
-    given, limits = dict(snakemake.params.items()), {}
-    if parts := inputs.pop("parts", None):
-        table, limits = pd.concat(map(pd.read_csv, parts), ignore_index=True), given
-    else:
-        given, wanted = given | inputs, signature(measure).parameters
-        if other := given.keys() ^ wanted.keys():
-            raise SystemExit(
-                f"Error: rule {snakemake.rule}: its params and inputs and the arguments of measure "
-                f"differ in {', '.join(sorted(other))}: name both alike"
-            )
-        table = measure(**given)
-    table.to_csv(output.pop("table"), index=False)
-    if "page" in output:
-        shown, figure = summarise(table, **limits)
-        with open(output.pop("page"), "w", encoding="utf-8") as page:
-            page.writelines(
-                f"<!-- {mark} -->\n{in_words(each)}<!-- end -->\n" for mark, each in shown.items()
-            )
-        for path in output.values():
-            figure.savefig(path, metadata={"Date": None} if path.endswith("svg") else None)
+    given, output, parts = snakemake.params.given, snakemake.output, snakemake.input.get("parts")
+    table = pd.concat(map(pd.read_csv, parts), ignore_index=True) if parts else measure(**given)
+    table.to_csv(output.table, index=False)
+    if parts:
+        shown, figure = summarise(table, **given)
+        with open(output.page, "w", encoding="utf-8") as page:
+            for mark, each in shown.items():
+                page.write(f"<!-- {mark} -->\n{in_words(each)}<!-- end -->\n")
+        if figure:
+            figure.savefig(output.svg, metadata={"Date": None})
+            figure.savefig(output.png)
 
 
 def need(environment, target, *packages):
@@ -87,31 +70,20 @@ def release(plan, covariates, points, rng):
 
 
 def new_figure(rows, columns, width, height, **keywords):
-    """Figure and array of axes (rows, columns); sizes in inches."""
-    mpl.rcParams.update(STYLE)
-    keywords = {"squeeze": False, "layout": "constrained", **keywords}
-    return plt.subplots(rows, columns, figsize=(width, height), **keywords)
-
-
-def curves(panel, table, x, y, by, names=None):
-    """Draw medians of ``y`` against ``x``, bands for quartiles: a curve for each value of ``by``.
-
-    ``names`` are those values in their order, all in that of the table unless given.  A curve that
-    does not depend on ``x`` needs a row at each.
-    """
-    panel.set(xlabel=x, ylabel=y)
-    for name, look in zip(names or table[by].unique(), CURVES, strict=False):
-        found = table[table[by] == name].groupby(x)[y].quantile([0.25, 0.5, 0.75]).unstack()
-        panel.plot(found.index, found[0.5], label=name, **look)
-        ends = found[0.25], found[0.75]
-        panel.fill_between(found.index, *ends, color=look["color"], alpha=0.12, linewidth=0)
+    """Figure and array of axes (rows, columns), as of releases, but for titles with formulas."""
+    mpl.rcParams.update(picture_style.STYLE)
+    mpl.rcParams.update({"text.parse_math": True, "savefig.dpi": 200, "savefig.bbox": "tight"})
+    mpl.rcParams.update({"legend.fontsize": 7.5, "lines.markersize": 5})
+    shape = {"figsize": (width, height), "squeeze": False, "layout": "constrained"}
+    return plt.subplots(rows, columns, **shape, **keywords)
 
 
 def panels(table, x, y, by, of, names=None, rows=1, size=(2.6, 2.6), **axis):
-    """Figure of `curves`, a panel for each value of the column ``of``, with one legend.
+    """Figure of medians of ``y`` against ``x``, bands for quartiles: a curve for each ``by``.
 
-    Panels are in rows from left to right, each of a size in inches, and places left over in the
-    last row are empty; ``axis`` is as `Axes.set` has it.
+    There is a panel of a size in inches for each value of the column ``of``, in rows from left to
+    right, and one legend.  ``names`` are those of curves in their order, all in that of the table
+    unless given; ``axis`` is as `Axes.set` has it.
     """
     parts = table.groupby(of, sort=False)
     columns = -(-len(parts) // rows)
@@ -119,8 +91,12 @@ def panels(table, x, y, by, of, names=None, rows=1, size=(2.6, 2.6), **axis):
     for panel in axes.flat[len(parts) :]:
         panel.set_visible(False)
     for panel, (name, part) in zip(axes.flat, parts, strict=False):
-        curves(panel, part, x, y, by, names)
-        panel.set(title=title(name), **axis)
+        for curve, look in zip(names or part[by].unique(), CURVES, strict=False):
+            found = part[part[by] == curve].groupby(x)[y].quantile([0.25, 0.5, 0.75]).unstack()
+            panel.plot(found.index, found[0.5], label=curve, **look)
+            ends = found[0.25], found[0.75]
+            panel.fill_between(found.index, *ends, color=look["color"], alpha=0.12, linewidth=0)
+        panel.set(**{"title": title(name), "xlabel": x, "ylabel": y} | axis)
         # Also where the last row has no panel below.
         panel.tick_params(labelbottom=True)
         if axis.get("xscale") == "log":

@@ -49,7 +49,7 @@ def test_what_others_find_is_as_good():
     # Without the same energy there is no ratio.
     for iterations, is_same in ((100, True), (0, False)):
         solvers = {"L-BFGS": {"method": "L-BFGS-B", "options": {"maxiter": iterations}}}
-        [row] = benchmark.fits(1, SPACES[1:2], [12], solvers, 0.0)
+        [row] = benchmark.fits(1, SPACES[1:2], solvers, [12], 0.0)
         assert np.isfinite(row["ratio"]) == is_same
     model, _, [points] = benchmark.make_data(SPACES[1], 12, seed=1)
     for found in others.means(model.manifold, points, 1e-10).values():

@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import means
@@ -68,9 +69,10 @@ def test_releases_are_beside_heat_diffusion(monkeypatch):
 
     monkeypatch.setattr(means, "plan_release", lambda *given, work: None)
     monkeypatch.setattr(means.script, "release", drawn)
-    table = means.measure([(0.3, 0.15, 200, 0.05), (0.3, 0.15, 100_000, 0.05)], 0.9, 5, 1024, 1)
+    cells = (0.3, 0.15, 200, 0.05), (0.3, 0.15, 100_000, 0.05)
+    table = pd.concat([means.measure(cell, 5, 1024, 1) for cell in cells])
     assert max(np.max(Sphere(2).dist(np.eye(3)[2], points)) for points in seen) <= 0.3
     assert np.all(table["no privacy"] < 0.5 / np.sqrt(table["n"]))
     assert np.all(table["ratio of noise"] < 1e-6)
-    shown = means.summarise(table)[0]["means"]
+    shown = means.summarise(table, 0.9)[0]["means"]
     assert shown["met"].tolist() == ["yes", "out of reach"]

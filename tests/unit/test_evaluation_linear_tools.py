@@ -233,7 +233,7 @@ def test_recorded_lines_are_drawn_again(file, cells, rtol):
         again = recorded.measure(
             CHECKOUT / "resources" / "winequality_red.csv",
             *([cell["method"]], "alcohol", responses, 4.0, [cell["budget"]], DELTA, 2),
-            *(settings, 20180306),
+            *(20180306, settings),
         )
         found = again[["0", "1"]].iloc[0].tolist()
         assert found == pytest.approx([cell["0"], cell["1"]], rel=rtol)
