@@ -10,7 +10,6 @@ import pytest
 
 import bands_hold
 import held_out
-import script
 import simulated
 from geodp import Assumptions, Euclidean, GeodesicModel, Sphere
 
@@ -157,18 +156,16 @@ def test_real_data_are_measured_against_their_fit(monkeypatch):
     monkeypatch.setattr(bands_hold.script, "need", lambda *given: None)
     monkeypatch.setattr(bands_hold, "import_module", lambda name: package)
     space = {"data": "a/b", "covariates": ["age", "sex_M"], "responses": ["wages"]}
-    space["points"] = "logarithms"
-    known = Assumptions(Euclidean(1), np.zeros(1), 2.0, 4.0, [(0.0, 100.0), (0.0, 1.0)], 36)
-    truth, x, points = bands_hold.real_data(space, known)
-    assert x[:4].tolist() == [[20.0, 0.0], [30.0, 1.0], [40.0, 1.0], [50.0, 0.0]]
-    assert len(x) == 36
-    np.testing.assert_allclose(points[:, 0], x[:, 0] / 100)
-    # The middle of the ranges, and shooting vectors along all of them.
-    np.testing.assert_allclose(np.ravel(truth), [0.5, 1.0, 0.0], atol=1e-9)
-    space |= {"manifold": ("euclidean", 1), "places": [[20, 0], [30, 1]]}
+    space |= {"points": "logarithms", "manifold": ("euclidean", 1), "places": [[20, 0], [30, 1]]}
     space |= {"centre": [0.0], "footpoint_radius": 2.0, "shooting_vector_length": 4.0}
     space |= {"ranges": [(0.0, 100.0), (0.0, 1.0)], "before": {1: 0.05}}
     space |= {"covariate_spread": ["unknown", "two groups"]}
+    known = simulated.assumed(space | {"n": 36}, 1)
+    truth, x, points = bands_hold.real_data(space, known)
+    assert (len(x), x[:2].tolist()) == (36, [[20.0, 0.0], [30.0, 1.0]])
+    np.testing.assert_allclose(points[:, 0], x[:, 0] / 100)
+    # The middle of the ranges, and shooting vectors along all of them.
+    np.testing.assert_allclose(np.ravel(truth), [0.5, 1.0, 0.0], atol=1e-9)
     monkeypatch.setattr(bands_hold, "plan_release", mock.Mock(return_value=None))
     release = mock.Mock(doubts=list, predict=lambda at: at[:, :1] / 100 + 0.02)
     release.band = lambda at, doubted: np.full(len(at), 0.03)
@@ -183,11 +180,9 @@ def test_real_data_are_measured_against_their_fit(monkeypatch):
     # Those for the fit of all records are of some of them, in another release of others.
     drawn = bands_hold.measure([cell | {"law": bands_hold.RESAMPLED}], space, 2, 1024, 1)
     assert {"population", "error"} < {*drawn["measure"]}
-    assert not {"error over before", "predicted"} & {*drawn["measure"]}
     always, again, *resampled = (call.args[1] for call in made.call_args_list)
     assert np.array_equal(always, again)
     assert not np.array_equal(*resampled)
-    assert {len(each) for each in resampled} == {len(always)}
 
 
 def test_aims_are_judged():
@@ -234,20 +229,11 @@ def test_bands_that_are_not_drawn_are_left_out_and_withheld_ones_count_once():
     assert np.isnan(held_out.share(np.array(held[2:]))[0])
 
 
-@pytest.mark.parametrize(
-    ("value", "limits", "met"),
-    [
+def test_shares_of_cohorts_are_judged():
+    for value, limits, met in (
         *((0.8, {"least": 0.8}, "yes"), (0.79, {"least": 0.8}, "**no**")),
         *((0.15, {"most": 0.15}, "yes"), (0.16, {"most": 0.15}, "**no**")),
         *((np.nan, {"least": 0.8}, "**no**"), (0.4, {}, "")),
-    ],
-)
-def test_shares_of_cohorts_are_judged(value, limits, met):
-    row = {"value": value, "standard_error": 0.1, "least": np.nan, "most": np.nan}
-    assert held_out.judged(row | limits)["met"] == met
-
-
-def test_places_of_panels_that_are_left_over_are_empty():
-    table = pd.DataFrame({"x": [1, 2] * 3, "y": 0.9, "by": "a", "of": list("ppqqrr")})
-    figure = script.panels(table, "x", "y", "by", "of", rows=2)
-    assert [panel.get_visible() for panel in figure.axes] == [True, True, True, False]
+    ):
+        row = {"value": value, "standard_error": 0.1, "least": np.nan, "most": np.nan}
+        assert held_out.judged(row | limits)["met"] == met

@@ -99,15 +99,6 @@ def planted(ratio, ours):
     return found.assign(ratio=ratio, ours=ours, memory=ours, is_bound=found["dimension"] == 96)
 
 
-@pytest.mark.parametrize(
-    ("ratio", "ours", "met"),
-    [(1e4, 1e-3, {*range(24)}), (0.9, 1e3, {}), (60, 0.3, {*range(3, 24)} - {8, 9, 15})],
-)
-def test_aims_are_judged(ratio, ours, met):
-    found = benchmark.aims(planted(ratio, ours))
-    assert list(found["verdict"]) == ["met" if k in met else "missed" for k in range(24)]
-
-
 def test_worst_cases_are_those_that_count():
     table = planted(2000.0, 1.0)
     many = table["dimension"] == 96
@@ -115,6 +106,8 @@ def test_worst_cases_are_those_that_count():
     table.loc[many, "ratio"] = np.where(table["budget"][many] < 1.0, 2.0, 500.0)
     fits = [planted(x, 1.0).query("what == 'fit'").assign(n=n) for x, n in ((3000, 20), (9, 5))]
     found = benchmark.aims(pd.concat([*fits, table[table["what"] != "mean"]])).to_numpy()
+    assert [*benchmark.aims(planted(1e4, 1e-3))["verdict"]] == ["met"] * 24
+    assert [*benchmark.aims(planted(0.9, 1e3))["verdict"]] == ["missed"] * 24
     assert list(found[0][2:]) == ["at least 500", "96-d, 20, 1.0", "500", "missed"]
     assert list(found[4][2:]) == ["9.0", "S^2, 5", "1,000", "met"]
     assert list(found[5][2:]) == ["9.0", "S^2, 5", "1,000", "missed"]
