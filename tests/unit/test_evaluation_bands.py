@@ -223,7 +223,7 @@ def test_bands_that_are_not_drawn_are_left_out_and_withheld_ones_count_once():
             predict=lambda at: 1.5 * (at == 0.0),
             band=lambda at, level, r=radius: np.where(at[:, 0] == 2.0, np.nan, r),
         )
-        held.append(held_out.bands_hold(release, places, true))
+        held.append(held_out.bands_hold(release, places, true, 0.9))
     np.testing.assert_array_equal(held[:2], [[0.0, 1.0, np.nan], [1.0, 1.0, np.nan]])
     assert held_out.share(np.array(held)) == pytest.approx((0.75, np.sqrt(0.75 * 0.25 / 2)))
     assert np.isnan(held_out.share(np.array(held[2:]))[0])

@@ -16,7 +16,6 @@ from linear_methods import METHODS, Budget, Problem
 from reproduction.places import CHECKOUT
 
 DELTA = 1e-6
-SETS = pd.read_csv(CHECKOUT / "evaluation" / "data_sets.csv", keep_default_na=False)
 
 
 @pytest.fixture
@@ -44,14 +43,10 @@ def test_lines_at_a_large_budget_are_those_of_least_squares(rng, name, epsilon):
     problem = a_problem(rng, records=10**9)
     expected, *_ = np.linalg.lstsq(problem.covariates, problem.responses, rcond=None)
     np.testing.assert_allclose(methods.ridge_regression(problem, ridge=0.0), expected)
+    slopes, x = methods.ridge_regression(problem), problem.covariates
+    np.testing.assert_allclose(x.T @ (problem.responses - x @ slopes), slopes, atol=1e-12)
     found = METHODS[name][1](problem, Budget(epsilon, DELTA), rng)
     np.testing.assert_allclose(found, expected, atol=2e-2 if name.startswith("matrix") else 1e-2)
-
-
-def test_a_ridge_of_one_is_added_to_the_normal_matrix(rng):
-    problem = a_problem(rng)
-    x, slopes = problem.covariates, methods.ridge_regression(problem)
-    np.testing.assert_allclose(x.T @ (problem.responses - x @ slopes), slopes, atol=1e-12)
 
 
 def equations(fit, k, draws):
@@ -176,20 +171,6 @@ def test_data_are_prepared_as_the_benchmark_does(rng):
     np.testing.assert_allclose(problem.covariates, expected)
     assert np.abs(problem.responses).max() == 1.0
     assert problem.responses.mean() == pytest.approx(0.0, abs=1e-12)
-    # A record of length zero stays.
-    problem = tools.prepared(pd.DataFrame({"a": [-1.0, 0.0, 1.0]}), np.arange(3.0))
-    assert problem.covariates.ravel().tolist() == [-1.0, 0.0, 1.0]
-
-
-@pytest.mark.competitors
-def test_every_data_set_is_there_and_of_a_size_that_is_wanted():
-    keys, first = ["package", "item", "response", "dropped", "log"], SETS[SETS["round"] == 0]
-    loaded = (tools.load(*each) for each in first[keys].itertuples(index=False))
-    sizes = {name: each.covariates.shape for name, each in zip(first["name"], loaded, strict=True)}
-    assert len(sizes) == 28
-    assert all(100 <= n <= 20_200 and k >= 1 for n, k in sizes.values())
-    assert sizes["boston"] == (506, 13)
-    assert sizes["auto"] == (392, 7)
 
 
 def test_shares_are_zero_for_zero_and_one_for_least_squares(rng, monkeypatch):

@@ -99,5 +99,5 @@ def test_outputs_that_differ_and_releases_that_fail_are_findings(monkeypatch):
         return {"status": "2", "words": f"row {index}"}, 1.0
 
     runner = SimpleNamespace(run=run)
-    row = replay.compared(runner, SimpleNamespace(kind="replaced"), replay.BY_FUNCTION)
+    _, row = replay.compared(runner, SimpleNamespace(kind="replaced"), replay.BY_FUNCTION)
     assert row["findings"] == ["words differs: 'row 0' and 'row 1'", "neither was released: 2"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
-from beside import ROOT, read
+from beside import read
 
 from reproduction import places
 from reproduction.papers import PAPERS
@@ -86,14 +86,6 @@ def test_module_by_its_address(checkout, folder):
     assert said in checkout.refused(folder=folder)
 
 
-def test_every_configuration_is_described():
-    """In the page that the catalogue of workflows shows."""
-    folder = ROOT / "config"
-    described = (folder / "README.md").read_text()
-    shipped = {path.name for path in folder.glob("*.yaml")}
-    assert {name for name in shipped if f"`{name}`" not in described} == set()
-
-
 def test_own_files_before_those_of_the_project(tmp_path, monkeypatch):
     project, here = tmp_path / "project", tmp_path / "here"
     for place in (project, here):
@@ -102,17 +94,12 @@ def test_own_files_before_those_of_the_project(tmp_path, monkeypatch):
     (project / "data" / "shipped.csv").touch()
     monkeypatch.setattr(places, "CHECKOUT", project)
     monkeypatch.chdir(here)
-    both, shipped, none = (f"data/{name}.csv" for name in ("both", "shipped", "none"))
-    assert places.find([both]) == [both]
-    assert places.find([shipped]) == [str(project / shipped)]
-    assert places.find([shipped, both]) == [both]
-    assert places.find([none]) == []
-    assert places.find([str(here / both)]) == [str(here / both)]
-    assert places.find([str(here / none)]) == []
-    assert places.shipped(shipped) == str(project / shipped)
+    both, shipped = "data/both.csv", "data/shipped.csv"
+    assert places.find([both]) == places.find([shipped, both]) == [both]
+    assert places.find([shipped]) == [places.shipped(shipped)] == [str(project / shipped)]
+    assert places.find(["data/none.csv"]) == []
     monkeypatch.chdir(project)
-    assert places.shipped(shipped) == shipped
-    assert places.find([shipped]) == [shipped]
+    assert places.find([shipped]) == [places.shipped(shipped)] == [shipped]
 
 
 def test_what_is_not_there_is_named(checkout):

@@ -15,7 +15,6 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 FOLDER = ROOT / "envs"
-FILES = sorted(path for path in FOLDER.iterdir() if path.is_file())
 
 # Each is made from the file of direct needs with its name.
 LOCKS = ["requirements", "competitors", "dask", "datasets", "docs", "geomstats", "opacus", "slurm"]
@@ -124,16 +123,6 @@ def test_conda_has_the_same_versions_from_the_named_channels_alone():
     assert environment["channels"] == ["conda-forge", "bioconda", "nodefaults"]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_no_address_stands_in_the_files(path):
-    address = re.compile(
-        r"https?|\w+://|\bfile:|\b[\w-]+\.(org|com|net|io|dev)\b"
-        r"|^ *(-i|-f|--\w*-?index-url|--find-links|--trusted-host)\b",
-        re.MULTILINE,
-    )
-    assert [found.group() for found in address.finditer(path.read_text())] == []
-
-
 def steps(word):
     """What follows a word of the Containerfile, line by line."""
     lines = (ROOT / "Containerfile").read_text().splitlines()
@@ -172,20 +161,3 @@ def test_the_next_container_knows_how_the_results_were_made(checkout, source, tm
     second.configuration.write_text(checkout.configuration.read_text())
     begin(second)
     assert second.planned(target) == {}
-
-
-def reaches_engine(name):
-    return shutil.which(name) and not subprocess.run([name, "info"], capture_output=True).returncode
-
-
-@pytest.mark.slow
-def test_both_commands_run_in_the_container():
-    program = next(filter(reaches_engine, ("docker", "podman")), None)
-    if program is None:
-        pytest.skip("neither docker nor podman reaches an engine that builds images")
-    build = [program, "build", "--quiet", "--file", "Containerfile", "."]
-    image = subprocess.run(build, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    call = [program, "run", "--rm", image.strip(), "./run"]
-    fit = "snakemake --cores 2 results/default/rats/groups/observed/fit.json"
-    for command in (fit, "pytest -n 0 -q tests/unit/test_budgets.py"):
-        subprocess.run([*call, *command.split()], check=True)

@@ -116,22 +116,6 @@ def test_the_first_of_several_releases_has_a_band(ran):
     assert np.all(away < 3.0 * first["band"])
 
 
-def expanded(settings):
-    """The one study of a configuration."""
-    [study] = expand(validate({"name": "one", "seed": 5, "studies": {"one": settings}})).values()
-    return study
-
-
-def test_where_there_is_a_file_figures_show_it_in_place_of_stand_ins():
-    settings = read("other_studies")["outlines"]
-    settings["data"] |= {"path": "resources/vilmann_rats.csv"}
-    settings["cells"].append({"budgets": ["equal"]})
-    study = expanded(settings)
-    assert list(study.groups) == ["observed"]
-    assert study.shown_group("released") == "observed"
-    assert study.shown_cells("released") == [("all1.0", "release"), ("all8.0", "release")]
-
-
 def test_a_table_may_be_cut_down_and_its_landmarks_mapped(source, monkeypatch, tmp_path):
     monkeypatch.chdir(source)
     # Keeps the first five of eight landmarks.
@@ -142,7 +126,7 @@ def test_a_table_may_be_cut_down_and_its_landmarks_mapped(source, monkeypatch, t
     data = {"source": "table", "path": "resources/vilmann_rats.csv", "covariate": "age_days"}
     data |= {"covariate_range": [0, 200]}
     settings |= {"data": data | {"keep": {"rat": [1, 2]}}, "cells": [{"budgets": ["equal"]}]}
-    study = expanded(settings)
+    [study] = expand(validate({"name": "one", "seed": 5, "studies": {"one": settings}})).values()
     of = study.table, study.settings["manifold"], study.settings["data"], "key"
     records = read_settings(*of)
     # Two rats at eight ages.

@@ -47,23 +47,7 @@ def missing():
     absent = [name for name in PROGRAMS if shutil.which(name) is None]
     if absent:
         return f"{', '.join(absent)}: apt-get install --no-install-recommends slurm-wlm munge"
-    if CONFIGURATION.exists() and not is_left_behind():
-        return f"no {CONFIGURATION}: this machine has a Slurm already"
-    try:
-        socket.gethostbyname(host())
-    except OSError:
-        return f"an address of the host {host()} in /etc/hosts"
-    return ""
-
-
-def is_left_behind():
-    """Whether a process that was killed left the configuration."""
-    found = re.match(r"# Of test_slurm.py, process (\d+)\n", CONFIGURATION.read_text())
-    return found is not None and not Path("/proc", found[1]).exists()
-
-
-def host():
-    return socket.gethostname().split(".")[0]
+    return f"no {CONFIGURATION}: remove it" if CONFIGURATION.exists() else ""
 
 
 pytestmark = [
@@ -118,9 +102,8 @@ def slurm():
         key.touch(0o600)
         key.write_bytes(os.urandom(128))
         [found] = re.findall(r"RealMemory=(\d+)", output("slurmd", "-C"))
-        place = {"host": host(), "folder": folder, "cpus": os.cpu_count(), "memory": found}
-        if CONFIGURATION.exists() and is_left_behind():
-            CONFIGURATION.unlink()
+        host = socket.gethostname().split(".")[0]
+        place = {"host": host, "folder": folder, "cpus": os.cpu_count(), "memory": found}
         # Never that of someone else.
         with open(CONFIGURATION, "x") as file:
             stack.callback(CONFIGURATION.unlink)
