@@ -26,9 +26,6 @@ from planted import planted
 from replay_runs import few_at_once
 from testers import TESTERS, features, property_test
 
-# The worst case of two records, by the factor of its noise.
-TWO_POINTS = {1.0: "two points, residuals clipped", 2.0: "two points, clipped, factor 2"}
-
 # --- Losses ---
 
 
@@ -51,7 +48,8 @@ def worst_two(seed, budget, angle, tau):
     side = 0.5 * angle * sphere.frame(centre)[0]
     q, other = sphere.exp(centre, side), sphere.exp(centre, -side)
     pole = np.broadcast_to(sphere.project(q + other), (1, 2, 3))
-    for factor, name in TWO_POINTS.items():
+    names = {1.0: "two points, residuals clipped", 2.0: "two points, clipped, factor 2"}
+    for factor, name in names.items():
         densities = published.Densities(
             disc=Disc(sphere, pole[0, 0], np.pi),
             covariates=np.full((1, 2, 2), 0.5),
@@ -86,18 +84,14 @@ SPACES = {
     "spd": (make_manifold("spd", 2), np.eye(2)),
 }
 
-# Distance of the record in which neighbours differ, and number of records.
-FAR, NUMBER = 1.2, 4
-
 COUNTED = "a count, then a step"
-CLIPPED, TAU = "clipping after the sum", "tau from the data"
 
 
-def cases(space, stated):
+def cases(space, stated, number=4, far=1.2):
     """Name, words about stages, plan, two data sets, `Pair` and fault of each kind of release.
 
     Records but the last lie at the centre in the middle of the range, where gradients are zero.
-    The last is as far away in one direction, at one end of the range, as in the other.
+    The last is as far away in one direction, at one end of the range, as in the other: ``far``.
     """
     manifold, centre = SPACES[space]
     towards, total = manifold.frame(centre)[0], Fraction(str(stated))
@@ -109,16 +103,16 @@ def cases(space, stated):
     count, twice = ([st.CountStage(each.budget, PURE), each] for each in (step, whole))
 
     def pair_of(covariates, places):
-        x, y = np.zeros((2, NUMBER)), np.broadcast_to(centre, (2, NUMBER, *centre.shape)).copy()
+        x, y = np.zeros((2, number)), np.broadcast_to(centre, (2, number, *centre.shape)).copy()
         x[:, -1] = covariates
         y[:, -1] = manifold.exp(centre, manifold.expand(np.array(places)) * towards)
-        return Pair(x, y, NUMBER - 1)
+        return Pair(x, y, number - 1)
 
-    opposite = pair_of((0.5, 0.5), (FAR, -FAR))
+    opposite = pair_of((0.5, 0.5), (far, -far))
     # Both the gradients and the covariates differ.
-    other_end = pair_of((0.5, -0.5), (FAR, FAR))
+    other_end = pair_of((0.5, -0.5), (far, far))
     # On the geodesic: then no residual is large.
-    near = pair_of((0.5, 0.5), (FAR, 0.0))
+    near = pair_of((0.5, 0.5), (far, 0.0))
     for name, words, stages, pair, fault in (
         ("release", "one step", [whole], opposite, None),
         ("release", "a choice, then a step", [choice, step], opposite, None),
@@ -126,13 +120,15 @@ def cases(space, stated):
         ("release", "a matrix of moments", [matrix], other_end, None),
         ("release", COUNTED, count, opposite, None),
         ("release, factor 2 left out", "one step", [whole], opposite, "half the sensitivity"),
-        ("release, " + CLIPPED, "one step", [whole], opposite, CLIPPED),
-        ("release, " + TAU, "one step", [whole], near, TAU),
+        *(
+            (f"release, {fault}", "one step", [whole], pair, fault)
+            for pair, fault in ((opposite, "clipping after the sum"), (near, "tau from the data"))
+        ),
         ("release, a budget spent twice", COUNTED, twice, opposite, None),
     ):
         # A count is released where subjects are added or removed.
         assumptions = Assumptions(
-            *(manifold, centre, 1.4, 2.0, (-0.5, 0.5), NUMBER),
+            *(manifold, centre, 1.4, 2.0, (-0.5, 0.5), number),
             residual_scale=0.1,
             neighbours=ADD_OR_REMOVE if words == COUNTED else REPLACE,
             covariate_spread="evenly",

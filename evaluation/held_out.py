@@ -11,13 +11,10 @@ from geodp.randomness import random_stream
 from geodp.settings.shared_sections import public_centre
 from simulated import places_of
 
-# Of bands and intervals, and of tests.
-LEVEL, SIZE = 0.9, 0.05
 
-
-def bands_hold(release, places, true):
+def bands_hold(release, places, true, level):
     """Whether bands hold true predictions, by place; NaN where none is drawn."""
-    radii = release.band(places, LEVEL)
+    radii = release.band(places, level)
     away = release.plan.assumptions.manifold.dist(release.predict(places), true)
     return np.where(np.isnan(radii), np.nan, away <= radii)
 
@@ -29,8 +26,11 @@ def share(found):
     return value, np.sqrt(value * (1.0 - value) / number)
 
 
-def measure(cohort, tables, places, criteria, seed):
-    """Table of a cohort of `COHORTS`, a row for each share of its tables; some have a criterion."""
+def measure(cohort, tables, places, criteria, seed, level=0.9, size=0.05):
+    """Table of a cohort of `COHORTS`, a row for each share of its tables; some have a criterion.
+
+    Bands and intervals have the level, tests the size.
+    """
     given = COHORTS[cohort]
     manifold = make_manifold(*given.manifold)
     centre, ranges = public_centre(manifold, given.centre), given.covariate_range
@@ -46,10 +46,10 @@ def measure(cohort, tables, places, criteria, seed):
     for _ in range(tables):
         covariates, points, truth = given.draw(given.subjects, rng)
         release = script.release(plan, covariates, points, rng)
-        held = bands_hold(release, places, truth.predict(places))
+        held = bands_hold(release, places, truth.predict(places), level)
         row = {"bands": held, "bands drawn": ~np.isnan(held)}
-        row |= dict(zip(trends, release.p_values() <= SIZE, strict=True))
-        scale, explained = release.residual_scale(LEVEL), release.r_squared(LEVEL)
+        row |= dict(zip(trends, release.p_values() <= size, strict=True))
+        scale, explained = release.residual_scale(level), release.r_squared(level)
         row["residual scale"] = scale.low <= truth.residual_scale <= scale.high
         row["R^2"] = explained.low <= truth.r_squared <= explained.high
         rows.append(row | {"doubts": len(release.doubts()) > 0})

@@ -17,11 +17,6 @@ from geodp.mechanisms.gaussian import gaussian_deviation
 # Length of clipped responses beside covariates, which have length one.
 WEIGHT = 0.8
 
-# Prior of the length of slopes, relative to the bounds of responses and
-# covariates: logarithm's mean and deviation.
-PRIOR = np.log(0.5), 1.2
-LENGTHS = np.geomspace(1e-3, 3.0, 33)
-
 # Share of the budget for what clipping takes from the sum of squares of responses; 1.5 deviations
 # are taken from it, and it is released if they are at most this part of the records.
 EXCESS_SHARE, CAUTION, PRECISE = 0.05, 1.5 * np.sqrt(2.0), 0.1
@@ -159,17 +154,18 @@ def slopes_from(noisy, k, noise, unit):
 def averaged(normal, right, of_right, of_normal, squares, of_squares):
     """Posterior mean of slopes ``theta`` given ``right = normal theta`` with noise.
 
-    Slopes are normal about zero with covariance ``t^2 / k I``; log t is normal; and ``t^2 / k
-    tr(normal)`` is not above the sum of squares of the response.
-    ``of_right``, ``of_normal`` and ``of_squares`` are deviations of what is left of the noise.
+    Slopes are normal about zero with covariance ``t^2 / k I``; log t is normal, t relative to the
+    bounds of responses and covariates; and ``t^2 / k tr(normal)`` is not above the sum of squares
+    of the response.  ``of_right``, ``of_normal`` and ``of_squares`` are deviations of what is left
+    of the noise.
     """
-    k = len(right)
+    k, lengths = len(right), np.geomspace(1e-3, 3.0, 33)
     values, vectors = np.linalg.eigh(normal)
     values, along = np.maximum(values, 0.0), vectors.T @ right
-    prior = (LENGTHS**2 / k)[:, None]
-    total = prior * values**2 + (of_right**2 + of_normal**2 * LENGTHS**2)[:, None]
+    prior = (lengths**2 / k)[:, None]
+    total = prior * values**2 + (of_right**2 + of_normal**2 * lengths**2)[:, None]
     logs = -0.5 * np.sum(np.log(total) + along**2 / total, axis=1)
-    logs -= 0.5 * ((np.log(LENGTHS) - PRIOR[0]) / PRIOR[1]) ** 2
+    logs -= 0.5 * ((np.log(lengths) - np.log(0.5)) / 1.2) ** 2
     logs -= 0.5 * (np.maximum(prior[:, 0] * values.sum() - squares, 0.0) / of_squares) ** 2
     weights = np.exp(logs - logs.max())
     return vectors @ (weights / weights.sum() @ (prior * values / total * along))

@@ -23,19 +23,6 @@ from geodp_release.promise.assumptions import Assumptions
 from geodp_release.promise.budget import PrivacyBudget
 from linear_methods import METHODS, Budget, Problem, ridge_regression
 
-# Others are set against these, data set by data set and draw by draw, where shares differ by so
-# many standard errors; the page has the pairs that aims are about.
-RIVALS, MARGIN = ("adassp", "ihm"), 2.0
-AGAINST = [("matrix_laplace", "adassp"), ("matrix_gaussian", "adassp"), ("matrix_gaussian", "ihm")]
-
-# Public in releases: responses are within 1 of zero, covariates from -1 to 1, and no slope above 1.
-PUBLIC = {"footpoint_radius": 1.0, "smallest_radius": 0.1, "shooting_vector_length": 2.0}
-
-# Shares below this are as useless; the axis ends there.
-WORST_SHOWN = -1.0
-
-ROUNDS = ("development", "held out first, seen since", "held out")
-
 
 def load(package, item, response, dropped, log):
     """The prepared `Problem` of a data set.
@@ -94,7 +81,7 @@ def measure(data_set, methods, budgets, delta, folds, repeats, releases, seed):
     for (method, epsilon), found in errors.items():
         share = (trivial - found.mean()) / (trivial - best)
         row = about | {"method": method, "budget": epsilon, "share": share}
-        for rival in RIVALS:
+        for rival in ("adassp", "ihm"):
             # Draws of two methods are of the same part.
             lead = (errors[rival, epsilon] - found) / (trivial - best)
             row |= {f"lead_{rival}": lead.mean(), f"deviation_{rival}": sem(lead)}
@@ -121,12 +108,12 @@ def errors_of(problem, parts, lines, predict=np.matmul):
 
 def beside_matrix(problem, parts, epsilon, repeats, rng):
     """Root mean squared error of releases over that of matrix Laplace."""
-    ranges = [[-1.0, 1.0]] * problem.covariates.shape[1]
-    public = PUBLIC | {"covariate_range": ranges, "subjects": problem.records}
-    public["neighbours"] = "add or remove one subject"
-    plan = plan_release(
-        Assumptions(Euclidean(1), np.zeros(1), **public), PrivacyBudget(str(epsilon)), 1 << 18
-    )
+    # Public: responses are within 1 of zero, covariates from -1 to 1, and no slope is above 1.
+    public = {"footpoint_radius": 1.0, "smallest_radius": 0.1, "shooting_vector_length": 2.0}
+    public["covariate_range"] = [[-1.0, 1.0]] * problem.covariates.shape[1]
+    public |= {"subjects": problem.records, "neighbours": "add or remove one subject"}
+    known = Assumptions(Euclidean(1), np.zeros(1), **public)
+    plan = plan_release(known, PrivacyBudget(str(epsilon)), 1 << 18)
 
     def released(rest):
         given = rest.covariates, rest.responses, rng
@@ -150,14 +137,19 @@ def summarise(table):
     """Medians by budget, cells below rivals, and releases: as the page shows them; and a figure."""
     titles = {method: title for method, (title, _) in METHODS.items()}
     shares, releases = table[table["method"] != "release"], table[table["method"] == "release"]
-    sets = shares["round"].astype(int).map(dict(enumerate(ROUNDS)))
+    rounds = "development", "held out first, seen since", "held out"
+    sets = shares["round"].astype(int).map(dict(enumerate(rounds)))
     shares = shares.assign(sets=sets, title=shares["method"].map(titles))
     medians = shares.groupby(["sets", "title", "budget"], sort=False)["share"].median()
-    medians = medians.map(_share).unstack().rename_axis(["sets", "method"])
+    medians = medians.map(in_words).unstack().rename_axis(["sets", "method"])
     against = {}
-    for method, rival in AGAINST:
+    # Pairs that aims are about, and data sets where shares differ by two standard errors.
+    for method, rival in (
+        *(("matrix_laplace", "adassp"), ("matrix_gaussian", "adassp")),
+        ("matrix_gaussian", "ihm"),
+    ):
         some = shares[shares["method"] == method]
-        below = some[f"lead_{rival}"] < -MARGIN * some[f"deviation_{rival}"]
+        below = some[f"lead_{rival}"] < -2.0 * some[f"deviation_{rival}"]
         below = below.groupby(some["sets"], sort=False).agg(["sum", "size"]).astype(str)
         against[f"{titles[method]} below {titles[rival]}"] = below["sum"] + " of " + below["size"]
     ratios, errors = (releases[each].map("{:.2f}".format) for each in ("ratio", "ratio_error"))
@@ -173,22 +165,19 @@ def summarise(table):
     return {mark: each.reset_index() for mark, each in shown.items()}, draw(shares)
 
 
-def _share(value):
+def in_words(share):
     """A share in a cell; one far below zero in powers of ten."""
-    return f"{value:.2f}" if value > -100.0 else f"-1e{np.log10(-value):.0f}"
+    return f"{share:.2f}" if share > -100.0 else f"-1e{np.log10(-share):.0f}"
 
 
-def draw(shares):
-    """Medians and quartiles of shares against budget, a panel a round of data sets."""
+def draw(shares, lowest=-1.0):
+    """Medians and quartiles of shares against budget, a panel a round, from the lowest on."""
     number = shares.groupby("sets")["data_set"].transform("nunique").astype(str)
     sets = shares["sets"] + ":\n" + number + " data sets"
-    seen = shares.assign(share=shares["share"].clip(lower=WORST_SHOWN), sets=sets)
-    axis = {"xscale": "log", "ylim": (WORST_SHOWN - 0.05, 1.05), "xlabel": r"budget $\epsilon$"}
+    seen = shares.assign(share=shares["share"].clip(lower=lowest), sets=sets)
+    axis = {"xscale": "log", "ylim": (lowest - 0.05, 1.05), "xlabel": r"budget $\epsilon$"}
     axis["ylabel"] = "share of the explainable error recovered\n(median; band: quartiles)"
-    figure = script.panels(seen, "budget", "share", "title", "sets", size=(3.2, 3.6), **axis)
-    for panel in figure.axes:
-        panel.axhline(0.0, color="0.6", linewidth=0.8)
-    return figure
+    return script.panels(seen, "budget", "share", "title", "sets", size=(3.2, 3.6), **axis)
 
 
 if __name__ == "__main__":

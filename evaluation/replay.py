@@ -19,20 +19,7 @@ from geodp_release.promise.public_inputs import ADD_OR_REMOVE, HUBER, REPLACE
 from geodp_release.run.replay import Tape, call_findings, output_findings
 from replay_files import may_be_refused
 from replay_runs import BY_COMMAND, BY_ESTIMATOR, BY_FUNCTION, Runner, few_at_once
-from replay_tables import FRAME, NEIGHBOURS, UNCHANGED, Space, pairs
-
-ANGLE_AND_NUMBER = """
-factors:
-- {name: sphere, size: 1, coordinates: degrees}
-- {name: euclidean, size: 1, weight: 0.5}
-"""
-
-A_CURVE = "basis: {x0: {spline: 4}}"
-WAVES_OF_GROUPS = """
-basis: {x0: {periodic: 0.7}}
-categories: {x1: ["0", "1", "0.5"]}
-products: ["x0:x1"]
-"""
+from replay_tables import FRAME, UNCHANGED, Space, pairs
 
 SPACES = (
     Space("euclidean", 8, 8, 1, REPLACE, "epsilon", 2),
@@ -43,12 +30,20 @@ SPACES = (
     Space("hyperbolic", 2, 3, 1, REPLACE, "epsilon", 0, drops_missing=True),
     Space("spd", 3, 9, 1, ADD_OR_REMOVE, "epsilon", 0),
     Space("projective", 2, 3, 1, REPLACE, "rho", 2),
-    Space("rotations", 0, 9, 1, ADD_OR_REMOVE, "epsilon", 1, made_from="coordinates: matrix"),
-    Space("spd", 2, 3, 0, REPLACE, "epsilon", 0, made_from="metric: log_euclidean"),
-    Space("product", 0, 2, 1, REPLACE, "rho", 2, made_from=ANGLE_AND_NUMBER),
+    Space("rotations", 0, 9, 1, ADD_OR_REMOVE, "epsilon", 1, made_from="{coordinates: matrix}"),
+    Space("spd", 2, 3, 0, REPLACE, "epsilon", 0, made_from="{metric: log_euclidean}"),
+    Space(
+        *("product", 0, 2, 1, REPLACE, "rho", 2),
+        made_from="factors: [{name: sphere, size: 1, coordinates: degrees},"
+        " {name: euclidean, size: 1, weight: 0.5}]",
+    ),
     Space("size_and_shape", 3, 6, 1, ADD_OR_REMOVE, "epsilon", 0),
-    Space("sphere", 3, 4, 1, REPLACE, "epsilon", 2, terms=A_CURVE),
-    Space("euclidean", 2, 2, 2, ADD_OR_REMOVE, "rho", 2, terms=WAVES_OF_GROUPS),
+    Space("sphere", 3, 4, 1, REPLACE, "epsilon", 2, terms="basis: {x0: {spline: 4}}"),
+    Space(
+        *("euclidean", 2, 2, 2, ADD_OR_REMOVE, "rho", 2),
+        terms="""{basis: {x0: {periodic: 0.7}}, categories: {x1: ["0", "1", "0.5"]},
+        products: ["x0:x1"]}""",
+    ),
 )
 
 # Spaces and ways to release in them: by the command twice as many pairs as by either of Python.
@@ -60,37 +55,25 @@ WAYS = [
     if by != BY_ESTIMATOR or (space.covariates and not space.is_one_each)
 ]
 
-KINDS = {
-    "replaced": "rows of one subject are others, or gone",
-    "added": "rows of one subject are there or not",
-    "nobody": "rows without a label",
-    "order": "order of subjects",
-    "format": "how they are written alone",
-}
-
-
-def recorded(runner, pair, by, is_whole=False):
-    """A tape of the release of the first table of a pair, what left it, and its seconds."""
-    tape = Tape()
-    return tape, *runner.run(pair, 0, tape=tape, by=by, is_whole=is_whole)
-
 
 def compared(runner, pair, by, is_whole=False, first=None, repeats=20):
-    """A row about one pair: findings, largest share of a budget, ratio of processor times.
+    """The first run of a pair, and a row: findings, largest share of a budget, ratio of times.
 
-    ``first`` is what `recorded` gives, if it is there already.
+    ``first`` is that run, if it was made already: its tape, what left it, its processor time.
     """
     run = partial(runner.run, pair, by=by, is_whole=is_whole)
-    first, left, seconds = first or recorded(runner, pair, by, is_whole)
-    second = Tape(recorded=first.calls)
+    tape = Tape()
+    first = first or (tape, *run(0, tape=tape))
+    tape, left, seconds = first
+    second = Tape(recorded=tape.calls)
     other, others = run(1, tape=second)
     are_made = [each["status"] in ("0", "None") for each in (left, other)]
     if by == BY_COMMAND and any(
         not is_made and may_be_refused(table, how)
         for is_made, table, how in zip(are_made, pair.tables, pair.formats, strict=True)
     ):
-        return {"findings": [], "share": 0.0, "ratio": 1.0, "is_made": False}
-    findings, share = call_findings(first, second, runner.plan.stages if any(are_made) else ())
+        return first, {"findings": [], "share": 0.0, "ratio": 1.0, "is_made": False}
+    findings, share = call_findings(tape, second, runner.plan.stages if any(are_made) else ())
     if share and pair.kind in UNCHANGED:
         findings.append(f"records of nobody, order or form cost {share:g} of a budget")
     findings += output_findings(left, other)
@@ -99,25 +82,27 @@ def compared(runner, pair, by, is_whole=False, first=None, repeats=20):
     ratios = []
     while not within_band(seconds, others) and len(ratios) < repeats:
         # A busy machine slows one of them down; the least of several does not depend on it.
-        spent = [run(index, tape=Tape(recorded=first.calls))[1] for index in (0, 1)]
+        spent = [run(index, tape=Tape(recorded=tape.calls))[1] for index in (0, 1)]
         seconds, others = min(seconds, spent[0]), min(others, spent[1])
         ratios.append(spent[0] / spent[1])
     # Nor do ratios of runs in turn, where the machine has become slower since the first.
     if not (within_band(seconds, others) or within_band(np.median(ratios), 1.0)):
         findings.append(f"processor time differs: {seconds:.4f} and {others:.4f} s")
     ratio = others / seconds
-    return {"findings": findings, "share": share, "ratio": ratio, "is_made": any(are_made)}
+    row = {"findings": findings, "share": share, "ratio": ratio, "is_made": any(are_made)}
+    return first, row
 
 
 def within_band(one, other, band=1.5):
     return 1.0 / band <= one / other <= band
 
 
-def search(space, by, number, key, mistake=None, whole=None, formats=None):
+def search(space, by, number, key, mistake=None, whole=None, formats=None, neighbours=4):
     """Rows about pairs of neighbours that Hypothesis makes with a key.
 
     ``mistake`` is a context in which releases have one: the search ends where it is seen.  The pair
-    of index ``whole`` is written with its page and picture, which take a second.
+    of index ``whole`` is written with its page and picture, which take a second.  A table is
+    released once for all its ``neighbours``.
     """
     rows: list = []
     formats = formats or ([*space.formats, "csv", "csv"] if by == BY_COMMAND else ["csv"])
@@ -129,13 +114,13 @@ def search(space, by, number, key, mistake=None, whole=None, formats=None):
 
         @seed(key)
         @settings(
-            max_examples=-(-number // NEIGHBOURS),
+            max_examples=-(-number // neighbours),
             database=None,
             deadline=None,
             phases=[Phase.generate],
             suppress_health_check=list(HealthCheck),
         )
-        @given(several=pairs(space, formats))
+        @given(several=pairs(space, formats, neighbours))
         def compare(several):
             first = None
             for pair in several[: number - len(rows)]:
@@ -145,9 +130,8 @@ def search(space, by, number, key, mistake=None, whole=None, formats=None):
                 if name == FRAME:
                     name = f"data frame ({pair.formats[0].get('type', 'float')})"
                 # With its page and picture it leaves more.
-                own = recorded(runner, pair, by, is_whole) if is_whole or not first else first
+                own, row = compared(runner, pair, by, is_whole, None if is_whole else first)
                 first = first if is_whole else own
-                row = compared(runner, pair, by, is_whole, own)
                 row |= {"neighbour": pair.kind, "format": name if by == BY_COMMAND else "arrays"}
                 rows.append(row | {"is_whole": is_whole, "pair": pair if row["findings"] else None})
 
@@ -185,9 +169,11 @@ def measure(block, pairs, seed):
 
 def summarise(table):
     """Of each kind of neighbours pairs, findings, and how far apart they are; no figure."""
-    rows = []
+    rows, words = [], {"replaced": "rows of one subject are others, or gone"}
+    words |= {"added": "rows of one subject are there or not", "nobody": "rows without a label"}
+    words |= {"order": "order of subjects", "format": "how they are written alone"}
     for kind, part in [*table.groupby("neighbour"), ("", table)]:
-        row = {"tables differ in": KINDS.get(kind, "all together")}
+        row = {"tables differ in": words.get(kind, "all together")}
         row |= {name: f"{part[name].sum():,}" for name in ("pairs", "refused", "findings")}
         # Just below one it would be rounded to a budget that is spent.
         row["largest share of a stage's budget"] = f"{part['largest_share'].max():.5f}"

@@ -18,27 +18,27 @@ from geodp_release.promise.public_inputs import LEAST_SQUARES, REPLACE
 LABEL, COMMENT, POINTS = "who", "comment", "points"
 
 # Labels of different people, of people who are nearly alike, and of nobody.
-LONG = ("12345678901234567", "12345678901234568", "9007199254740993")
 LABELS = (
-    *("a", "b", "c", "d", "e", *LONG, "a ", " a", "A", "1", "1.0", "01", "True", "nan", "None"),
-    *("NA", "#a", "a,b", *LONG, '"a"', "a\nb", "a\rb", "a\r", "a\0b", "a\0c"),
-    *("\udcff", "\udcfe", "\ufffd", "é"),
+    *("a", "b", "c", "d", "e", "12345678901234567", "12345678901234568", "9007199254740993"),
+    *("a ", " a", "A", "1", "1.0", "01", "True", "nan", "None", "NA", "#a", "a,b"),
+    *("12345678901234567", "12345678901234568", "9007199254740993", '"a"', "a\nb", "a\rb", "a\r"),
+    *("a\0b", "a\0c", "\udcff", "\udcfe", "\ufffd", "é"),
 )
 ALIKE = ("a", "a ", " a", "a\r", "A", "a\n", "\na")
 NOBODY = ("", " ", "\t")
 
-# Texts in cells of numbers.
-SMALL = ("0", "1", "0.5", "0.25", " 1 ", "+1", "1e0", "-0.0")
-LARGE = ("1e5", "-1e5", "1e150", "1e308", "-1e308")
-ODD = ("1e-320", "nan", "inf", "-inf", "", " ", "M", "0x10", "1_000", "1,5", "'", '"', "1\n2", "\0")
-NUMBERS = (*SMALL, *LARGE, *ODD, "9" * 400, "\u0661", "\udcff", "1e999999999", "1" + "0" * 5000)
+# Texts in cells of numbers: small and large ones, odd ones, and none.
+NUMBERS = (
+    *("0", "1", "0.5", "0.25", " 1 ", "+1", "1e0", "-0.0", "1e5", "-1e5", "1e150", "1e308"),
+    *("-1e308", "1e-320", "nan", "inf", "-inf", "", " ", "M", "0x10", "1_000", "1,5", "'", '"'),
+    *("1\n2", "\0", "9" * 400, "\u0661", "\udcff", "1e999999999", "1" + "0" * 5000),
+)
 
 # Texts beside them; the last stands for rows of other people.
-ROWS = "rows of others"
-LINES = ("two\nlines", "two\r\nlines", "a lone\rreturn", 'she said "no"', '"', "a,b;c\td", "\0")
 COMMENTS = (
-    *("", "fine", *LINES, "\udc80", "#", "# no comment", "é" * 50, "x" * 2000, "\n\n\n"),
-    *("\ufeff", "\nstarts", ROWS),
+    *("", "fine", "two\nlines", "two\r\nlines", "a lone\rreturn", 'she said "no"', '"', "a,b;c\td"),
+    *("\0", "\udc80", "#", "# no comment", "é" * 50, "x" * 2000, "\n\n\n", "\ufeff", "\nstarts"),
+    "rows of others",
 )
 
 # Kinds of neighbours that differ in nothing that counts.
@@ -51,17 +51,13 @@ LANDMARKS, JOINED, FRAME, FOLDER = ("tps", "nts", "txt"), "joined", "", "parts"
 DATED = {f"dates in {suffix}": suffix for suffix in ("csv", "parquet", "xlsx", "sav", "dta", "npz")}
 SUFFIXES = {JOINED: "npz", FRAME: "csv", **DATED}
 
-# Types of the numbers of a data frame, whatever is in its cells.
-TYPES = (*("inferred", "single") * 3, "object", "float32", "complex", "nullable", "decimal")
-
-# How tables are written, by their format.
-ENDS = st.sampled_from(["\n", "\r\n", "\r"])
+# Strategies of how tables are written, by their format.
 CHOICES = {
     "csv": {
         # The last quotes its own line end alone, and no other line break.
         "writer": st.sampled_from(["csv", "csv", "bare", "bare"]),
         "quoting": st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
-        "end": ENDS,
+        "end": st.sampled_from(["\n", "\r\n", "\r"]),
         "mark": st.booleans(),
         "before": st.sampled_from(["", "# a comment\n", "\n\n", '# "quoted\n#\n']),
         "empty": st.sets(st.integers(0, 8), max_size=2),
@@ -70,11 +66,17 @@ CHOICES = {
         # A column that no release reads may be called anything.
         COMMENT: st.sampled_from([COMMENT, "in\ntwo", "in\r\ntwo", 'a "note"', "#"]),
     },
-    FRAME: {"type": st.sampled_from(TYPES), LABEL: st.booleans()},
+    FRAME: {
+        # Types of numbers, whatever is in cells; labels that are whole numbers.
+        "type": st.sampled_from(
+            ["inferred", "single"] * 3 + ["object", "float32", "complex", "nullable", "decimal"]
+        ),
+        LABEL: st.booleans(),
+    },
     # Rows before which another file begins.
     FOLDER: {"cuts": st.sets(st.integers(0, 8), max_size=2)},
-    **{name: {"end": ENDS} for name in LANDMARKS},
 }
+CHOICES |= {name: {"end": CHOICES["csv"]["end"]} for name in LANDMARKS}
 CHOICES |= {name: CHOICES[suffix] for name, suffix in DATED.items() if suffix in CHOICES}
 
 
@@ -116,21 +118,8 @@ class Space:
     @property
     def formats(self):
         """Names of formats that hold its records."""
-        found = [
-            "csv",
-            "parquet",
-            "feather",
-            "sav",
-            "dta",
-            "rds",
-            "npz",
-            "xlsx",
-            "ods",
-            "mat",
-            FRAME,
-            FOLDER,
-        ]
-        found += DATED if self.covariates == 1 else ()
+        found = ["csv", "parquet", "feather", "sav", "dta", "rds", "npz", "xlsx", "ods", "mat"]
+        found += [FRAME, FOLDER, *(DATED if self.covariates == 1 else ())]
         if self.covariates and not self.is_one_each:
             found += LANDMARKS if (self.name, self.covariates) == ("kendall", 1) else ()
             found.append(JOINED)
@@ -212,9 +201,6 @@ def nearly_singular(size, number=60):
 
 # --- Neighbours ---
 
-# Neighbours of a table, which is released once for all of them.
-NEIGHBOURS = 4
-
 
 @dataclass(frozen=True)
 class Pair:
@@ -240,7 +226,7 @@ def rows_of(space, labels, is_hard):
         if blank:
             # Even without a label, where it names nobody.
             label, found = "" if space.is_one_each else label, dict.fromkeys(found, "")
-        elif comment == ROWS:
+        elif comment == COMMENTS[-1]:
             # Rows of others, as a reader of lines would see them.
             cells = ",".join(["0.5"] * space.covariates + space.points[5])
             comment = "\n".join(["", *(f"other{k},{cells}," for k in range(4)), ""])
@@ -301,31 +287,27 @@ def neighbour_of(draw, space, rows, first, known):
         second = [row for row in first if row[LABEL] not in NOBODY]
         added = draw(st.lists(rows(st.sampled_from(NOBODY)), max_size=3))
     elif kind == "order":
-        # The order of subjects decides which of them count where they are too many.
-        second = reordered(first, draw(st.randoms(use_true_random=False)))
-        second = list(first) if len(set(named)) > space.subjects else second
+        # The order of subjects decides which of them count where they are too many; rows of each
+        # stay in theirs.
+        labels = [row[LABEL] for row in first]
+        draw(st.randoms(use_true_random=False)).shuffle(labels)
+        if len(set(named)) <= space.subjects:
+            left = {label: [row for row in first if row[LABEL] == label] for label in labels}
+            second = [left[label].pop(0) for label in labels]
     for row in added:
         second.insert(any_place(len(second)), row)
     return kind, second
 
 
-def reordered(rows, random):
-    """Rows in another order, those of each subject in the same."""
-    labels = [row[LABEL] for row in rows]
-    random.shuffle(labels)
-    left = {label: [row for row in rows if row[LABEL] == label] for label in labels}
-    return [left[label].pop(0) for label in labels]
-
-
 @st.composite
-def pairs(draw, space, formats=None, number=NEIGHBOURS):
-    """Strategy of a table with several neighbours, a pair each, by default in all formats."""
+def pairs(draw, space, formats, number):
+    """Strategy of a table with several neighbours, a pair each."""
     rows = partial(rows_of, space, is_hard=draw(st.sampled_from([False, False, True])))
     first, known = draw(table_of(space, rows))
     found = [draw(neighbour_of(space, rows, first, known)) for _ in range(number)]
     names = [LABEL, COMMENT, *space.covariate_columns, *space.point_columns]
     columns = draw(st.permutations(names))
-    name = draw(st.sampled_from(formats or space.formats))
+    name = draw(st.sampled_from(formats))
     way = st.fixed_dictionaries({"suffix": st.just(name)} | CHOICES.get(name, {}))
     tables, ways = [first, *(table for _, table in found)], [draw(way) for _ in range(number + 1)]
     if name == FRAME:

@@ -27,10 +27,6 @@ RELEASED, PUBLISHED = "release", "as published"
 NOT_PRIVATE, WITHOUT_DATA = "no privacy", "without data"
 BESIDE = [PUBLISHED, NOT_PRIVATE, WITHOUT_DATA]
 
-# Of chains of the published mechanism: pilots that evaluate so many records, at least and at most
-# so many; total variation distance wanted; fewest and most steps.
-PILOTS, CHAINS = (100000, 24, 64), (0.01, 4, 500)
-
 
 def true_geodesic(rng, manifold, data, rats):
     """Footpoint, in the middle of the covariate's range, and shooting vector."""
@@ -70,12 +66,13 @@ def draw_published(rng, known, data, fit, budget, draws):
     mechanism = KNGAsPublished.prepare(model, *data, public, fit)
     # Other modes have next to no mass where records are many and residuals small.
     mechanism = replace(mechanism, searched=number <= 100)
-    pilots = int(np.clip(PILOTS[0] // number, *PILOTS[1:]))
+    # Pilots evaluate so many records; chains want a total variation distance in 4 to 500 steps.
+    pilots = int(np.clip(100000 // number, 24, 64))
     drawn = mechanism.draw(
         rng,
         dict.fromkeys(model.blocks, str(0.5 * budget)),
         dict(zip(model.blocks, (draws, 1), strict=True)),
-        lambda rng, target, draws: matched.plan(rng, target, pilots, *CHAINS),
+        lambda rng, target, draws: matched.plan(rng, target, pilots, 0.01, 4, 500),
     )
     footpoints, vectors = (drawn.parameters[block] for block in model.blocks)
     vectors = np.squeeze(vectors, axis=-manifold.point_ndim - 1)
@@ -137,8 +134,8 @@ def measure(space, given, number, budgets, records, draws, seed, rats):
 
 
 def summarise(table):
-    """The table of the page, releases beside others; and the figure."""
-    cases, cell = table[table["mechanism"] == RELEASED], ["space", "n"]
+    """The table of the page, releases beside others; and errors, a panel a space and budget."""
+    cases, cell, budgets = table[table["mechanism"] == RELEASED], ["space", "n"], table["budget"]
     for mechanism in BESIDE:
         keys = [*cell, "budget"] if mechanism == PUBLISHED else cell
         errors = table[table["mechanism"] == mechanism].set_index(keys)["error"]
@@ -147,20 +144,17 @@ def summarise(table):
     cases = cases.assign(release=words, n=cases["n"].map("{:,}".format))
     cases["epsilon"] = cases["budget"].map("{:g}".format)
     shown = cases[["space", "n", "epsilon", "release", "predicted", *BESIDE]]
-    return {"utility": shown}, draw(table)
-
-
-def draw(table):
-    """Error against the number of subjects: a panel a space and budget, a curve a mechanism."""
-    parts, budgets = [], sorted(table["budget"].dropna().unique())
-    for budget in budgets:
-        part = table[table["budget"].isna() | (table["budget"] == budget)]
-        words = part["space"].map(script.title) + rf", $\epsilon$ = {budget:g}"
-        parts.append(part.assign(panel=words))
+    parts = [
+        table[budgets.isna() | (budgets == budget)].assign(
+            panel=table["space"].map(script.title) + rf", $\epsilon$ = {budget:g}"
+        )
+        for budget in sorted(budgets.dropna().unique())
+    ]
     axis = {"xscale": "log", "yscale": "log", "xlabel": "number of subjects $n$"}
-    axis |= {"rows": len(budgets), "size": (2.4, 2.3), "ylabel": "error of the geodesic"}
-    order = [RELEASED, *BESIDE]
-    return script.panels(pd.concat(parts), "n", "error", "mechanism", "panel", order, **axis)
+    axis |= {"rows": len(parts), "size": (2.4, 2.3), "ylabel": "error of the geodesic"}
+    names = [RELEASED, *BESIDE]
+    figure = script.panels(pd.concat(parts), "n", "error", "mechanism", "panel", names, **axis)
+    return {"utility": shown}, figure
 
 
 if __name__ == "__main__":
