@@ -212,7 +212,3 @@ def summarise(table):
     axis = {"xscale": "log", "xlabel": "realised privacy loss over the stated budget"}
     figure = script.dots(labels, loss["value"] / stated, 0.0 * stated, np.nan, 1.0, **axis)
     return {"losses": listed, "testers": tested.reset_index(), "times": timed}, figure
-
-
-if __name__ == "__main__":
-    script.run(snakemake, measure, summarise)

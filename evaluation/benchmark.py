@@ -333,7 +333,3 @@ def summarise(table):
     return {"benchmark": aims(table)}, script.panels(
         draws, "budget", "ratio", "curve", "panel", **axis
     )
-
-
-if __name__ == "__main__":
-    script.run(snakemake, measure, summarise)

@@ -79,7 +79,3 @@ def summarise(table):
     axis = {"xlabel": "share of tables", "title": "Releases, two standard errors"}
     figure = script.dots(about.agg(", ".join, axis=1), *columns, **axis)
     return {"held_out": shown}, figure
-
-
-if __name__ == "__main__":
-    script.run(snakemake, measure, summarise)

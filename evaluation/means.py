@@ -62,7 +62,3 @@ def summarise(table, most):
     beyond = table["no privacy"] > most * table["heat diffusion"]
     met = np.select([table["ratio"] <= most, beyond], ["yes", "out of reach"], "**no**")
     return {"means": table.assign(n=table["n"].map("{:,}".format), met=met)}, None
-
-
-if __name__ == "__main__":
-    script.run(snakemake, measure, summarise)

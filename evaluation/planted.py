@@ -14,7 +14,6 @@ from unittest.mock import patch
 import numpy as np
 import pandas as pd
 
-import script
 from geodp.data import cells, sheets, table, text_tables
 from geodp.data.landmark_files import LandmarkFile, NtsFile
 from geodp.manifolds import spd, symmetric_matrices
@@ -371,7 +370,3 @@ def summarise(table):
     seen = np.where(table["is_seen"], pairs, "not seen")
     shown = {"mistake": table["mistake"], "seen at pair": seen, "by": by}
     return {"planted": pd.DataFrame(shown)}, None
-
-
-if __name__ == "__main__":
-    script.run(snakemake, measure, summarise)

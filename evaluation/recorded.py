@@ -119,7 +119,3 @@ def _noise(budget, rate, passes):
             epochs=passes,
             accountant="prv",
         )
-
-
-if __name__ == "__main__":
-    script.run(snakemake, measure)

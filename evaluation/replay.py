@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-import script
 from geodp_release.promise.public_inputs import ADD_OR_REMOVE, HUBER, REPLACE
 from geodp_release.run.replay import Tape, call_findings, output_findings
 from replay_files import may_be_refused
@@ -181,7 +180,3 @@ def summarise(table):
         ratios = part.groupby(["space", "by", "format"])["median_ratio"].median()
         rows.append(row | {"ratio of times": f"{ratios.min():.2f} to {ratios.max():.2f}"})
     return {"replay": pd.DataFrame(rows)}, None
-
-
-if __name__ == "__main__":
-    script.run(snakemake, measure, summarise)

@@ -1,6 +1,7 @@
-"""Functions shared by the scripts of evaluation/Snakefile: files of a job, tables, figures."""
+"""The script of evaluation/Snakefile, and what its questions share: tables, figures, releases."""
 
 import re
+from importlib import import_module
 from importlib.util import find_spec
 
 import matplotlib as mpl
@@ -27,23 +28,26 @@ CURVES = (
 )
 
 
-def run(snakemake, measure, summarise=None):
-    """Carry out a part of a question, or join what its parts measured, the inputs ``parts``.
+def run(question, given, output, parts=None):
+    """Carry out a part of a question, or join what its parts measured.
 
-    ``measure`` goes from the rule's param ``given`` to a table; ``summarise`` from that of all
-    parts, and this param, to tables of docs/evaluation.md by their mark, and a figure or ``None``.
+    ``measure`` of the question's module goes from arguments to a table; ``summarise`` from the
+    table of all parts, and arguments, to tables of docs/evaluation.md by their mark, and a figure
+    or ``None``.
     """
-    given, output, parts = snakemake.params.given, snakemake.output, snakemake.input.get("parts")
-    table = pd.concat(map(pd.read_csv, parts), ignore_index=True) if parts else measure(**given)
-    table.to_csv(output.table, index=False)
+    module = import_module(question)
     if parts:
-        shown, figure = summarise(table, **given)
+        table = pd.concat(map(pd.read_csv, parts), ignore_index=True)
+        shown, figure = module.summarise(table, **given)
         with open(output.page, "w", encoding="utf-8") as page:
             for mark, each in shown.items():
                 page.write(f"<!-- {mark} -->\n{in_words(each)}<!-- end -->\n")
         if figure:
             figure.savefig(output.svg, metadata={"Date": None})
             figure.savefig(output.png)
+    else:
+        table = module.measure(**given)
+    table.to_csv(output.table, index=False)
 
 
 def need(environment, target, *packages):
@@ -154,3 +158,8 @@ def in_words(table):
     words = table.map(lambda value: number(value) if isinstance(value, float) else str(value))
     lines = [words.columns, ["---"] * len(words.columns), *words.to_numpy()]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+if __name__ == "__main__":
+    job = snakemake
+    run(**dict(job.params.items()), output=job.output, parts=job.input.get("parts"))

@@ -155,7 +155,3 @@ def summarise(table):
     names = [RELEASED, *BESIDE]
     figure = script.panels(pd.concat(parts), "n", "error", "mechanism", "panel", names, **axis)
     return {"utility": shown}, figure
-
-
-if __name__ == "__main__":
-    script.run(snakemake, measure, summarise)

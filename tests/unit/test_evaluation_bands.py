@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import bands_hold
+import bands
 import held_out
 import simulated
 from geodp import Assumptions, Euclidean, GeodesicModel, Sphere
@@ -101,11 +101,11 @@ def test_a_release_is_measured_against_the_population_and_the_fit(monkeypatch):
     numbers, x = count(1), np.linspace(-0.5, 0.5, 40)[:, None]
     plan = mock.Mock(return_value=SimpleNamespace(error_at=lambda scale: 0.5))
     data = mock.Mock(return_value=(np.zeros((2, 2)), x, np.full((40, 2), [0.3, 0.0])))
-    monkeypatch.setattr(bands_hold, "plan_release", plan)
-    monkeypatch.setattr(bands_hold, "simulate", data)
-    monkeypatch.setattr(bands_hold.script, "release", drawn)
+    monkeypatch.setattr(bands, "plan_release", plan)
+    monkeypatch.setattr(bands, "simulate", data)
+    monkeypatch.setattr(bands.script, "release", drawn)
     cell = {"space": "R^2", "law": "normal", "epsilon": 4, "n": 40, "guess": 3.0}
-    table = bands_hold.measure([cell], SPACE, 4, 1024, 1)
+    table = bands.measure([cell], SPACE, 4, 1024, 1)
     assert plan.call_args.args[0].residual_scale == pytest.approx(0.3)
     assert set(table["guess"]) == {3.0}
     by_measure = table.groupby("measure")["value"].apply(list)
@@ -117,13 +117,13 @@ def test_a_release_is_measured_against_the_population_and_the_fit(monkeypatch):
     for name, value in single.items():
         assert by_measure[name] == pytest.approx([value])
     del cell["guess"]
-    table = bands_hold.measure([cell | {"rare": 0.1}], SPACE, 1, 1024, 1)
+    table = bands.measure([cell | {"rare": 0.1}], SPACE, 1, 1024, 1)
     assert set(table["place"].dropna()) == {-0.5, 0.5}
     assert plan.call_args.args[0].residual_scale is None
     # The trend that data have is the last argument.
     assert {call.args[-1] for call in data.call_args_list} == {None}
     for power, name, value in ((0.05, "size", 0.5), (0.8, "power lost", 0.3)):
-        table = bands_hold.measure([cell | {"power": power}], SPACE, 1, 1024, 1)
+        table = bands.measure([cell | {"power": power}], SPACE, 1, 1024, 1)
         assert table.set_index("measure")["value"][name] == pytest.approx(value)
     none, some = (call.args[-1] for call in data.call_args_list[-2:])
     assert none == 0.0 < some
@@ -153,32 +153,32 @@ def test_real_data_are_measured_against_their_fit(monkeypatch):
     """Text becomes a covariate, and a record that lacks something none."""
     frame = pd.DataFrame({"age": [20, 30, 40, 50, None] * 9, "sex": [*"FMMFM"] * 9})
     package = SimpleNamespace(data=lambda *names: frame.assign(wages=np.exp(frame["age"] / 100)))
-    monkeypatch.setattr(bands_hold.script, "need", lambda *given: None)
-    monkeypatch.setattr(bands_hold, "import_module", lambda name: package)
+    monkeypatch.setattr(bands.script, "need", lambda *given: None)
+    monkeypatch.setattr(bands, "import_module", lambda name: package)
     space = {"data": "a/b", "covariates": ["age", "sex_M"], "responses": ["wages"]}
     space |= {"points": "logarithms", "manifold": ("euclidean", 1), "places": [[20, 0], [30, 1]]}
     space |= {"centre": [0.0], "footpoint_radius": 2.0, "shooting_vector_length": 4.0}
     space |= {"ranges": [(0.0, 100.0), (0.0, 1.0)], "before": {1: 0.05}}
     space |= {"covariate_spread": ["unknown", "two groups"]}
     known = simulated.assumed(space | {"n": 36}, 1)
-    truth, x, points = bands_hold.real_data(space, known)
+    truth, x, points = bands.real_data(space, known)
     assert (len(x), x[:2].tolist()) == (36, [[20.0, 0.0], [30.0, 1.0]])
     np.testing.assert_allclose(points[:, 0], x[:, 0] / 100)
     # The middle of the ranges, and shooting vectors along all of them.
     np.testing.assert_allclose(np.ravel(truth), [0.5, 1.0, 0.0], atol=1e-9)
-    monkeypatch.setattr(bands_hold, "plan_release", mock.Mock(return_value=None))
+    monkeypatch.setattr(bands, "plan_release", mock.Mock(return_value=None))
     release = mock.Mock(doubts=list, predict=lambda at: at[:, :1] / 100 + 0.02)
     release.band = lambda at, doubted: np.full(len(at), 0.03)
     made = mock.Mock(return_value=release)
-    monkeypatch.setattr(bands_hold.script, "release", made)
+    monkeypatch.setattr(bands.script, "release", made)
     cell = {"space": "wages", "law": "real data", "epsilon": 1, "n": 36}
-    table = bands_hold.measure([cell], space, 2, 1024, 1).set_index("measure")["value"]
+    table = bands.measure([cell], space, 2, 1024, 1).set_index("measure")["value"]
     assert table["records"].tolist() == [1.0, 1.0]
     assert table["radius"].tolist() == pytest.approx([1.5, 1.5])
     assert table["error over before"] == pytest.approx(0.4)
     assert not {"population", "error", "error over predicted"} & {*table.index}
     # Those for the fit of all records are of some of them, in another release of others.
-    drawn = bands_hold.measure([cell | {"law": bands_hold.RESAMPLED}], space, 2, 1024, 1)
+    drawn = bands.measure([cell | {"law": bands.RESAMPLED}], space, 2, 1024, 1)
     assert {"population", "error"} < {*drawn["measure"]}
     always, again, *resampled = (call.args[1] for call in made.call_args_list)
     assert np.array_equal(always, again)
@@ -202,8 +202,8 @@ def test_aims_are_judged():
     # Real data have fewer measures.
     for each in (("records", 0.5), ("doubts", 0.0), ("radius", 1.0)):
         rows.append(("wages", "real data", *[np.nan] * 3, 250, 4, *each))
-    table = pd.DataFrame(rows, columns=[*bands_hold.CELL, "measure", "value"])
-    pages, _ = bands_hold.summarise(table, AIMS, 4000)
+    table = pd.DataFrame(rows, columns=[*bands.CELL, "measure", "value"])
+    pages, _ = bands.summarise(table, AIMS, 4000)
     judged = ["cells", "miss it", "may", "worst", "met"]
     assert list(pages["bands"][judged].itertuples(index=False, name=None)) == [
         *((5, 1, 0, "0.300", "**no**"), (5, 1, 1, "0.995", "yes")),

@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 import linear_methods as methods
-import linear_tools as tools
 import recorded
+import tools
 from geodp.mechanisms.gaussian import gaussian_delta
 from geodp.randomness import random_stream
 from linear_methods import METHODS, Budget, Problem

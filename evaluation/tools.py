@@ -178,7 +178,3 @@ def draw(shares, lowest=-1.0):
     axis = {"xscale": "log", "ylim": (lowest - 0.05, 1.05), "xlabel": r"budget $\epsilon$"}
     axis["ylabel"] = "share of the explainable error recovered\n(median; band: quartiles)"
     return script.panels(seen, "budget", "share", "title", "sets", size=(3.2, 3.6), **axis)
-
-
-if __name__ == "__main__":
-    script.run(snakemake, measure, summarise)

@@ -194,7 +194,3 @@ def draw(cells):
     axis = {"xscale": "log", "xlabel": r"number of subjects $n$ times $\epsilon$"}
     axis |= {"ylabel": "share of bands that hold", "rows": int(np.sqrt(held["space"].nunique()))}
     return script.panels(held, "size", "share", "what", "space", **axis)
-
-
-if __name__ == "__main__":
-    script.run(snakemake, measure, summarise)
