@@ -1,34 +1,12 @@
-"""Three simulated cohorts of manifold-valued measurements, each with its known truth."""
+"""Three simulated cohorts of manifold-valued measurements, each with its known truth.
 
-from collections.abc import Callable
-from typing import NamedTuple
+From a number of subjects and a generator to covariates, points, and the truth: a function of
+covariates (m, k) to points, the residual scale and R^2.
+"""
 
 import numpy as np
 from scipy.linalg import expm, sqrtm
 from scipy.stats import beta, truncnorm
-
-
-class Truth(NamedTuple):
-    """What a simulated cohort was drawn from."""
-
-    predict: Callable  # From covariates (m, k) to points.
-    residual_scale: float
-    r_squared: float
-
-
-class Cohort(NamedTuple):
-    """The public inputs of one cohort, whether it has trends, and how to draw it.
-
-    ``draw`` is a function of a number of subjects and a generator, to covariates, points and truth.
-    """
-
-    manifold: tuple
-    covariate_range: tuple
-    centre: tuple | str
-    subjects: int
-    epsilon: float
-    trends: tuple
-    draw: Callable
 
 
 def clumps(low, high, weights, centres, widths, subjects, rng):
@@ -69,12 +47,9 @@ def spd_exp(point, coordinates):
     return (moved + np.swapaxes(moved, -1, -2)) / 2
 
 
-AGES = (18.0, 95.0)
-
-
-def draw_gaze(subjects, rng, shape=(1.2, 4.5), explained=0.35, growth=1.5):
+def gaze(subjects, rng, shape=(1.2, 4.5), explained=0.35, growth=1.5):
     """Gaze directions of mostly young subjects, more scattered in the old."""
-    low, width = AGES[0], AGES[1] - AGES[0]
+    low, width = 18.0, 77.0
     share = beta.rvs(*shape, size=subjects, random_state=rng)
     mean_share, share_variance = beta.stats(*shape)
     mean_age, age_variance = low + width * mean_share, width**2 * share_variance
@@ -92,38 +67,30 @@ def draw_gaze(subjects, rng, shape=(1.2, 4.5), explained=0.35, growth=1.5):
     scatter = scale * (1 + growth * share) / np.sqrt(mean_square)
     residuals = scatter[:, None] * rng.standard_normal((subjects, 3))
     residuals -= np.sum(residuals * predictions, axis=1, keepdims=True) * predictions
-    return covariates, sphere_exp(predictions, residuals), Truth(predict, scale, explained)
+    return covariates, sphere_exp(predictions, residuals), (predict, scale, explained)
 
 
-TENSOR_CENTRE = ((1.2, 0.0), (0.0, 0.6))
-WEEKS = (0.0, 52.0)
-
-
-def draw_tensors(subjects, rng):
+def tensors(subjects, rng):
     """Diffusion tensors that do not change with time and scatter unequally by direction."""
     visits = (0.45, 0.35, 0.2), (2.0, 8.0, 48.0), (0.8, 1.5, 2.5)
-    weeks, _, _ = clumps(*WEEKS, *visits, subjects, rng)
+    weeks, _, _ = clumps(0.0, 52.0, *visits, subjects, rng)
     offset = rng.uniform(0.6, 1.1) * unit_vector(3, rng)
-    base = spd_exp(np.array(TENSOR_CENTRE), offset)
+    base = spd_exp(np.diag([1.2, 0.6]), offset)
     spreads = rng.uniform(0.8, 1.2) * np.array([0.40, 0.20, 0.08])
     axes = np.linalg.qr(rng.standard_normal((3, 3)))[0]
     residuals = (spreads * rng.standard_normal((subjects, 3))) @ axes.T
-    truth = Truth(lambda x: np.tile(base, (len(x), 1, 1)), np.sqrt(np.mean(spreads**2)), 0.0)
+    truth = (lambda x: np.tile(base, (len(x), 1, 1))), np.sqrt(np.mean(spreads**2)), 0.0
     return weeks[:, None], spd_exp(base, residuals), truth
 
 
-PRESSURE_CENTRE = (120.0, 80.0)
-ADULTS = (18.0, 80.0)
-
-
-def draw_pressures(subjects, rng, explained=0.3, freedom=5.0, outliers=0.03):
+def pressures(subjects, rng, explained=0.3, freedom=5.0, outliers=0.03):
     """Heavy-tailed blood pressures that follow age but not treatment, with outliers."""
     groups = (0.45, 0.2, 0.35), (24.0, 45.0, 67.0), (3.0, 4.0, 4.0)
-    ages, mean_age, age_variance = clumps(*ADULTS, *groups, subjects, rng)
+    ages, mean_age, age_variance = clumps(18.0, 80.0, *groups, subjects, rng)
     treated = rng.random(subjects) < 0.3 + 0.004 * (ages - mean_age)
     spreads = rng.uniform(0.85, 1.15) * np.array([12.0, 7.0])
     scale = np.sqrt(np.mean(spreads**2))
-    base = np.array(PRESSURE_CENTRE) + rng.uniform(8, 20) * unit_vector(2, rng)
+    base = np.array([120.0, 80.0]) + rng.uniform(8, 20) * unit_vector(2, rng)
     slope = slope_length(explained, scale, 2, age_variance) * unit_vector(2, rng)
 
     def predict(covariates):
@@ -138,14 +105,4 @@ def draw_pressures(subjects, rng, explained=0.3, freedom=5.0, outliers=0.03):
     directions = np.column_stack([np.cos(angles), np.sin(angles)])
     residuals[wrong] = rng.uniform(4, 6, size=(len(wrong), 1)) * spreads * directions
     covariates = np.column_stack([ages, treated.astype(float)])
-    return covariates, predict(covariates) + residuals, Truth(predict, scale, explained)
-
-
-COHORTS = {
-    "gaze": Cohort(("sphere", 2), (AGES,), "anywhere", 1180, 1.0, (True,), draw_gaze),
-    "tensors": Cohort(("spd", 2), (WEEKS,), TENSOR_CENTRE, 720, 2.0, (False,), draw_tensors),
-    "pressures": Cohort(
-        *(("euclidean", 2), (ADULTS, (0.0, 1.0)), PRESSURE_CENTRE),
-        *(1040, 2.0, (True, False), draw_pressures),
-    ),
-}
+    return covariates, predict(covariates) + residuals, (predict, scale, explained)

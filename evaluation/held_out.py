@@ -1,10 +1,10 @@
-"""Coverage of bands and intervals, and size and power of tests, in releases of `cohorts`."""
+"""Coverage of bands and intervals, size and power of tests: releases of simulated cohorts."""
 
 import numpy as np
 import pandas as pd
 
+import cohorts
 import script
-from cohorts import COHORTS
 from geodp import Assumptions, PrivacyBudget, plan_release
 from geodp.manifolds.registry import make_manifold
 from geodp.randomness import random_stream
@@ -26,32 +26,32 @@ def share(found):
     return value, np.sqrt(value * (1.0 - value) / number)
 
 
-def measure(cohort, tables, places, criteria, seed, level=0.9, size=0.05):
-    """Table of a cohort of `COHORTS`, a row for each share of its tables; some have a criterion.
+def measure(cohort, public, tables, places, criteria, seed, level=0.9, size=0.05):
+    """Table of a cohort, a row for each share of its tables; some have a criterion.
 
     Bands and intervals have the level, tests the size.
     """
-    given = COHORTS[cohort]
-    manifold = make_manifold(*given.manifold)
-    centre, ranges = public_centre(manifold, given.centre), given.covariate_range
-    known = Assumptions(manifold, centre, covariate_range=ranges, subjects=given.subjects)
-    plan = plan_release(known, PrivacyBudget(str(given.epsilon)))
+    manifold = make_manifold(*public["manifold"])
+    centre, ranges = public_centre(manifold, public["centre"]), public["covariate_range"]
+    known = Assumptions(manifold, centre, covariate_range=ranges, subjects=public["subjects"])
+    plan = plan_release(known, PrivacyBudget(str(public["epsilon"])))
     low, high = known.ranges.T
     places = low + (places_of(len(low), places) + 0.5) * (high - low)
     trends = [
         f"{'' if is_there else 'no '}trend on covariate {index}"
-        for index, is_there in enumerate(given.trends, start=1)
+        for index, is_there in enumerate(public["trends"], start=1)
     ]
     rng, rows = random_stream(seed, "held_out", cohort), []
     for _ in range(tables):
-        covariates, points, truth = given.draw(given.subjects, rng)
+        covariates, points, truth = getattr(cohorts, cohort)(known.subjects, rng)
+        predict, residual_scale, r_squared = truth
         release = script.release(plan, covariates, points, rng)
-        held = bands_hold(release, places, truth.predict(places), level)
+        held = bands_hold(release, places, predict(places), level)
         row = {"bands": held, "bands drawn": ~np.isnan(held)}
         row |= dict(zip(trends, release.p_values() <= size, strict=True))
         scale, explained = release.residual_scale(level), release.r_squared(level)
-        row["residual scale"] = scale.low <= truth.residual_scale <= scale.high
-        row["R^2"] = explained.low <= truth.r_squared <= explained.high
+        row["residual scale"] = scale.low <= residual_scale <= scale.high
+        row["R^2"] = explained.low <= r_squared <= explained.high
         rows.append(row | {"doubts": len(release.doubts()) > 0})
     table = []
     for what in rows[0]:

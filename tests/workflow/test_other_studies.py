@@ -12,9 +12,6 @@ from beside import read
 from test_report import text_of
 
 from geodp.manifolds.spd import SPD
-from reproduction.configuration import validate
-from reproduction.data.table import read_settings
-from reproduction.expansion import expand
 
 pytestmark = pytest.mark.slow
 
@@ -114,24 +111,6 @@ def test_the_first_of_several_releases_has_a_band(ran):
     away = SPD(2).dist(*ends)
     np.testing.assert_allclose(away, first["distance"], rtol=1e-6, atol=1e-9)
     assert np.all(away < 3.0 * first["band"])
-
-
-def test_a_table_may_be_cut_down_and_its_landmarks_mapped(source, monkeypatch, tmp_path):
-    monkeypatch.chdir(source)
-    # Keeps the first five of eight landmarks.
-    np.savetxt(tmp_path / "map.csv", np.eye(8)[:5], delimiter=",")
-    settings = read("other_studies")["outlines"] | {"release": None, "figures": {}}
-    landmark_map = {"matrix": str(tmp_path / "map.csv")}
-    settings["manifold"] = {"name": "kendall", "size": 8, "landmark_map": landmark_map}
-    data = {"source": "table", "path": "resources/vilmann_rats.csv", "covariate": "age_days"}
-    data |= {"covariate_range": [0, 200]}
-    settings |= {"data": data | {"keep": {"rat": [1, 2]}}, "cells": [{"budgets": ["equal"]}]}
-    [study] = expand(validate({"name": "one", "seed": 5, "studies": {"one": settings}})).values()
-    of = study.table, study.settings["manifold"], study.settings["data"], "key"
-    records = read_settings(*of)
-    # Two rats at eight ages.
-    assert records.points.shape == (16, 5)
-    assert records.covariate_range == (0.0, 200.0)
 
 
 def test_regression_on_two_covariates_is_that_of_least_squares(ran):
