@@ -255,11 +255,15 @@ def test_changed_lock_interpreter_or_place_remakes_the_environment(checkout):
     assert checkout.version() == "1.0"
     checkout.require("2.0")
     assert checkout.version() == "2.0"
-    # Another interpreter alone is no reason; that of the environment is removed.
+    # An upgrade puts another interpreter in the place of the old one.
+    checkout.library.unlink()
+    checkout.use_quick_python("3.12.99")
+    assert announcements(checkout.run("true").stderr) == 1
+    assert "3.12.99" in checkout.stamp.read_text()
+    # Another one alone is no reason; that of the environment is removed.
     checkout.use_quick_python("3.12.4", name="python3.12")
     assert announcements(checkout.run("true").stderr) == 0
     (checkout.tools / "python3").unlink()
-    checkout.library.unlink()
     assert announcements(checkout.run("true").stderr) == 1
     assert f"3.12.4:{checkout.tools}/python3.12:" in checkout.stamp.read_text()
     checkout.root = checkout.root.rename(checkout.root.with_name("moved away"))
