@@ -131,20 +131,16 @@ def storable(table, columns, dated=()):
     return found
 
 
-# What a program of OpenDocument needs, by the names that its sheets have.
-OPEN = "urn:oasis:names:tc:opendocument:xmlns:"
-
-
-def write_ods(found, path):
-    """Write a sheet of OpenDocument."""
+def write_ods(found, path, spaces="urn:oasis:names:tc:opendocument:xmlns:"):
+    """Write a sheet of OpenDocument, with all that a program needs."""
     rows = [[str(name) for name in found], *found.to_numpy(dtype=object).tolist()]
     body = "".join(
         f"<table:table-row>{''.join(map(ods_cell, row))}</table:table-row>" for row in rows
     )
-    names = "".join(f' xmlns:{name}="{OPEN}{name}:1.0"' for name in ("office", "table"))
+    names = "".join(f' xmlns:{name}="{spaces}{name}:1.0"' for name in ("office", "table"))
     with ZipFile(path, "w") as file:
         file.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
-        file.writestr("META-INF/manifest.xml", f'<manifest xmlns="{OPEN}manifest:1.0"/>')
+        file.writestr("META-INF/manifest.xml", f'<manifest xmlns="{spaces}manifest:1.0"/>')
         file.writestr(
             "content.xml",
             f"<office:document-content{names}><office:body><office:spreadsheet>"
@@ -169,9 +165,6 @@ WRITERS = {
     "ods": write_ods,
 }
 
-# Stata has no larger number, and uses what is above for codes of missing ones.
-MOST_OF_STATA = 8.9e307
-
 
 def typed(found, name):
     """A data frame for a program that fills texts with blanks, or has limits of its own."""
@@ -185,7 +178,8 @@ def typed(found, name):
                 for text, end in zip(texts, ends, strict=True)
             ]
         elif name == "dta" and found[column].dtype.kind != "M":
-            found[column] = found[column].where(found[column].abs() < MOST_OF_STATA)
+            # It uses what is above for codes of missing numbers.
+            found[column] = found[column].where(found[column].abs() < 8.9e307)
     return found.astype({LABEL: object, COMMENT: object})
 
 

@@ -64,10 +64,6 @@ def few_at_once():
     return patch.multiple(contributions, CHUNK=8, LEAST_CHUNK=8)
 
 
-# In place of ``datetime``: always the same time.
-CLOCK = SimpleNamespace(now=lambda zone=None: datetime.fromisoformat("2026-01-01T00:00:00+00:00"))
-
-
 @lru_cache
 def plan_of(space):
     """A plan with every kind of stage, for the public inputs of a space."""
@@ -122,13 +118,15 @@ class Runner:
         return left | {"ledger": ledger.Ledger.open(here / "mine.ledger").words()}, seconds
 
     def shortened(self, is_whole=False):
-        """A context without what is public and slow: plans, reading of settings, pages."""
+        """A context at one time, without what is public and slow: plans, settings, pages."""
+        start = datetime.fromisoformat("2026-01-01T00:00:00+00:00")
+        clock = SimpleNamespace(now=lambda zone=None: start)
         parts = [
             (planning, "plan_of", lambda was, *_: self.plan),
             (planning, "verdict", lambda was, *_: "verdict"),
             (settings, "read_settings", lambda was, path: self.settings[Path(path).name]),
-            (ledger_file, "datetime", CLOCK),
-            (folder, "datetime", CLOCK),
+            (ledger_file, "datetime", clock),
+            (folder, "datetime", clock),
         ]
         return replaced(*parts, *([] if is_whole else [(publish, "write_folder", write_document)]))
 

@@ -30,7 +30,6 @@ from replay_runs import Runner, replaced
 from replay_tables import Space
 
 TABLE = pd.DataFrame({"who": list("abcde"), "x0": np.linspace(0.1, 0.9, 5), "c0": 0.5})
-SPACE = Space("euclidean", 1, 1, 1, REPLACE, "epsilon", 1)
 PLAN_OF = planning.plan_of
 
 
@@ -54,7 +53,8 @@ class Trial:
     def __init__(self):
         Path("kept").mkdir()
         TABLE.to_csv("mine.csv", index=False)
-        self.runner = Runner(SPACE, Path("kept").absolute())
+        space = Space("euclidean", 1, 1, 1, REPLACE, "epsilon", 1)
+        self.runner = Runner(space, Path("kept").absolute())
         self.ledger = ledger.Ledger.create("mine.ledger", "1000", "epsilon")
 
     def settings(self, **changes):
