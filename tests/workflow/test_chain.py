@@ -191,8 +191,8 @@ def test_vectors_carried_along_two_ways_differ_by_the_area_between_them(finished
     vector = [f"vector_{axis}" for axis in (1, 2, 3)]
     for name, loop in numbers.groupby("loop"):
         one, other = (way[vector].iloc[-1].to_numpy(float) for _, way in loop.groupby("way"))
-        area = loop["enclosed_area"].iloc[0]
-        assert np.arccos(one @ other / 0.35**2) == pytest.approx(area)
+        turned, area = loop[["angle_between", "enclosed_area"]].iloc[0]
+        assert [np.arccos(one @ other / 0.35**2), turned] == pytest.approx([area, area])
         # A triangle of three right angles is an eighth of the sphere.
         assert (area == pytest.approx(np.pi / 2)) == (name == "large")
 
