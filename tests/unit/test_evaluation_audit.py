@@ -9,7 +9,7 @@ import testers
 from geodp.audit import published
 from geodp.audit.disc import Disc
 from geodp.audit.published import SPHERE, VARIANTS, densities, realised_loss
-from geodp.audit.worst_neighbours import Pair, worst_neighbour
+from geodp.audit.worst_neighbours import Pair, climb, worst_neighbour
 from geodp.manifolds.euclidean import Euclidean
 from testers import TESTERS, property_test
 
@@ -72,6 +72,19 @@ def test_verdicts_are_no_surer_than_losses():
         ("undecided", [(1.05, 0.1), (0.95, 0.1), (2.0, np.inf), (np.nan, 0.1), (0.5, np.nan)]),
     ):
         assert {audit.verdict(*each, 1.0) for each in found} == {words}
+
+
+def test_climbing_finds_the_top_and_stays_in_bounds():
+    top = SPHERE.exp(CENTRE, 0.3 * SPHERE.frame(CENTRE)[0])
+
+    def value(states):
+        away, below = (SPHERE.dist(np.broadcast_to(p, states.shape), states) for p in (CENTRE, top))
+        return np.where(away <= 0.2, -below, -np.inf)
+
+    start = np.broadcast_to(CENTRE, (3, 3))
+    places, values = climb(np.random.default_rng(1), SPHERE, value, start, (0.1, 1e-4), rounds=60)
+    np.testing.assert_allclose(values, -0.1, atol=2e-3)
+    assert np.all(SPHERE.dist(CENTRE, places) <= 0.2)
 
 
 def test_neighbours_differ_in_one_record_of_the_domain():
