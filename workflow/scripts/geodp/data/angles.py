@@ -36,21 +36,18 @@ class Angle(NamedTuple):
         return f"{minutes // 60}:{minutes % 60:02d}"
 
 
-# What columns of angles are called, in which unit.
-NAMES = {
-    "compass": "bearing|heading|azimuth|aspect|(wind_?)?dir(ection)?",
-    "hours": "hours?(_of_day)?|time_of_day|uhrzeit",
-    "day_of_year": "day_of_year|doy|yday",
-    "month": "month(_of_.+)?|monat",
-    "degrees": "angle|winkel",
-    "radians": "phase",
-}
-
-
 def told_angle(name):
     """What an angle is in, by the name of its column, or ``None``."""
+    called = {
+        "compass": "bearing|heading|azimuth|aspect|(wind_?)?dir(ection)?",
+        "hours": "hours?(_of_day)?|time_of_day|uhrzeit",
+        "day_of_year": "day_of_year|doy|yday",
+        "month": "month(_of_.+)?|monat",
+        "degrees": "angle|winkel",
+        "radians": "phase",
+    }
     simple = re.sub(r"\W+", "_", name).casefold()
-    return next((unit for unit, names in NAMES.items() if re.fullmatch(names, simple)), None)
+    return next((unit for unit, names in called.items() if re.fullmatch(names, simple)), None)
 
 
 # By what `coordinates` call it.

@@ -143,19 +143,6 @@ def point_columns(
     return columns, names
 
 
-# By what columns hold: which space it is of, and what is wrong with another number of columns.
-_WHOSE = {
-    "latitude_longitude": "latitude and longitude are of the sphere S^2",
-    "shares": "shares of a whole are of a sphere",
-    **dict.fromkeys(ANGLES, "one angle is of the circle, sphere S^1"),
-}
-_FAULTS = {
-    "latitude_longitude": "are no latitude and longitude: name two, the latitude first",
-    "shares": "are no shares on {space}: name {wanted}",
-    **dict.fromkeys(ANGLES, "are no angle: name one"),
-}
-
-
 def check_columns(columns, source, manifold, covariates, subject, coordinates):
     """Refuse columns that make no point of the manifold."""
     known = dict.fromkeys(covariates, "the covariate") | {subject: "the subject"}
@@ -168,22 +155,34 @@ def check_columns(columns, source, manifold, covariates, subject, coordinates):
                 argument="columns",
             )
     number, space, kinds = len(columns), manifold.name, manifold.coordinate_kinds
+    wanted = number_of_coordinates(manifold, coordinates)
+    is_small = coordinates in DIAGONAL_FIRST and "lower_triangle" in kinds
+    matrix = "3 x 3 matrices" if is_small else "a symmetric matrix"
+    # Which space it is of what columns hold, and what is wrong with another number of them.
+    angle = "one angle is of the circle, sphere S^1", "are no angle: name one"
+    whose, fault_of_number = {
+        "latitude_longitude": (
+            "latitude and longitude are of the sphere S^2",
+            "are no latitude and longitude: name two, the latitude first",
+        ),
+        "shares": ("shares of a whole are of a sphere", f"are no shares on {space}: name {wanted}"),
+        **dict.fromkeys(ANGLES, angle),
+    }.get(
+        coordinates,
+        (f"{coordinates} is of {matrix}", f"are no triangle of {space}: name {wanted}"),
+    )
     if coordinates != "ambient" and coordinates not in kinds:
-        is_small = coordinates in DIAGONAL_FIRST and "lower_triangle" in kinds
-        matrix = "3 x 3 matrices" if is_small else "a symmetric matrix"
-        what = _WHOSE.get(coordinates, f"{coordinates} is of {matrix}")
         raise DataError(
-            f"{source}: {what}, not of {space}: set coordinates to ambient", argument="coordinates"
+            f"{source}: {whose}, not of {space}: set coordinates to ambient", argument="coordinates"
         )
-    wanted, fault = number_of_coordinates(manifold, coordinates), None
+    fault = None
     if has_landmarks(manifold):
         fault = "are no landmarks: name x and y of each in turn" if number % 2 else None
     elif coordinates == "ambient":
         if number not in manifold.layouts():
             fault = f"make no point of {space}: {layout_advice(manifold)}"
     elif number != wanted:
-        fault = _FAULTS.get(coordinates, f"are no triangle of {space}: name {wanted}")
-        fault = fault.format(space=space, wanted=wanted)
+        fault = fault_of_number
     if fault:
         raise DataError(f"{source}: {number} columns {fault}", argument="columns")
 

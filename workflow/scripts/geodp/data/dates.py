@@ -8,7 +8,6 @@ import numpy as np
 
 # As programs write dates, and times of a day behind them.
 DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-DAY_LENGTH = len("2000-01-31")
 
 # Days of each unit, the last two in the mean of the Gregorian calendar but for centuries.
 UNITS = {"days": 1.0, "weeks": 7.0, "months": 30.4375, "years": 365.25}
@@ -39,10 +38,11 @@ class Dates(NamedTuple):
 
 def days_of(text):
     """The number of the day of a date as text, and the part of it that is gone, or ``None``."""
-    if DATE.match(text) is None:
+    found = DATE.match(text)
+    if found is None:
         return None
     try:
-        if len(text) == DAY_LENGTH:
+        if found.end() == len(text):
             # As most are, and sooner read.
             return date.fromisoformat(text).toordinal(), 0.0
         time = datetime.fromisoformat(text)
@@ -54,7 +54,7 @@ def days_of(text):
 
 def is_day(text):
     """Whether a text is a date without a time of the day."""
-    return len(text) == DAY_LENGTH and days_of(text) is not None
+    return DATE.fullmatch(text) is not None and days_of(text) is not None
 
 
 def times_of(numbers, seconds, since):

@@ -19,27 +19,12 @@ from geodp.data.table import Table
 from geodp.data.text_tables import end_of
 from geodp.errors import DataError
 
-CENTROID_SIZE, OTHER_NUMBER = "centroid_size", " landmarks in place of "
-
-# In place of a landmark of a .tps file.
-NEGATIVE = "two numbers below zero, as tpsDig marks missing landmarks"
-
-# In place of the landmarks of a .tps file in space, and of sizes without a factor.
-SPATIAL = "three numbers a landmark, as those in space have (LM3)"
-NO_SCALE = "no number as its SCALE"
-
-# Of digitisers for a missing landmark, in both coordinates; NA and the like are no numbers.
-MISSING = {*MISSING_CODES, -999.0}
-
 
 class _LandmarkReading(TableReading):
-    """What is said of another number of landmarks or of a missing one, in place of its numbers."""
+    """As of other tables, where what is wrong with landmarks stands in place of their numbers."""
 
     def fault(self, text, name):
-        if text == NEGATIVE:
-            return f"it has {text} (move the origin of specimens that lack none)"
-        is_said = OTHER_NUMBER in text or text in (SPATIAL, NO_SCALE)
-        return f"it has {text}" if is_said else super().fault(text, name)
+        return text if text.startswith("it has ") else super().fault(text, name)
 
 
 class LandmarkFile(Table):
@@ -58,7 +43,7 @@ class LandmarkFile(Table):
             # Lines end as the first does, whatever is in a specimen.
             self._end = end_of(next(filter(self._is_header, text), ""), path)
         self._columns = landmark_columns(reading.landmarks)
-        self.names = [*self._columns, CENTROID_SIZE, *self.fields]
+        self.names = [*self._columns, "centroid_size", *self.fields]
 
     def records(self, names):
         """Number of each specimen, and the texts in columns, empty for no value."""
@@ -68,11 +53,11 @@ class LandmarkFile(Table):
             if len(landmarks) == wanted:
                 cells = texts
             else:
-                said = f"{len(landmarks)}{OTHER_NUMBER}{wanted}"
+                said = f"it has {len(landmarks)} landmarks in place of {wanted}"
                 cells = [said, *[""] * (2 * wanted - 1)]
             values = dict(zip(self._columns, cells, strict=True)) | fields
-            if CENTROID_SIZE in names:
-                values[CENTROID_SIZE] = self._centroid_size(texts, fields.get("SCALE", "1"))
+            if "centroid_size" in names:
+                values["centroid_size"] = self._centroid_size(texts, fields.get("SCALE", "1"))
             yield number, [values.get(name, "") for name in names]
 
     def _pair(self, texts):
@@ -80,13 +65,15 @@ class LandmarkFile(Table):
         numbers = list(map(self.reading.number, texts))
         if len(texts) != 2 or None in numbers:
             return "", ""
-        return ("", "") if numbers[0] == numbers[1] and numbers[0] in MISSING else texts
+        # Of digitisers; NA and the like are no numbers.
+        is_code = numbers[0] == numbers[1] and numbers[0] in (*MISSING_CODES, -999.0)
+        return ("", "") if is_code else texts
 
     def _centroid_size(self, texts, scale):
         """The root of the summed squared distances of landmarks from their middle, as text."""
         *numbers, factor = map(self.reading.number, [*texts, scale])
         if factor is None:
-            return NO_SCALE
+            return "it has no number as its SCALE"
         if not numbers or None in numbers:
             return ""
         points = np.reshape(numbers, (-1, 2))
@@ -152,10 +139,14 @@ class TpsFile(LandmarkFile):
     def _pair(self, texts):
         """As of other files; two numbers below zero are a missing landmark, as of tpsDig."""
         if len(texts) == 3:
-            return SPATIAL, ""
+            return "it has three numbers a landmark, as those in space have (LM3)", ""
         pair = super()._pair(texts)
-        is_negative = all((self.reading.number(text) or 0.0) < 0.0 for text in pair)
-        return (NEGATIVE, "") if is_negative else pair
+        if all((self.reading.number(text) or 0.0) < 0.0 for text in pair):
+            return (
+                "it has two numbers below zero, as tpsDig marks missing landmarks (move the origin "
+                "of specimens that lack none)"
+            ), ""
+        return pair
 
 
 class NtsFile(LandmarkFile):

@@ -143,20 +143,14 @@ class ParquetTable(ColumnTable):
     def _loaded(self, names):
         import pyarrow
 
-        found = []
-        for part in self._parts:
-            with self._opened(part) as handle:
-                found.append(self._columns(self._table(handle, self._stored(names)), names))
+        found: list = []
+        self._in_turn(names, found.append)
         return {
             name: pyarrow.chunked_array(
                 [chunk for each in found for chunk in each[name].chunks], type=self._types[name]
             )
             for name in names
         }
-
-    def _stored(self, names):
-        """Columns of the file that hold those with names."""
-        return list(dict.fromkeys(self._outer.get(name, (name,))[0] for name in names))
 
     def _columns(self, table, names):
         """Columns by name, of a table of Arrow."""
@@ -232,25 +226,20 @@ class ParquetTable(ColumnTable):
 
         return pyarrow.parquet.ParquetFile(handle).schema_arrow
 
-    @staticmethod
-    def _table(handle, names):
-        """The columns with names, as a table of Arrow."""
-        import pyarrow.parquet
-
-        return pyarrow.parquet.ParquetFile(handle).read(columns=names)
-
     def _in_turn(self, names, function):
         import pyarrow
 
+        stored = list(dict.fromkeys(self._outer.get(name, (name,))[0] for name in names))
         for part in self._parts:
             with self._opened(part) as handle:
-                for table in self._tables(handle, self._stored(names)):
+                for table in self._tables(handle, stored):
                     function(self._columns(table, names))
         # Else a third of what a release takes would be memory that nothing is in any more.
         for pool in pyarrow.default_memory_pool(), pyarrow.system_memory_pool():
             pool.release_unused()
 
-    def _tables(self, handle, names):
+    @staticmethod
+    def _tables(handle, names):
         """The columns with names, as tables of Arrow of some records at a time."""
         import pyarrow.parquet
 
@@ -306,13 +295,10 @@ class FeatherTable(ParquetTable):
         return pyarrow.ipc.open_file(handle).schema
 
     @staticmethod
-    def _table(handle, names):
+    def _tables(handle, names):
         import pyarrow.ipc
 
-        return pyarrow.ipc.open_file(handle).read_all().select(names)
-
-    def _tables(self, handle, names):
-        yield self._table(handle, names)
+        yield pyarrow.ipc.open_file(handle).read_all().select(names)
 
 
 class ExcelTable(ColumnTable):

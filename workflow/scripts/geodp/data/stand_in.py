@@ -30,17 +30,9 @@ MEASURED = {
     -7: (0.0007 + 0.0009j, 0.0007),
 }
 
-# Each harmonic that 50 landmarks resolve; its coefficient's mean, and root mean squared distance
-# from that.  Those that were not measured have mean zero and fall by a factor each, which leaves
-# them 5.5 % of the variance.
+# Each harmonic that 50 landmarks resolve, and its coefficient's mean, zero if it was not measured.
 HARMONICS = np.array([sign * h for h in range(1, 25) for sign in (1, -1)])
 MEAN = np.array([MEASURED.get(harmonic, (0.0, 0.0))[0] for harmonic in HARMONICS])
-DEVIATIONS = np.array(
-    [
-        MEASURED[harmonic][1] if harmonic in MEASURED else 0.0006 * 0.85 ** (abs(harmonic) - 8)
-        for harmonic in HARMONICS
-    ]
-)
 
 
 @dataclass(frozen=True)
@@ -126,6 +118,10 @@ def coefficient_factor():
     it is the one with which none of 120000 outlines crossed itself.
     """
     count = len(HARMONICS)
+    # Those that were not measured fall by a factor each, which leaves them 5.5 % of the variance.
+    unmeasured = 0.0006 * 0.85 ** (np.abs(HARMONICS) - 8.0)
+    both = zip(HARMONICS, unmeasured, strict=True)
+    deviations = np.array([MEASURED.get(harmonic, (0.0, other))[1] for harmonic, other in both])
     # Orthonormal rows, real parts before imaginary ones, orthogonal to the mean and i times it.
     parts = np.concatenate([MEAN.real, MEAN.imag]), np.concatenate([-MEAN.imag, MEAN.real])
     tangents = np.linalg.svd(np.array(parts))[2][2:]
@@ -135,14 +131,14 @@ def coefficient_factor():
     shares = (0.47, 0.23, 0.11, 0.045, 0.035, 0.022, 0.016, 0.013, 0.010, 0.009)
     tail = 0.85 ** np.arange(dimension - len(shares))
     tail *= (1.0 - sum(shares)) / np.sum(tail)
-    roots = np.sqrt(np.sum(DEVIATIONS**2) * np.concatenate([shares, tail]))
+    roots = np.sqrt(np.sum(deviations**2) * np.concatenate([shares, tail]))
 
     rng = np.random.default_rng(27)
-    factor = np.tile(DEVIATIONS, 2)[:, None] * rng.standard_normal((2 * count, dimension))
+    factor = np.tile(deviations, 2)[:, None] * rng.standard_normal((2 * count, dimension))
     # After so many projections variances and spectrum are exact to rounding.
     for _ in range(200):
         found = np.sqrt(np.sum(factor**2, axis=1).reshape((2, count)).sum(axis=0))
-        factor = np.tile(DEVIATIONS / found, 2)[:, None] * factor
+        factor = np.tile(deviations / found, 2)[:, None] * factor
         # The right singular vectors only rotate the normal numbers, so they are dropped.
         left, _, _ = np.linalg.svd(tangents @ factor)
         factor = tangents.T @ (left * roots)
