@@ -20,7 +20,7 @@ from geodp.data.cells import TableReading
 from geodp.data.dates import Dates, times_of
 from geodp.data.formats import open_table
 from geodp.data.r_files import CLASSES
-from geodp.data.statistics_files import PERIODS, TEXT
+from geodp.data.statistics_files import TEXT
 from geodp.settings.settings_files import check
 from geodp_release.ask.settings import ReleaseSettings
 
@@ -102,12 +102,16 @@ def test_dates_of_r_are_covariates(folder, kind, ones):
 
 
 @pytest.mark.parametrize(
-    ("letter", "first"),
-    {"w": "2001-12-24", "m": "2001-12-01", "q": "2001-10-01", "h": "2001-07-01"}.items(),
+    ("letter", "a_year", "first"),
+    [
+        ("w", 52, "2001-12-24"),
+        ("m", 12, "2001-12-01"),
+        ("q", 4, "2001-10-01"),
+        ("h", 2, "2001-07-01"),
+    ],
 )
-def test_periods_of_stata_are_their_first_days(folder, letter, first):
+def test_periods_of_stata_are_their_first_days(folder, letter, a_year, first):
     """Numbers of Stata's own, as functions of other writers take days at the end of a year."""
-    a_year = PERIODS[letter]
     ages = [42 * a_year - 1, -1, 0, np.nan, 1e300, 0, 0, 0]
     path = statistics.as_stata(frame(age=ages), variable_format={"age": f"%t{letter}"})
     covariates, *_ = read(path, **SINCE)

@@ -19,12 +19,7 @@ MOST_BITS, PART = 7, 1 << 19
 class Labels(Sequence):
     """Labels as texts, and ``None`` for one that is missing or blank.
 
-    Attributes
-    ----------
-    cells : ndarray of bytes, shape (n,)
-        Short labels in UTF-8, empty for others.
-    others : dict
-        By record, those that are long, or texts of their own kind.
+    ``others`` has by record those that are long, or texts of their own kind.
     """
 
     def __init__(self, labels=()):
@@ -50,7 +45,7 @@ class Labels(Sequence):
 
     @property
     def cells(self):
-        """See the attributes of the class."""
+        """Short labels in UTF-8 (n,), empty for others."""
         if self._cells is None:
             self._cells = self._rows.array()
         return self._cells

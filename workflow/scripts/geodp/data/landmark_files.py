@@ -24,7 +24,10 @@ class _LandmarkReading(TableReading):
     """As of other tables, where what is wrong with landmarks stands in place of their numbers."""
 
     def fault(self, text, name):
-        return text if text.startswith("it has ") else super().fault(text, name)
+        if not text.startswith("it has "):
+            return super().fault(text, name)
+        is_negative = "below zero" in text
+        return f"{text} (move the origin of specimens that lack none)" if is_negative else text
 
 
 class LandmarkFile(Table):
@@ -139,13 +142,11 @@ class TpsFile(LandmarkFile):
     def _pair(self, texts):
         """As of other files; two numbers below zero are a missing landmark, as of tpsDig."""
         if len(texts) == 3:
-            return "it has three numbers a landmark, as those in space have (LM3)", ""
+            return "it has three numbers a landmark, as those in space (LM3)", ""
         pair = super()._pair(texts)
         if all((self.reading.number(text) or 0.0) < 0.0 for text in pair):
-            return (
-                "it has two numbers below zero, as tpsDig marks missing landmarks (move the origin "
-                "of specimens that lack none)"
-            ), ""
+            # Of 60 characters at most, since longer texts are cut where they are told.
+            return "it has two numbers below zero, as tpsDig marks missing ones", ""
         return pair
 
 

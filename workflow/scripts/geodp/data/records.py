@@ -70,7 +70,11 @@ def read_table(
     be readable.  Numbers are compared as numbers.  With ``outline`` landmarks run along a closed
     outline, and any number of them is accepted: see `mended_landmarks`.
     """
-    is_shape, keep = has_landmarks(manifold), keep or {}
+    is_shape = has_landmarks(manifold)
+    keep = {
+        name: values if isinstance(values, list | tuple) else [values]
+        for name, values in (keep or {}).items()
+    }
     if outline and not is_shape:
         raise DataError(
             f"{path}: a point of {manifold.name} has no landmarks and so no outline: set outline "
@@ -79,7 +83,7 @@ def read_table(
         )
     count = manifold.landmarks if is_shape else None
     # Of values with a word for each a filter may have either.
-    worded = frozenset(name for name in keep if _are_words(keep[name]))
+    worded = frozenset(name for name in keep if None in map(finite_number, keep[name]))
     length = number_of_coordinates(manifold, coordinates)
     given = {"words": worded, "length": length, "landmarks": count, "is_checked": True}
     table = open_table(path, reading, **given)
@@ -133,15 +137,11 @@ def read_table(
     return Records(values, limits, points, subjects, rows, source.record_word, notes)
 
 
-def _are_words(values):
-    values = values if isinstance(values, (list, tuple)) else [values]
-    return any(finite_number(value) is None for value in values)
-
-
 def _kept(source, keep, fields, number):
     """Indices of the records to keep, and notes on them.
 
-    ``keep`` has the values wanted of fields, and ``fields`` the texts that all records have.
+    ``keep`` has lists of the values wanted of fields, and ``fields`` the texts that all records
+    have.
     """
 
     def label(value):
@@ -150,8 +150,7 @@ def _kept(source, keep, fields, number):
         return str(value).strip() if found is None else found
 
     kept, wanted = list(range(number)), []
-    for name, values in keep.items():
-        allowed = values if isinstance(values, (list, tuple)) else [values]
+    for name, allowed in keep.items():
         words = " or ".join(map(str, allowed))
         wanted.append(f"{name} {words}")
         labels = {label(value) for value in allowed}

@@ -23,16 +23,16 @@ READERS = {
     ".sas7bdat": ("a file of SAS", "read_sas7bdat"),
 }
 
-# Periods of Stata, and how many a year has.
-PERIODS = {"w": 52, "m": 12, "q": 4, "h": 2}
-
-# Of those that count from a day or a year: suffixes, formats, seconds of a one or its periods in a
+# Of dates that count from a day or a year: suffixes, formats, seconds of a one or its periods in a
 # year, and that day or year.
 COUNTED = [
     (".sav.zsav", "[AEJS]?DATE|YMDHMS|MOYR|QYR|WKYR", 1.0, "1582-10-14"),
     (".dta", "%-?t?d", 86400.0, "1960-01-01"),
     (".dta", "%-?t[cC]", 0.001, "1960-01-01"),
-    *((".dta", f"%-?t{letter}", a_year, "1960") for letter, a_year in PERIODS.items()),
+    (".dta", "%-?tw", 52, "1960"),
+    (".dta", "%-?tm", 12, "1960"),
+    (".dta", "%-?tq", 4, "1960"),
+    (".dta", "%-?th", 2, "1960"),
     (".sas7bdat", "DATE(TIME|AMPM)|[BE]8601D[NTXZ]|DT[A-Z]", 1.0, "1960-01-01"),
     (".sas7bdat", "DATE|[BE]8601DA|DDMMYY|MMDDYY|YYMM|MONYY", 86400.0, "1960-01-01"),
 ]

@@ -16,10 +16,7 @@ from geodp.settings.section import unknown
 # and mappings within each other.
 LONGEST_FILE, LONGEST_TEXT, LONGEST_NUMBER, DEEPEST = 1_000_000, 10_000, 100, 10
 
-_WORDS = yaml.safe_load(Path(__file__).with_name("remedies.yaml").read_text(encoding="utf-8"))
-FORMS = _WORDS["forms"]
-REMEDIES = {kind: f": {{found}} has the wrong type: give {form}" for kind, form in FORMS.items()}
-REMEDIES |= _WORDS["remedies"]
+WORDS = yaml.safe_load(Path(__file__).with_name("remedies.yaml").read_text(encoding="utf-8"))
 
 
 class Loader(yaml.SafeLoader):
@@ -133,7 +130,10 @@ def sentence(problems, given):
         if problem["loc"][-1] == "[key]":
             place = [*place, problem["input"]]
             kind, context["words"] = "refused", unknown(problem["input"], choices)
-    remedy = REMEDIES.get(kind, ": {found} is not allowed: {message}")
+    remedy = ": {found} is not allowed: {message}"
+    if kind in WORDS["forms"]:
+        remedy = f": {{found}} has the wrong type: give {WORDS['forms'][kind]}"
+    remedy = WORDS["remedies"].get(kind, remedy)
     if kind == "too_short" and not problem["input"]:
         what = "the list is" if isinstance(problem["input"], list) else "it is"
         remedy = f": {what} empty: give at least one entry"
@@ -160,16 +160,16 @@ def _of_best_form(problems, given):
     That is a problem of a value whose form is right, or else the one deepest inside the value.
     Where no form fits, the first problem gets ``forms``, what they are in words.
     """
-    first = problems[0]
+    first, forms = problems[0], WORDS["forms"]
     place, union = _place(first, given)
     if union is None:
         return first, place
     prefix = first["loc"][:union]
     rivals = [(each, _place(each, given)[0]) for each in problems if each["loc"][:union] == prefix]
-    best, where = max(rivals, key=lambda rival: (rival[0]["type"] not in FORMS, len(rival[1])))
-    if len({each["type"] for each, _ in rivals}) > 1 and best["type"] in FORMS and where == place:
-        forms = [FORMS[each["type"]].format(**each.get("ctx", {})) for each, _ in rivals]
-        best = best | {"forms": " or ".join(dict.fromkeys(forms)).replace("'", "")}
+    best, where = max(rivals, key=lambda rival: (rival[0]["type"] not in forms, len(rival[1])))
+    if len({each["type"] for each, _ in rivals}) > 1 and best["type"] in forms and where == place:
+        given_forms = [forms[each["type"]].format(**each.get("ctx", {})) for each, _ in rivals]
+        best = best | {"forms": " or ".join(dict.fromkeys(given_forms)).replace("'", "")}
     return best, where
 
 
