@@ -17,7 +17,7 @@ from release_tables import as_csv, as_parquet, found_faults, frame, read, refuse
 
 from geodp import DataError
 from geodp.data.cells import TableReading
-from geodp.data.dates import Dates, times_of
+from geodp.data.dates import Dates, is_day, times_of
 from geodp.data.formats import open_table
 from geodp.data.r_files import CLASSES
 from geodp.data.statistics_files import TEXT
@@ -43,6 +43,7 @@ def test_a_date_becomes_the_time_since_another(time, since, unit):
 def test_what_is_no_date_has_no_number():
     for text in ("", "2020", "2020-02-30", "0000-01-01", "2020-W01-1", "20200131"):
         assert Dates("2000-01-01").number(text) is None
+    assert [is_day(each) for each in ("2020-02-29", "2020-02-29T12:00")] == [True, False]
     # The year before the first one.
     assert Dates("0001-01-01", "days").number("0001-01-01T00+12:00") == -0.5
 

@@ -74,9 +74,11 @@ def test_landmarks_have_decimal_commas_and_may_be_below_zero(folder):
     # Two numbers below zero are how tpsDig writes a missing landmark.
     shapes = tables.SHAPES.copy()
     shapes[0], shapes[1, 2] = [[-1.0, 1.0], [9.0, 0.0], [1.0, -5.0]], -1.0
+    # A code in one coordinate alone is a number.
+    shapes[3, 0] = 9999.0, 1.0
     assert tables.without(tables.read(tables.as_tps(shapes), **tables.LANDMARKS))[1] == [1]
     said = tables.found_faults("s.tps", **tables.LANDMARKS)[0]
-    assert "specimen 2, value x3: it has two numbers below zero, as tpsDig marks" in said
+    assert "x3: it has two numbers below zero, as tpsDig marks missing ones (move the" in said
 
 
 def test_what_a_tps_file_has_besides_planar_landmarks_is_named(folder):
