@@ -11,10 +11,6 @@ from geodp.data.landmarks import crossing_edges, orient, resample
 from geodp.data.messages import few
 from geodp.errors import DataError
 
-# A landmark this many times farther from the middle of its record than the median of the table is
-# an error, such as a misread digit or a code for a missing value.
-WILD_LANDMARK = 10.0
-
 # Codes of digitisers for a missing landmark, in both coordinates.
 MISSING_CODES = (9999.0, -9999.0, 99999.0, -99999.0)
 
@@ -104,12 +100,16 @@ def _named(source, numbers, chosen):
     return f"{source.record_word}{'s' if len(named) > 1 else ''} {few(named)}"
 
 
-def check_landmarks(landmarks, source, numbers):
-    """Refuse configurations without a shape, and those with a misread landmark."""
+def check_landmarks(landmarks, source, numbers, times=10.0):
+    """Refuse configurations without a shape, and those with a misread landmark.
+
+    That is a code for a missing value, or so many ``times`` farther from the middle of its record
+    than the median of the table.
+    """
     middle = np.median(landmarks.real, axis=-1) + 1j * np.median(landmarks.imag, axis=-1)
     away = np.abs(landmarks - middle[:, None])
     is_code = np.isin(landmarks.real, MISSING_CODES) & (landmarks.real == landmarks.imag)
-    is_far = away > WILD_LANDMARK * np.median(away)
+    is_far = away > times * np.median(away)
     different = np.array([len(np.unique(record)) for record in landmarks])
 
     def coincident(index):
@@ -122,7 +122,7 @@ def check_landmarks(landmarks, source, numbers):
         return f"landmark {worst + 1} at ({landmark.real:g}, {landmark.imag:g}) {fault}"
 
     code = "carries a code for a missing value"
-    wild = f"is over {WILD_LANDMARK:g} times farther out than is usual here"
+    wild = f"is over {times:g} times farther out than is usual here"
     for are_wrong, fault in (
         (different == 1, lambda index: "all landmarks coincide, so there is no shape"),
         (different < landmarks.shape[1], coincident),
