@@ -106,6 +106,25 @@ def test_records_far_from_all_others_are_noted():
     assert read("\n".join(["x,a,b", *lines]), **settings).notes == []
 
 
+@pytest.mark.parametrize("shift", [1, 3, -1])
+def test_outlines_that_start_elsewhere_are_noted(shift):
+    rng = np.random.default_rng(2)
+    angles = np.linspace(0.0, 2.0 * np.pi, 20, endpoint=False)
+    outline = (3.0 + np.cos(2.0 * angles) + 0.5 * np.sin(3.0 * angles)) * np.exp(1j * angles)
+    outlines = outline * np.exp(1j * rng.uniform(0.0, 6.0, (9, 1)))
+    outlines = outlines + 0.03 * (rng.normal(size=(9, 20)) + 1j * rng.normal(size=(9, 20)))
+
+    def notes():
+        return read(table_of(outlines, {"age": range(9)}), ("kendall", 20), outline=True).notes
+
+    assert notes() == []
+    outlines[2::3] = np.roll(outlines[2::3], shift, axis=-1)
+    assert notes() == [
+        "3 of 9 outlines would fit the others far better from landmark "
+        f"{shift % 20 + 1} on (rows 4, 7, 10): let all start at the same place"
+    ]
+
+
 # --- Outlines, filters and notes ---
 
 AGES = [50.0, 61.5, 70.0, 82.0, 90.0]
@@ -170,6 +189,13 @@ def test_filters_keep_what_matches(keep, left):
     assert records.subjects == []
     said = "3 of 5 records were kept, those with diagnosis AD or MCI and sex 1 or 2"
     assert records.notes == [said]
+
+
+def test_filters_take_names_with_underscores_as_names():
+    lines = table_of(ELLIPSES).replace("s1", "1_1").splitlines()
+    text = "\n".join([*lines, lines[1].replace("1_1", "11")])
+    records = read(text, ("kendall", 6), subject="id", keep={"id": [11, "s3", "s4"]})
+    assert records.subjects == ["s3", "s4", "11"]
 
 
 @pytest.mark.parametrize(

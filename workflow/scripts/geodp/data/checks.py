@@ -4,6 +4,7 @@ Every error names the file and the record.
 """
 
 import itertools
+from collections import Counter
 
 import numpy as np
 
@@ -72,7 +73,43 @@ def mended_landmarks(landmarks, source, numbers, wanted, outline):
             f"outlines of {number} landmarks were resampled to {wanted} at equal arc "
             "length from the first landmark on"
         )
-    return landmarks, notes
+    return landmarks, notes + shifted_outlines(landmarks, source, numbers)
+
+
+def shifted_outlines(landmarks, source, numbers, better=2.0):
+    """A note that names outlines whose first landmark is not where that of the others is.
+
+    Those are ``better`` times nearer to the others, in squared distance, from another landmark on.
+    All outlines run in one direction; see `mended_landmarks`.
+    """
+    shapes = landmarks - np.mean(landmarks, axis=-1, keepdims=True)
+    shapes /= np.sqrt(np.sum(np.abs(shapes) ** 2, axis=-1, keepdims=True))
+    number = shapes.shape[-1]
+    # The mean of the outlines, each started where it fits the first one best, is clear of shifts.
+    starts, turns = _best_starts(shapes, shapes[0])[:2]
+    started = np.take_along_axis(shapes, (starts[:, None] + np.arange(number)) % number, axis=-1)
+    middle = np.mean(turns[:, None] * started, axis=0)
+    starts, _, overlaps = _best_starts(shapes, middle / np.linalg.norm(middle))
+    usual = Counter(starts.tolist()).most_common(1)[0][0]
+    best, own = np.max(overlaps, axis=-1), overlaps[:, usual]
+    shifted = (starts != usual) & (1.0 - own**2 > better * (1.0 - best**2))
+    if not np.any(shifted):
+        return []
+    first = few([int(shift) + 1 for shift in np.unique((starts - usual)[shifted] % number)])
+    return [
+        f"{np.sum(shifted)} of {len(shifted)} outlines would fit the others far better from "
+        f"landmark {first} on ({_named(source, numbers, shifted)}): let all start at the same place"
+    ]
+
+
+def _best_starts(shapes, reference):
+    """Start of each outline that fits a reference best, the turn that aligns it, all overlaps."""
+    spectra = np.fft.fft(shapes) * np.conj(np.fft.fft(reference))
+    products = np.fft.ifft(spectra)
+    overlaps = np.abs(products)
+    starts = np.argmax(overlaps, axis=-1)
+    best = np.take_along_axis(products, starts[:, None], axis=-1)[:, 0]
+    return starts, np.conj(best) / np.abs(best), overlaps
 
 
 def far_records(manifold, points, source, numbers, times=8.0, fewest=10, middles=50):
