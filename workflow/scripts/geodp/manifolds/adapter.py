@@ -14,12 +14,6 @@ from geodp.manifolds.differences import DifferencedManifold
 # value: iterative logarithms of a batch stop at another step, and transports are numerical.
 TOLERANCE = 1e-6
 
-# Length of the steps with which a space is tried, in its unit of length.
-TRIAL_LENGTH = 0.1
-
-# Errors of geomstats for batches, metrics or shapes that a function does not support.
-FAILURES = ArithmeticError, AttributeError, LookupError, NotImplementedError, TypeError, ValueError
-
 
 class GeomstatsManifold(DifferencedManifold):
     """A space of geomstats, with the metric it is equipped with.
@@ -174,8 +168,11 @@ class GeomstatsManifold(DifferencedManifold):
             )
         return points.reshape((number, *self.point_shape))
 
-    def _try(self, points):
-        """Try the space at points (number, *point_shape), each verb after those that it needs."""
+    def _try(self, points, length=0.1):
+        """Try the space at points (number, *point_shape), each verb after those that it needs.
+
+        With steps of a ``length``.
+        """
         # Results of broken functions are checked, so warnings about them would only repeat that.
         with np.errstate(all="ignore"):
             rng = np.random.default_rng(0)
@@ -198,8 +195,7 @@ class GeomstatsManifold(DifferencedManifold):
             except np.linalg.LinAlgError:
                 self._refuse("its inner product is not positive, as if points stood for classes")
             first, second = (
-                self.expand(TRIAL_LENGTH / self.norm(points, each)) * each
-                for each in (first, second)
+                self.expand(length / self.norm(points, each)) * each for each in (first, second)
             )
             self._settle("exp", points, first)
             ends = self.exp(points, first)
@@ -209,7 +205,7 @@ class GeomstatsManifold(DifferencedManifold):
             if not np.all(error <= TOLERANCE):
                 self._refuse(f"its logarithm undoes its exponential to {np.max(error):.2g} only")
             carried = self.transport(points, first, second)
-            error = abs(self.norm(ends, carried) - TRIAL_LENGTH)
+            error = abs(self.norm(ends, carried) - length)
             if not np.all(error <= TOLERANCE):
                 self._refuse(f"its transport changes lengths by {np.max(error):.2g}")
 
@@ -271,7 +267,7 @@ class _Batched:
             try:
                 expected = self._loop(arrays)
                 break
-            except FAILURES as failure:
+            except Exception as failure:  # for batches, metrics or shapes that it does not support
                 problem = problem or f"fails ({type(failure).__name__})"
         if expected is None:
             return problem
@@ -282,7 +278,7 @@ class _Batched:
         for number in {1, 2, *self.point_shape, len(arrays[0])}:
             try:
                 found = self._whole([array[:number] for array in arrays])
-            except FAILURES:
+            except Exception:
                 found = np.inf
             if not np.all(abs(found - expected[:number]) <= allowed):
                 self.looped = True

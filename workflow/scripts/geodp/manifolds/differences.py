@@ -9,9 +9,6 @@ import numpy as np
 
 from geodp.manifolds.manifold import Manifold
 
-# Central differences of fourth order: offsets in steps, and coefficients of the values there.
-STENCIL = ((1, 2.0 / 3.0), (-1, -2.0 / 3.0), (2, -1.0 / 12.0), (-2, 1.0 / 12.0))
-
 
 class DifferencedManifold(Manifold):
     """A manifold whose derivatives of Exp follow from its other verbs.
@@ -36,7 +33,8 @@ class DifferencedManifold(Manifold):
         start = np.broadcast_to(np.expand_dims(point, axis), frame.shape)
         velocities = [np.broadcast_to(np.expand_dims(v, axis), frame.shape) for v in vectors]
         total = 0.0
-        for offset, coefficient in STENCIL:
+        # Central differences of fourth order: offsets in steps, coefficients times 12.
+        for offset, coefficient in ((1, 8), (-1, -8), (2, -1), (-2, 1)):
             step = offset * self.difference_step * frame
             if moved:
                 place, carried = start, list(velocities)
@@ -47,7 +45,7 @@ class DifferencedManifold(Manifold):
             total = total + coefficient * self.ends(place, carried, coefficients[..., None, :, :])
         ends = np.expand_dims(self.ends(point, vectors, coefficients), axis - 1)
         # The differences of points leave the tangent space by their truncation error.
-        return self.project_tangent(ends, total / self.difference_step)
+        return self.project_tangent(ends, total / (12.0 * self.difference_step))
 
     def exp_volume(self, point, vector):
         shape = np.broadcast_shapes(point.shape, vector.shape)

@@ -13,10 +13,6 @@ import numpy as np
 from geodp.manifolds.symmetric import SymmetricSpace, jacobi_sine
 from geodp.manifolds.unit_norm import RankOneSpace, hermitian, squared_length
 
-# Data with a longer time (2.6 from the origin) are treated record by record, some forty times as
-# slowly: matrix products with them are rounded by its square, and then a fit does not settle.
-LONGEST_TIME = 7.0
-
 
 def _dot(first, second):
     return hermitian(first, second)[..., None]
@@ -208,9 +204,13 @@ class Hyperbolic(RankOneSpace):
         distance = np.log1p(excess + sine)
         return distance, distance / sine
 
-    def logs_along(self, start, velocity, times, points):
-        """See `SymmetricSpace.logs_along`; by matrix products unless a point is far away."""
-        if np.any(points[..., 0] > LONGEST_TIME):
+    def logs_along(self, start, velocity, times, points, longest_time=7.0):
+        """See `SymmetricSpace.logs_along`; by matrix products unless a point is far away.
+
+        Data with a longer time (2.6 from the origin) are treated record by record, some forty times
+        as slowly: products with them are rounded by its square, and then a fit does not settle.
+        """
+        if np.any(points[..., 0] > longest_time):
             return SymmetricSpace.logs_along(self, start, velocity, times, points)
         # Products read the vector's time, in which sums of many tangents leave their rounding.
         straight = self._to_origin(start, velocity)

@@ -19,9 +19,6 @@ from geodp.manifolds.unit_norm import (
 )
 from geodp.plain import plain
 
-# Largest mean of the landmarks of a preshape.
-OFF_CENTRE = 1e-6
-
 
 class NoReducedShapeError(DataError):
     """A landmark map takes a configuration to zero, so that there is no reduced shape.
@@ -175,12 +172,13 @@ class KendallPlanarShapes(PlanarShapes):
         return super().project_tangent(point, _centred(array))
 
     def invalid_reason(self, array):
-        if np.all(np.isfinite(array)) and abs(np.mean(array)) > OFF_CENTRE:
+        if np.all(np.isfinite(array)) and abs(np.mean(array)) > self.length_tolerance:
             return "its landmarks are not centred"
         return super().invalid_reason(array)
 
     def are_points(self, arrays):
-        return super().are_points(arrays) & (np.abs(np.mean(arrays, axis=-1)) <= OFF_CENTRE)
+        off_centre = np.abs(np.mean(arrays, axis=-1))
+        return super().are_points(arrays) & (off_centre <= self.length_tolerance)
 
 
 class ReducedPlanarShapes(PlanarShapes):

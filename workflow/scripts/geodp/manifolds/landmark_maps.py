@@ -11,10 +11,6 @@ import numpy as np
 
 from geodp.errors import DataError
 
-# Smallest ratio of the least to the greatest singular value.  Below it some combination of the
-# map's values would be magnified rounding error.
-SMALLEST_SINGULAR_VALUE = 1e-8
-
 
 @dataclass(frozen=True, eq=False)
 class LandmarkMap:
@@ -63,8 +59,9 @@ class LandmarkMap:
             )
         centred = matrix - np.mean(matrix, axis=1, keepdims=True)
         singular_values = np.linalg.svd(centred, compute_uv=False)
-        if singular_values[-1] <= SMALLEST_SINGULAR_VALUE * singular_values[0]:
-            rank = int(np.sum(singular_values > SMALLEST_SINGULAR_VALUE * singular_values[0]))
+        # With fewer some combination of the map's values would be magnified rounding error.
+        rank = int(np.sum(singular_values > 1e-8 * singular_values[0]))
+        if rank < rows:
             raise DataError(
                 f"{place}: on centred landmarks only {rank} of its {rows} rows are independent: "
                 "leave out rows that are constant or combinations of others"

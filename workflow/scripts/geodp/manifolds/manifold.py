@@ -18,72 +18,30 @@ from geodp.randomness import random_directions
 
 
 class Manifold(ABC):
-    """A complete Riemannian manifold.
+    """A complete Riemannian manifold."""
 
-    Attributes
-    ----------
-    name : str
-        Name in tables and messages.
-    dim : int
-        Real dimension.
-    point_shape : tuple of int
-        Shape of one point in ambient coordinates.
-    dtype : type
-        ``float`` or ``complex``.
-    injectivity_radius : float
-        Smallest distance to a cut locus; infinite where there is none.
-    curvature_bounds : tuple of float
-        Lower and upper bound of the sectional curvature.
-    volume_growth : float
-        Exponential rate at which the volume of large balls grows with their radius: the largest
-        sum of the frequencies of a unit vector, each as often as its multiplicity.  The Laplace
-        density ``exp(-dist / s)`` has a finite integral if ``s`` times this rate is below one.
-        Unless given the largest possible: that of constant curvature at the lower bound.
-    length_unit : str
-        Unit of distances for axes, such as ``rad``.
-    against_ambient_noise : str
-        What is wrong with noise in every ambient coordinate; empty if nothing.
-    ambient_inner : bool
-        Whether the inner product is that of the ambient space.
-    scale_free : bool
-        Whether multiplying all points by a number changes no distance.
-    in_units : bool
-        Whether its numbers have units, in which a mistake multiplies all points.
-    keys : tuple of str
-        Keys of settings that it is made from.
-    example : dict
-        Such settings, for tests of every space.
-    smallest : int
-        Least size.
-    responses : str
-        What its points are, for who is asked which space there is.
-    other_orders : tuple
-        Orders of columns that a file may have by mistake: words, a function that gives the order
-        of so many, and whether only the public centre tells.
-    variants : tuple of type
-        Classes that settings of the same name make.
-    factors : tuple of Manifold
-        Of a product.
-    """
-
-    name: str
-    dim: int
-    point_shape: tuple[int, ...]
-    dtype: type = float
-    injectivity_radius: float = np.inf
-    curvature_bounds: tuple[float, float]
-    length_unit: str = ""
+    name: str  # In tables and messages.
+    dim: int  # Real.
+    point_shape: tuple[int, ...]  # Of one point in ambient coordinates.
+    dtype: type = float  # Or complex.
+    injectivity_radius: float = np.inf  # Smallest distance to a cut locus.
+    curvature_bounds: tuple[float, float]  # Of the sectional curvature.
+    length_unit: str = ""  # Of distances, such as ``rad``.
+    # What is wrong with noise in every ambient coordinate; empty if nothing.
     against_ambient_noise: str = ""
-    ambient_inner: bool = False
-    scale_free: bool = False
+    ambient_inner: bool = False  # Whether the inner product is that of the ambient space.
+    scale_free: bool = False  # Whether multiplying all points by a number changes no distance.
+    # Whether its numbers have units, in which a mistake multiplies all points.
     in_units: bool = False
-    keys: tuple[str, ...] = ("size",)
-    example: ClassVar[dict] = {"size": 2}
-    smallest: int = 1
-    responses: str = ""
+    keys: tuple[str, ...] = ("size",)  # Of settings that it is made from.
+    example: ClassVar[dict] = {"size": 2}  # Such settings, for tests of every space.
+    smallest: int = 1  # Least size.
+    responses: str = ""  # What its points are, for who is asked which space there is.
+    # Orders of columns that a file may have by mistake: words, a function that gives the order of
+    # so many, and whether only the public centre tells.
     other_orders: tuple = ()
-    variants: tuple = ()
-    factors: tuple = ()
+    variants: tuple = ()  # Classes that settings of the same name make.
+    factors: tuple = ()  # Of a product.
     size: int
 
     @classmethod
@@ -119,6 +77,12 @@ class Manifold(ABC):
 
     @cached_property
     def volume_growth(self) -> float:
+        """Exponential rate at which the volume of large balls grows with their radius.
+
+        The largest sum of the frequencies of a unit vector, each as often as its multiplicity.  The
+        Laplace density ``exp(-dist / s)`` has a finite integral if ``s`` times it is below one.
+        Unless given the largest possible: that of constant curvature at the lower bound.
+        """
         return (self.dim - 1) * np.sqrt(max(0.0, -self.curvature_bounds[0]))
 
     @abstractmethod

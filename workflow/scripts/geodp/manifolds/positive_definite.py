@@ -13,9 +13,6 @@ from geodp.manifolds.symmetric_matrices import (
     symmetrised,
 )
 
-# Eigenvalues of larger entries overflow.
-GREATEST = 1e150
-
 METRICS = ("affine_invariant", "log_euclidean")
 
 
@@ -24,6 +21,7 @@ class PositiveDefinite(SymmetricSpace):
 
     against_ambient_noise = "can leave the positive definite matrices"
     scale_free = True
+    greatest = 1e150  # Eigenvalues of larger entries overflow.
     in_units = True
     keys = ("size", "metric")
     responses = "symmetric positive definite matrices, such as covariances or tensors"
@@ -122,8 +120,8 @@ class PositiveDefinite(SymmetricSpace):
         return self.symmetric(numbers)
 
     def invalid_reason(self, array):
-        if not np.all(np.abs(array) < GREATEST):
-            return f"an entry is not a number of size below {GREATEST:g}"
+        if not np.all(np.abs(array) < self.greatest):
+            return f"an entry is not a number of size below {self.greatest:g}"
         if not are_even(array):
             away = np.abs(array - array.T)
             i, j = sorted(np.unravel_index(np.argmax(away), away.shape))
@@ -142,12 +140,12 @@ class PositiveDefinite(SymmetricSpace):
         return None
 
     def are_points(self, arrays):
-        numbers = np.all(np.abs(arrays) < GREATEST, axis=(-2, -1))
+        numbers = np.all(np.abs(arrays) < self.greatest, axis=(-2, -1))
         safe = np.where(self.expand(numbers), arrays, np.eye(self.size))
         return numbers & are_even(safe) & are_regular(symmetric_eigenvalues(symmetrised(safe)))
 
     def are_all_points(self, arrays):
-        if not (np.all(np.abs(arrays) < GREATEST) and np.all(are_even(arrays))):
+        if not (np.all(np.abs(arrays) < self.greatest) and np.all(are_even(arrays))):
             return False
         # Faster: what is left is positive if eigenvalues are larger than this part of their sum.
         least = SINGULAR * np.trace(arrays, axis1=-2, axis2=-1)

@@ -114,11 +114,6 @@ def log_2x2(upper, off, lower, half, middle):
     return middle + aside, stretch * off, middle - aside
 
 
-# Ratio of the smallest to the greatest eigenvalue below which the closed form for 3 x 3 matrices
-# would lose more than four of sixteen digits.
-CLOSED_FORM = 0.01
-
-
 def log_3x3(*entries):
     """Entries of logarithms of 3 x 3 matrices, from those of the matrices, row by row.
 
@@ -131,7 +126,8 @@ def log_3x3(*entries):
         return np.log1p(ratio) / ratio / value
 
     found, values = _of_3x3(entries, np.log, slope)
-    return found, values[2] < CLOSED_FORM * values[0]
+    # Of smaller ratios the closed form would lose more than four of sixteen digits.
+    return found, values[2] < 0.01 * values[0]
 
 
 def exponential(matrices):

@@ -17,18 +17,8 @@ from geodp.manifolds.symmetric import SMALLEST, LogsAlong, SymmetricSpace
 # hyperboloid's coordinates, of one elsewhere.
 SQUARE_ROUNDING = 1e-13
 
-# Largest difference of a point's length from one.
-LENGTH_TOLERANCE = 1e-6
-
 # The largest cosine below one: keeps angle / sin(angle) from 0 / 0, exact to rounding.
 LARGEST_COSINE = 1.0 - 2.0**-53
-
-# Most coordinates of vectors whose products are summed one coordinate after another: sums along so
-# short an axis take several times as long.
-SHORT = 4
-
-# Most dimensions in which Hessians of distances are summed as matrices.
-FEW = 30
 
 
 def hermitian(first, second):
@@ -38,7 +28,8 @@ def hermitian(first, second):
     """
     if first.dtype.kind == "c":
         first = np.conj(first)
-    if first.shape[-1] > SHORT:
+    # Sums along a shorter axis take several times as long as one coordinate after another.
+    if first.shape[-1] > 4:
         return np.sum(first * second, axis=-1)
     total = first[..., 0] * second[..., 0]
     for k in range(1, first.shape[-1]):
@@ -126,7 +117,7 @@ class RankOneSpace(SymmetricSpace):
 
     @property
     def sums_hessians(self):
-        return self.dim <= FEW and not self.is_quotient
+        return self.dim <= 30 and not self.is_quotient
 
     def frequencies(self, point, vector):
         return self.norm(point, vector)[..., None] * np.array(self.rates)
@@ -203,6 +194,7 @@ class UnitNormSpace(RankOneSpace):
     # Words of `invalid_reason`.
     not_finite = "a coordinate is not a finite number"
     norm_word = "length"
+    length_tolerance = 1e-6
 
     def exp(self, point, vector):
         self.refuse_other_shapes(point, vector)
@@ -269,13 +261,13 @@ class UnitNormSpace(RankOneSpace):
         if not np.all(np.isfinite(array)):
             return self.not_finite
         length = float(np.sqrt(squared_length(array)))
-        if abs(length - 1.0) > LENGTH_TOLERANCE:
+        if abs(length - 1.0) > self.length_tolerance:
             digits = 6 if abs(length - 1.0) > 1e-4 else 9
             return f"its {self.norm_word} is {length:.{digits}g}, not 1"
         return None
 
     def are_points(self, arrays):
-        return np.abs(np.sqrt(squared_length(arrays)) - 1.0) <= LENGTH_TOLERANCE
+        return np.abs(np.sqrt(squared_length(arrays)) - 1.0) <= self.length_tolerance
 
     def form(self, vector):
         return np.conj(vector)
