@@ -16,7 +16,7 @@ from geodp.models import chunks
 from geodp.models.blocks import FOOTPOINT
 from geodp.models.fitting import CUT_LOCUS_FRACTION, FitError
 from geodp.models.losses import Distance, Huber, SquaredDistance
-from geodp.models.residuals import record_size
+from geodp.models.residuals import kind_of
 
 
 def model_of(manifold, huber=None):
@@ -58,7 +58,7 @@ def _chunks(at):
     states = moved(at, places, step, 0.1)
     whole = model.energy_gradient(states, *at.data)
     # Chunks of one chain and five records, so that a remainder is left.
-    size = 5 * DATA_SETS * record_size(manifold, model.number_of_covariates)
+    size = 5 * DATA_SETS * kind_of(manifold, model.number_of_covariates).record_size(manifold)
     with mock.patch.object(chunks, "CHUNK", size):
         parts = model.energy_gradient(states, *at.data)
     yield "chunks do not change the energy", parts.energy, whole.energy, at.rounding

@@ -10,33 +10,22 @@ from geodp.errors import DataError
 from geodp.models.blocks import FOOTPOINT
 from geodp.models.chunks import CHUNK
 from geodp.models.losses import Distance, SquaredDistance
-from geodp.models.residuals import record_size
-from geodp.models.residuals_base import steps_in_frame
-from geodp.models.start import STARTING_RECORDS, some_records, starting_parameters
-from geodp.models.wide_means import lowest_mean
-
-# Steps with an approximate Hessian before those with the exact one, which take many gradients each:
-# Gauss-Newton converges at a rate of about the squared residuals.
-APPROXIMATE_STEPS = 12
+from geodp.models.residuals import kind_of, steps_in_frame
+from geodp.models.start import (
+    STARTING_RECORDS,
+    lowest_mean,
+    some_records,
+    starting_parameters,
+)
 
 # Energies that differ by so small a part of them, or by so little, differ by rounding alone.  Where
 # barely damped steps promise no more, and so many in a row lower no gradient, damped ones neither,
 # rounding has ended what can be gained.
 ROUNDING, LEAST_GAIN, BARELY, IN_VAIN = 1e-12, 1e-14, 1e-3, 4
 
-# Gradient norm up to which a fit that did not converge is used: its parameters are off by about so
-# small a part of a typical residual.
-NEARLY = 1e-6
-
-# Factor by which the gradient of each step should fall.
-SLOW = 0.01
-
 # Distance of a record from its prediction, as a fraction of the injectivity radius, beyond which a
 # small change of the fit could reverse the direction of its residual.
 CUT_LOCUS_FRACTION = 0.9
-
-# With so many times `STARTING_RECORDS` records these are fitted first.
-MANY = 4
 
 
 class FitError(DataError):
@@ -79,8 +68,11 @@ class Minimum:
 
     @property
     def is_reached(self) -> np.ndarray:
-        """Whether it is as good as converged, so that what follows from it may be used."""
-        return self.converged | (self.gradient_norm <= NEARLY)
+        """Whether it is as good as converged, so that what follows from it may be used.
+
+        Parameters are off by about a millionth of a typical residual.
+        """
+        return self.converged | (self.gradient_norm <= 1e-6)
 
 
 def minimise(
@@ -123,7 +115,9 @@ def minimise(
         if not np.any(active):
             break
         iterations += 1
-        if iterations > APPROXIMATE_STEPS:
+        # Gauss-Newton converges at a rate of about the squared residuals; exact Hessians take many
+        # gradients each.
+        if iterations > 12:
             exact = HessianNearby.of(model, state, *data, tuple(current.gradient))
             steps = exact.steps(manifold, state, current.gradient, damping)
         elif near is not None:
@@ -153,7 +147,7 @@ def minimise(
             accept, np.where(damping > 1e-6, 0.1 * damping, 0.0), np.maximum(10 * damping, BARELY)
         )
         state, current = _accepted(manifold, accept, (trial, found), (state, current))
-        slow = slow or bool(np.any(active & (trial_norm > SLOW * norm)))
+        slow = slow or bool(np.any(active & (trial_norm > 0.01 * norm)))
         norm = np.where(accept, trial_norm, norm)
     distances = np.sqrt(current.largest)
     return Minimum(
@@ -272,10 +266,10 @@ def fit(model, covariates, points, tolerance, max_iterations):
     _check_covariates(x)
     some, alike = some_records(manifold, x, points), replace(model, weights=None)
     (start, spread), near = starting_parameters(alike, *some), None
-    if x.shape[-2] > MANY * STARTING_RECORDS:
+    if x.shape[-2] > 4 * STARTING_RECORDS:
         # Most of the way on some of the records.
         start = minimise(alike, start, some[0], some[1], tolerance=1e-3, spread=spread).parameters
-        size = math.prod(x.shape[:-1]) * record_size(manifold, x.shape[-1])
+        size = math.prod(x.shape[:-1]) * kind_of(manifold, x.shape[-1]).record_size(manifold)
         # Else each step has Hessians of its own.
         without = size > CHUNK or not isinstance(model.loss, SquaredDistance)
         without = without and model.weights is None

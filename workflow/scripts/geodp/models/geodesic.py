@@ -20,8 +20,7 @@ from geodp.models import fitting
 from geodp.models.blocks import FOOTPOINT, block_names
 from geodp.models.chunks import CHUNK, sum_over_records
 from geodp.models.losses import Loss, SquaredDistance
-from geodp.models.residuals import kind_of, record_size
-from geodp.models.residuals_base import Residuals
+from geodp.models.residuals import Residuals, kind_of
 
 
 @dataclass(frozen=True)
@@ -158,6 +157,7 @@ class GeodesicModel:
         blocks = self.blocks if blocks is None else blocks
         x = self.aligned(covariates, points)
         kind, number = kind_of(manifold, self.number_of_covariates), x.shape[-2]
+        number_of_all = number * int(np.prod(manifold.batch_shape(parameters[FOOTPOINT])))
         whole: list = []
 
         def part(some, records):
@@ -180,15 +180,11 @@ class GeodesicModel:
                 sums += [np.max(squares, axis=-1)]
             if normal and matrices:
                 sums += [found.normal(blocks, weights)]
-                if weights is None and found.bends and squares.shape == size_of_all:
+                if weights is None and found.bends and squares.size == number_of_all:
                     whole.append(found)
             return [*sums, *(-found.adjoint_sums(block, weights) for block in blocks)]
 
-        batch = manifold.batch_shape(parameters[FOOTPOINT])
-        sets = x.ndim - 2
-        # As `sum_over_records` shapes them.
-        size_of_all = (*batch[:sets], int(np.prod(batch[sets:], dtype=int)), number)
-        size = record_size(manifold, self.number_of_covariates, normal)
+        size = kind.record_size(manifold, normal)
         merge = {1: np.maximum} if normal else {}
         energy, *sums = sum_over_records(
             manifold, parameters, x.shape[:-1], part, size=size, merge=merge
@@ -209,9 +205,8 @@ class GeodesicModel:
         number = x.shape[-2]
         distances = np.empty((*manifold.batch_shape(parameters[FOOTPOINT]), number))
         before = (slice(None),) * (x.ndim - 2)
-        size = record_size(manifold, self.number_of_covariates)
-        step = max(1, CHUNK // (size * max(1, distances.size // number)))
         kind = kind_of(manifold, self.number_of_covariates)
+        step = max(1, CHUNK // (kind.record_size(manifold) * max(1, distances.size // number)))
         for start in range(0, number, step):
             some = (*before, slice(start, start + step))
             squares = kind.squares_of(manifold, parameters, x[some], points[some])

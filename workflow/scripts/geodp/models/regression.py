@@ -19,8 +19,8 @@ from geodp.models.fitting import FitError
 from geodp.models.formulas import read_formula
 from geodp.models.geodesic import Fit, GeodesicModel
 from geodp.models.losses import Loss, SquaredDistance
+from geodp.models.start import is_wide
 from geodp.models.terms import Columns
-from geodp.models.wide_means import is_wide
 
 
 def mean(

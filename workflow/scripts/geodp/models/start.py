@@ -1,4 +1,10 @@
-"""Start of a fit: linear regression in the tangent space at a point amid the data."""
+"""Starts of a fit: linear regression in the tangent space at a point amid the data.
+
+Where these are so wide that the sum of losses may have several minima, and saddles, means start
+from several records besides.
+"""
+
+from dataclasses import fields, replace
 
 import numpy as np
 
@@ -7,9 +13,8 @@ from geodp.models.blocks import FOOTPOINT
 from geodp.models.losses import SquaredDistance
 from geodp.models.residuals import residuals_of
 
-# Most records that the start is computed from, that are tried as its centre.
+# Most records that the start is computed from.
 STARTING_RECORDS = 4096
-CANDIDATES = 10
 
 
 def starting_parameters(model, covariates, points):
@@ -57,10 +62,10 @@ def _robust_regression(model, centre, covariates, points):
     return first, slopes
 
 
-def _central_point(model, points):
+def _central_point(model, points, candidates=10):
     """Points (*data_sets, *point_shape) amid the data, and whether they are near means.
 
-    The record that has, of up to `CANDIDATES`, the least sum of losses of the distances to the
+    The record that has, of up to so many, the least sum of losses of the distances to the
     others; by least squares without a cut locus `Manifold.centre`.
     """
     manifold = model.manifold
@@ -68,7 +73,7 @@ def _central_point(model, points):
     if np.isinf(manifold.injectivity_radius) and isinstance(model.loss, SquaredDistance):
         return manifold.centre(points), True
     number = points.shape[record_axis]
-    chosen = np.unique(np.linspace(0, number - 1, CANDIDATES).astype(int))
+    chosen = np.unique(np.linspace(0, number - 1, candidates).astype(int))
     some = np.take(points, chosen, axis=record_axis)
     pairs = np.expand_dims(some, record_axis), np.expand_dims(some, record_axis - 1)
     losses = model.loss.values(manifold.dist(*pairs) ** 2)
@@ -116,3 +121,86 @@ def _linear_regression(manifold, covariates, sums, weights=None):
     slopes = [sums(factors[..., j]) for j in range(x.shape[-1])]
     shift = sum(manifold.expand(mean[..., j]) * slope for j, slope in enumerate(slopes))
     return middle - shift, slopes
+
+
+def is_wide(manifold, largest_residual):
+    """Whether a residual is so long that there may be another minimum, for an array of them.
+
+    Beyond half the injectivity radius residuals bend the energy downwards; up to it a minimum on a
+    sphere is the only one near the data.
+    """
+    return largest_residual > 0.5 * manifold.injectivity_radius
+
+
+def lowest_mean(model, found, points, tolerance, max_iterations, starts=6, rounds=4):
+    """The lowest `Minimum` reached from ``found``, from so many records far apart, past saddles.
+
+    Saddles are left as often as there are ``rounds``.  Of data sets that are not wide it is the one
+    found.
+    """
+    manifold = model.manifold
+    if not np.any(is_wide(manifold, found.largest_residual)):
+        return found
+
+    def minimised(places):
+        start = {FOOTPOINT: places}
+        return model.minimise(start, None, points, None, tolerance, max_iterations)
+
+    found = _lowest(manifold, found, minimised(_far_apart(manifold, found, points, starts)))
+    for _ in range(rounds):
+        footpoint = found.parameters[FOOTPOINT]
+        values, vectors = np.linalg.eigh(model.hessian(found.parameters, None, points))
+        if not np.any(values[..., 0] < -1e-6 * np.abs(values[..., -1])):
+            break
+        # Along the direction of most negative curvature.
+        step = 0.1 * manifold.injectivity_radius
+        down = manifold.vector(manifold.frame(footpoint), vectors[..., :, 0])
+        chain = -manifold.point_ndim - 1
+        sides = [manifold.exp(footpoint, sign * step * down) for sign in (1.0, -1.0)]
+        lower = _lowest(manifold, found, minimised(np.stack(sides, axis=chain)))
+        if lower is found:
+            break
+        found = lower
+    return found
+
+
+def _far_apart(manifold, found, points, number):
+    """Records (*data_sets, number, *point_shape): each the farthest from those before it."""
+    axis = -manifold.point_ndim - 1
+    near = manifold.dist(np.expand_dims(found.parameters[FOOTPOINT], axis), points)
+    chosen = []
+    for _ in range(number):
+        index = manifold.expand(np.argmax(near, axis=-1)[..., None])
+        record = np.take_along_axis(points, index, axis=axis)
+        near = np.minimum(near, manifold.dist(record, points))
+        chosen.append(record)
+    return np.concatenate(chosen, axis=axis)
+
+
+def _lowest(manifold, found, others):
+    """Of each data set the minimum found, or that of the ``others``, a chain each, if lower."""
+    best = np.argmin(np.where(others.converged, others.energy, np.inf), axis=-1)[..., None]
+
+    def of_best(array, expand=lambda index: index):
+        axis = best.ndim - 1
+        return np.squeeze(np.take_along_axis(array, expand(best), axis=axis), axis=axis)
+
+    # Not by rounding.
+    is_lower = of_best(others.energy) < found.energy * (1.0 - 1e-9)
+    is_lower &= of_best(others.converged)
+    if not np.any(is_lower):
+        return found
+    each = {
+        field.name: np.where(
+            is_lower, of_best(getattr(others, field.name)), getattr(found, field.name)
+        )
+        for field in fields(found)
+        if np.ndim(getattr(others, field.name))
+    }
+    footpoint = np.where(
+        manifold.expand(is_lower),
+        of_best(others.parameters[FOOTPOINT], manifold.expand),
+        found.parameters[FOOTPOINT],
+    )
+    steps = found.iterations + others.iterations
+    return replace(found, **each, parameters={FOOTPOINT: footpoint}, iterations=steps)
