@@ -207,7 +207,7 @@ def test_fits_take_formulas():
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("point ~ bs(age, df=4)", "knots or limits from all records"),
+        ("point ~ bs(age, df=4)", "its numbers or words from all records"),
         ("point ~ spline(age)", "lacks its number, which would follow from the data"),
         ("point ~ spline(age, knots)", "is not of a column and numbers"),
         ("point ~ exp(age)", "is no term: known are a column by its name, spline"),

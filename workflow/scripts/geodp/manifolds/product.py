@@ -29,6 +29,19 @@ class ProductLogs(LogsAlong):
         return self.manifold.joined(sums)
 
 
+def _concatenated(arrays):
+    """Arrays (..., k), whose batches broadcast, along their last axis."""
+    shape = np.broadcast_shapes(*(each.shape[:-1] for each in arrays))
+    rows = [np.broadcast_to(each, (*shape, each.shape[-1])) for each in arrays]
+    return np.concatenate(rows, axis=-1)
+
+
+def _numbers(factor, array):
+    """Rows (..., k) of all numbers of points or tangent vectors of a factor."""
+    shape = (*factor.batch_shape(array), math.prod(factor.point_shape))
+    return np.ascontiguousarray(array, dtype=factor.dtype).reshape(shape).view(float)
+
+
 class Product(SymmetricSpace):
     """A product of symmetric spaces: squared distances are sums of those of factors, weighed.
 
@@ -144,15 +157,7 @@ class Product(SymmetricSpace):
 
     def joined(self, parts):
         """The rows (*batch, *point_shape) of parts, whose batches broadcast."""
-        rows = []
-        for factor, part in zip(self.factors, parts, strict=True):
-            shape = factor.batch_shape(part)
-            part = np.ascontiguousarray(part, dtype=factor.dtype)
-            part = part.reshape((*shape, math.prod(factor.point_shape)))
-            rows.append(part.view(float) if factor.dtype is complex else part)
-        shape = np.broadcast_shapes(*(row.shape[:-1] for row in rows))
-        rows = [np.broadcast_to(row, (*shape, row.shape[-1])) for row in rows]
-        return np.concatenate(rows, axis=-1)
+        return _concatenated([*map(_numbers, self.factors, parts)])
 
     def _each(self, verb, *arrays, **options):
         """A function of every factor of its parts of arrays."""
@@ -190,24 +195,13 @@ class Product(SymmetricSpace):
         return np.sqrt(self._weighed_sum([each**2 for each in self._each("norm", point, vector)]))
 
     def frame(self, point):
-        found = np.zeros((*self.batch_shape(point), self.dim, *self.point_shape))
-        frames, row, column = self._each("frame", point), 0, 0
-        for factor, weight, number, frame in zip(
-            self.factors, self.weights, self.numbers, frames, strict=True
-        ):
-            flat = frame.reshape((*frame.shape[: frame.ndim - factor.point_ndim], -1))
-            flat = flat.view(float) if factor.dtype is complex else flat
-            found[..., row : row + factor.dim, column : column + number] = flat / np.sqrt(weight)
-            row, column = row + factor.dim, column + number
-        return found
+        frames = zip(self._each("frame", point), self.weights, strict=True)
+        return self._spread([frame / np.sqrt(weight) for frame, weight in frames])
 
     def coordinates(self, point, vector, frame=None):
         """See `Manifold.coordinates`; each factor's in its own frame."""
         found = self._each("coordinates", point, vector)
-        found = [np.sqrt(weight) * each for weight, each in zip(self.weights, found, strict=True)]
-        shape = np.broadcast_shapes(*(each.shape[:-1] for each in found))
-        found = [np.broadcast_to(each, (*shape, each.shape[-1])) for each in found]
-        return np.concatenate(found, axis=-1)
+        return _concatenated([np.sqrt(w) * x for w, x in zip(self.weights, found, strict=True)])
 
     def tangent(self, point, coordinates):
         pieces = np.split(coordinates, self._coordinate_ends, axis=-1)
@@ -263,25 +257,25 @@ class Product(SymmetricSpace):
 
     def _spread(self, components):
         """Components (..., K, *point_shape) from those of factors, zero in all others."""
-        rows = []
-        for index, (factor, each) in enumerate(zip(self.factors, components, strict=True)):
-            shape = each.shape[: each.ndim - factor.point_ndim]
-            each = each.reshape((*shape, math.prod(factor.point_shape)))
-            each = np.ascontiguousarray(each, dtype=factor.dtype).view(float)
-            before, after = sum(self.numbers[:index]), sum(self.numbers[index + 1 :])
-            edges = [(0, 0)] * (each.ndim - 1) + [(before, after)]
-            rows.append(np.pad(each, edges))
-        shape = np.broadcast_shapes(*(each.shape[:-2] for each in rows))
-        rows = [np.broadcast_to(each, (*shape, *each.shape[-2:])) for each in rows]
-        return np.concatenate(rows, axis=-2)
+        blocks = [*map(_numbers, self.factors, components)]
+        shape = np.broadcast_shapes(*(each.shape[:-2] for each in blocks))
+        found = np.zeros((*shape, sum(each.shape[-2] for each in blocks), *self.point_shape))
+        row = column = 0
+        for each in blocks:
+            below, after = row + each.shape[-2], column + each.shape[-1]
+            found[..., row:below, column:after] = each
+            row, column = below, after
+        return found
 
     def carried_residuals(self, start, vectors, points):
         """See `SymmetricSpace.carried_residuals`; each factor's by its own formulas."""
         found = self._each("carried_residuals", start, vectors, points)
         frequencies, components, squares = zip(*found, strict=True)
-        shape = np.broadcast_shapes(*(each.shape for each in squares))
-        each = [np.broadcast_to(f, (*shape, f.shape[-1])) for f in frequencies]
-        return np.concatenate(each, axis=-1), self._spread(components), self._weighed_sum(squares)
+        squares = self._weighed_sum(squares)
+        each = np.broadcast_to(
+            _concatenated(frequencies), (*squares.shape, len(self.multiplicities))
+        )
+        return each, self._spread(components), squares
 
     def distances_along(self, start, velocity, times, points):
         parts = zip(self.factors, *map(self.parts, (start, velocity, points)), strict=True)

@@ -169,19 +169,16 @@ def _accepted(manifold, accept, new, old):
     (trial, found), (state, current) = new, old
 
     def choose(first, second):
+        if isinstance(first, dict):
+            return {block: choose(value, second[block]) for block, value in first.items()}
+        if first is None:
+            return None
         extra = first.ndim - accept.ndim
         return np.where(accept.reshape(accept.shape + (1,) * extra), first, second)
 
-    merged = {
-        name: choose(getattr(found, name), getattr(current, name))
-        for name in ("energy", "normal", "largest")
-        if getattr(found, name) is not None
-    }
-    gradient = {
-        block: choose(value, current.gradient[block]) for block, value in found.gradient.items()
-    }
-    parameters = {block: choose(value, state[block]) for block, value in trial.items()}
-    return parameters, replace(current, gradient=gradient, residuals=None, **merged)
+    names = ("energy", "gradient", "normal", "largest")
+    merged = {name: choose(getattr(found, name), getattr(current, name)) for name in names}
+    return choose(trial, state), replace(current, residuals=None, **merged)
 
 
 def _spread(model, start, covariates, points, energy):

@@ -18,14 +18,6 @@ TERMS = {
     WORDS: "words(region, 'north', 'south', 'west'), the first of which is the reference",
 }
 
-# Terms of other programs whose numbers follow from all records.
-LEARNT = {
-    **dict.fromkeys(("center", "scale", "standardize"), "a mean or a deviation"),
-    **dict.fromkeys(("bs", "cr", "cs", "cc", "ns", "te", "lag", "hashed"), "knots or limits"),
-    **dict.fromkeys(("poly",), "coefficients that make it orthogonal"),
-    **dict.fromkeys(("C", "Q"), "the words"),
-}
-
 
 @dataclass(frozen=True)
 class Formula:
@@ -99,10 +91,12 @@ def _factor(expression, text):
     if isinstance(found, ast.Name):
         return found.id, LINE
     name = found.func.id if isinstance(found, ast.Call) and hasattr(found.func, "id") else None
-    if name in LEARNT:
+    # Terms of other programs whose numbers follow from all records.
+    learnt = "center scale standardize bs cr cs cc ns te lag hashed poly C Q"
+    if name in learnt.split():
         raise DataError(
-            f"formula {text!r}: {expression} would take {LEARNT[name]} from all records, and so "
-            f"tell of them beside the budget: give public numbers; {known}"
+            f"formula {text!r}: {expression} would take its numbers or words from all records, and "
+            f"so tell of them beside the budget: give public ones; {known}"
         )
     if not isinstance(found, ast.Call) or name not in TERMS or found.keywords:
         raise DataError(f"formula {text!r}: {expression} is no term: {known}")

@@ -340,34 +340,28 @@ class FittedModel(Fit):
         model = self.model
         return variance_explained(model.manifold, self.points, self.fitted, model.weights)
 
-    def plot(self, axes=None):
+    def plot(self):
         """Draw the fit: for each covariate how far records and fit are along its shooting vector.
 
         Each record is drawn at ``x_j |v_j|`` plus the part along ``v_j`` of its residual, carried
         to the footpoint; the line is the fit.  Of a mean a histogram of distances to it is drawn.
 
-        Parameters
-        ----------
-        axes : matplotlib Axes, or a sequence of k of them; optional
-
         Returns
         -------
         ndarray of matplotlib Axes
         """
-        manifold = self.model.manifold
-        number = len(self.shooting_vectors)
-        if axes is None:
-            import matplotlib.pyplot as plt
+        import matplotlib.pyplot as plt
 
-            _, axes = plt.subplots(
-                1, max(1, number), figsize=(4.2 * max(1, number), 3.4), layout="constrained"
-            )
-        axes = np.atleast_1d(axes)
+        manifold = self.model.manifold
+        number = max(1, len(self.shooting_vectors))
+        _, axes = plt.subplots(
+            1, number, figsize=(4.2 * number, 3.4), layout="constrained", squeeze=False
+        )
+        axes = axes[0]
         unit = f" ({manifold.length_unit})" if manifold.length_unit else ""
-        if not number:
+        if not len(self.shooting_vectors):
             axes[0].hist(self.distances, bins="auto", color="0.7", edgecolor="0.3")
-            axes[0].set_xlabel(f"distance to the mean{unit}")
-            axes[0].set_ylabel("records")
+            axes[0].set(xlabel=f"distance to the mean{unit}", ylabel="records")
             return axes
         start = np.broadcast_to(self.footpoint, self.points.shape)
         carried = manifold.transport_to(self.fitted, start, self.residuals)
@@ -379,7 +373,6 @@ class FittedModel(Fit):
             place.plot(x, x * speed + along, "o", ms=3, color="0.45", alpha=0.6, label="records")
             place.plot(ends, ends * speed, color="black", label="fit")
             which = f" {index + 1}" if number > 1 else ""
-            place.set_xlabel(f"covariate{which}")
-            place.set_ylabel(f"way along shooting vector{which}{unit}")
+            place.set(xlabel=f"covariate{which}", ylabel=f"way along shooting vector{which}{unit}")
         axes[0].legend(frameon=False)
         return axes

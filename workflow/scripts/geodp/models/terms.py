@@ -15,15 +15,6 @@ from geodp.errors import DataError
 
 LINE, SPLINE, POLYNOMIAL, PERIODIC, WORDS = "line", "spline", "polynomial", "periodic", "words"
 
-# Least and greatest numbers of knots and degrees.
-NUMBERS = {SPLINE: (3, 12), POLYNOMIAL: (2, 8)}
-
-# Numbers beyond have no digits of a phase left.
-FARTHEST_PHASE = 1e15
-
-# Whole numbers beyond are no words: floating-point numbers have not all of their digits.
-LARGEST_WORD = 2.0**53
-
 
 def basis_of(given, place="basis"):
     """The checked basis of a column, as JSON has it.
@@ -42,11 +33,8 @@ def basis_of(given, place="basis"):
     """
     if given is None or given == LINE:
         return LINE
-    kind: Any
-    value: Any
-    kind, value = next(iter(given.items())) if isinstance(given, dict) and given else (given, None)
-    if not isinstance(given, dict) or len(given) != 1:
-        kind = None
+    pairs: Any = [*given.items()] if isinstance(given, dict) else []
+    kind, value = pairs[0] if len(pairs) == 1 else (None, None)
     if kind == WORDS and isinstance(value, list | tuple):
         words = [as_text(word) for word in value]
         if len({*words}) < len(words) or len(words) < 2:
@@ -64,11 +52,10 @@ def basis_of(given, place="basis"):
     is_number = is_number and -np.inf < value < np.inf
     if kind == PERIODIC and is_number and 0.0 < value < np.inf:
         return {PERIODIC: float(value)}
-    if kind in NUMBERS and is_number:
-        low, high = NUMBERS[kind]
+    if kind in (SPLINE, POLYNOMIAL) and is_number:
+        what, low, high = ("knots", 3, 12) if kind == SPLINE else ("degrees", 2, 8)
         if value == int(value) and low <= value <= high:
             return {kind: int(value)}
-        what = "knots" if kind == SPLINE else "degrees"
         raise DataError(f"{place}: {kind} has {value:g} {what}: give {low} to {high}")
     raise DataError(
         f"{place} is {given!r}: give {LINE}, or one of {SPLINE}: knots, {POLYNOMIAL}: degree, "
@@ -109,7 +96,7 @@ class Terms:
     @cached_property
     def owners(self):
         """Columns of each covariate: one, or the two of a product."""
-        sizes = [_size(basis) for basis in self.bases]
+        sizes = [len(_names("", basis)) for basis in self.bases]
         found = [(column,) for column, size in enumerate(sizes) for _ in range(size)]
         for pair in self.products:
             found += [tuple(pair)] * (sizes[pair[0]] * sizes[pair[1]])
@@ -140,18 +127,17 @@ class Terms:
 
     def described(self, columns):
         """The basis of each column that has one, and products, in words."""
+        words = {
+            SPLINE: "natural cubic spline with {} evenly spaced knots",
+            POLYNOMIAL: "polynomial of degree {}",
+            PERIODIC: "wave with a period of {:g}",
+            WORDS: "{}, each against the first",
+        }
         found = []
         for name, basis in zip(columns, self.bases, strict=True):
-            kind: Any
-            value: Any
-            [(kind, value)] = [(LINE, None)] if basis == LINE else basis.items()
-            words = {
-                SPLINE: f"natural cubic spline with {value} evenly spaced knots",
-                POLYNOMIAL: f"polynomial of degree {value}",
-                PERIODIC: f"wave with a period of {value:g}" if kind == PERIODIC else "",
-                WORDS: f"{', '.join(value)}, each against the first" if kind == WORDS else "",
-            }
-            found += [f"{name}: {words[kind]}"] if kind in words else []
+            for kind, value in basis.items() if basis != LINE else ():
+                given = ", ".join(value) if kind == WORDS else value
+                found.append(f"{name}: {words[kind].format(given)}")
         return "; ".join(found), ", ".join(f"{columns[a]} x {columns[b]}" for a, b in self.products)
 
     def names(self, columns):
@@ -170,7 +156,8 @@ class Terms:
             if self.words(column):
                 usable &= np.isin(given, np.arange(len(self.words(column))))
             elif PERIODIC in basis:
-                usable &= np.abs(given) < FARTHEST_PHASE
+                # Numbers beyond have no digits of a phase left.
+                usable &= np.abs(given) < 1e15
         return usable
 
     def expand(self, places):
@@ -271,19 +258,12 @@ def word_code(value, words):
     """
     try:
         number = real(value)
-        if isinstance(number, int | float) and not abs(number) < LARGEST_WORD:
+        # Floating-point numbers have not all digits of whole ones beyond.
+        if isinstance(number, int | float) and not abs(number) < 2.0**53:
             return np.nan
         return float(words.index(as_text(value).strip()))
     except Exception:  # a value that is none of the words has no place
         return np.nan
-
-
-def _size(basis):
-    if basis == LINE:
-        return 1
-    [(kind, value)] = basis.items()
-    sizes = {SPLINE: lambda: value - 1, POLYNOMIAL: lambda: value, PERIODIC: lambda: 2}
-    return sizes[kind]() if kind in sizes else len(value) - 1
 
 
 def _names(name, basis):
