@@ -33,8 +33,8 @@ def basis_of(given, place="basis"):
     """
     if given is None or given == LINE:
         return LINE
-    pairs: Any = [*given.items()] if isinstance(given, dict) else []
-    kind, value = pairs[0] if len(pairs) == 1 else (None, None)
+    found: Any = given if isinstance(given, dict) and len(given) == 1 else {None: None}
+    [(kind, value)] = found.items()
     if kind == WORDS and isinstance(value, list | tuple):
         words = [as_text(word) for word in value]
         if len({*words}) < len(words) or len(words) < 2:
