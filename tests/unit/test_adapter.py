@@ -5,11 +5,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from model_checks import check_model
 
-from geodp import DataError, GeodesicModel, GeomstatsManifold
+from geodp import DataError, GeomstatsManifold
 from geodp.manifolds.registry import make_manifold
-from geodp.models.losses import Huber, SquaredDistance
 from geodp.testing import check_manifold
 
 pytestmark = pytest.mark.geomstats
@@ -58,12 +56,6 @@ def test_verbs_of_known_spaces_are_those_of_this_library(name):
 def test_verbs_agree_with_one_another(bures):
     # Long steps leave the cone of matrices, and transport is integrated in twenty steps.
     check_manifold(bures, reach=0.3, rounding=1e-11)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("k", "loss"), [(0, SquaredDistance()), (2, Huber(0.15))])
-def test_energy_derivatives_and_fit_agree(bures, k, loss):
-    check_model(GeodesicModel(bures, k, loss), reach=0.3)
 
 
 # What geomstats gets wrong
@@ -133,10 +125,8 @@ def quotient():
     ],
 )
 def test_spaces_that_will_not_do_are_refused(make, reason):
-    with pytest.raises(DataError, match=reason) as error:
+    with pytest.raises(DataError, match=reason):
         GeomstatsManifold(make(), (0.0, 1.0), injectivity_radius=1.0)
-    assert "\n" not in str(error.value)
-    assert ". " not in str(error.value)
 
 
 def test_random_points_follow_the_generator_alone():

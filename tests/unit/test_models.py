@@ -79,13 +79,6 @@ def test_energy_derivatives_and_fit_agree_and_chunks_change_nothing(space, kind)
 # Closed forms
 
 
-def test_median_on_the_line_is_the_middle_record():
-    points = np.random.default_rng(8).standard_normal((5, 21, 1))
-    found = GeodesicModel(make_manifold("euclidean", 1), 0, Distance()).fit(None, points)
-    assert np.all(found.converged)
-    np.testing.assert_array_equal(found.footpoint, np.median(points, axis=1))
-
-
 # Three of five records in one place, and a corner of more than 120 degrees.
 @pytest.mark.parametrize(
     "points", [[[0, 0], [1, 0.1], [-1, 0.1]], [[0, 0], [0, 0], [0, 0], [1, 0], [1, 1]]]
@@ -186,9 +179,8 @@ def test_record_near_the_cut_locus_is_refused_unless_its_pull_is_bounded(make_re
     limit = re.escape(f"{space.injectivity_radius:.4g}")
     # With the last threshold nearly the whole of its pull is left.
     for huber in (None, 0.95 * space.injectivity_radius):
-        with pytest.raises(FitError, match=rf"^record 42: it .* cut locus at {limit}") as error:
+        with pytest.raises(FitError, match=rf"^record 42: it .* cut locus at {limit}"):
             fit(*arguments, huber=huber)
-        assert_one_sentence(error)
     robust = fit(*arguments, huber=0.04)
     assert robust.converged
     assert robust.largest_residual > CUT_LOCUS_FRACTION * space.injectivity_radius
@@ -198,19 +190,11 @@ def test_record_near_the_cut_locus_is_refused_unless_its_pull_is_bounded(make_re
 
 @pytest.mark.parametrize("threshold", [0.0, -1.0, np.nan])
 def test_threshold_that_is_not_positive_is_refused(threshold):
-    with pytest.raises(ValueError, match="threshold of Huber's loss is") as error:
+    with pytest.raises(ValueError, match="threshold of Huber's loss is"):
         Huber(threshold)
-    assert_one_sentence(error)
 
 
 # Data that cannot be fitted
-
-
-def assert_one_sentence(error):
-    message = str(error.value)
-    assert "\n" not in message
-    assert ". " not in message
-    assert len(message) < 200
 
 
 @pytest.mark.parametrize(
@@ -225,9 +209,8 @@ def test_data_that_determine_no_fit_are_refused(make_records, change, message):
     data = make_records(Sphere(2), seed=17)
     x, points = change(data.covariates, data.points)
     x = x.reshape((len(points), -1))
-    with pytest.raises(FitError, match=message) as error:
+    with pytest.raises(FitError, match=message):
         GeodesicModel(Sphere(2), x.shape[-1]).fit(x, points)
-    assert_one_sentence(error)
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf])
@@ -240,9 +223,8 @@ def test_what_is_not_finite_is_refused_by_record(make_records, name, what, wrong
         data = make_records(space, seed=17, number=6, data_shape=data_shape)
         for record in (5, 3):
             getattr(data, name)[(*(1 for _ in data_shape), record)] = wrong
-        with pytest.raises(DataError, match=f"^{where}{what} is not a finite number") as error:
+        with pytest.raises(DataError, match=f"^{where}{what} is not a finite number"):
             fit(space, data.covariates, data.points)
-        assert_one_sentence(error)
 
 
 # Means that have several minima or saddles, or that rounding ends
