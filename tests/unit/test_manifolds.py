@@ -9,7 +9,7 @@ from model_checks import check_model
 
 from geodp import SPD, DataError, GeodesicModel, Hyperbolic, Sphere
 from geodp.manifolds.differences import DifferencedManifold
-from geodp.manifolds.kendall import ComplexProjectiveSpace, KendallPlanarShapes
+from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.log_euclidean import LogEuclideanSPD
 from geodp.manifolds.product import Product
 from geodp.manifolds.projective import ProjectiveSpace
@@ -232,7 +232,6 @@ def test_matrices_far_from_the_identity_are_in_place(length):
         (Rotations("quaternion"), lambda point: 1.01 * point, "its length as a quaternion is 1.01"),
         (KendallPlanarShapes(4), lambda point: 1.01 * point, "its size is 1.01, not 1"),
         (KendallPlanarShapes(4), lambda point: point + 0.01, "not centred"),
-        (ComplexProjectiveSpace(4), lambda point: 1.01 * point, "its length is 1.01, not 1"),
         (Hyperbolic(2), lambda point: 1.01 * point, "its first coordinate is "),
         (Hyperbolic(2), lambda point: -point, "the root of one plus the squares of the others"),
         (SPD(2), lambda point: point + 1e-3 * np.eye(2, k=1), "not symmetric"),

@@ -13,14 +13,6 @@ ROUNDING = 100 * np.finfo(float).eps
 # Points at which a manifold is tested.
 PLACES = 10
 
-# The longest step, as a fraction of the injectivity radius: at 0.9 of it a logarithm magnifies
-# rounding about tenfold, and at 1 it is not continuous.
-LONGEST = 0.9
-
-# Of central differences of sixth order: truncation and rounding of functions of scale one are both
-# about 1e-13.
-STEP = 2e-3
-
 
 def check_manifold(manifold, seed=0, reach=None, rounding=ROUNDING):
     """Test whether the functions of a manifold are consistent with one another.
@@ -31,8 +23,8 @@ def check_manifold(manifold, seed=0, reach=None, rounding=ROUNDING):
     seed : int
         Seed of the points and steps of the tests.
     reach : float, optional
-        Length of the longest step; 0.9 of the injectivity radius, or 3 where that is infinite,
-        unless given.
+        Length of the longest step; 0.9 of the injectivity radius, at which a logarithm magnifies
+        rounding about tenfold, or 3 where that is infinite, unless given.
     rounding : float
         Allowed error in units of length one; more for functions that iterate.
 
@@ -48,7 +40,7 @@ def check_manifold(manifold, seed=0, reach=None, rounding=ROUNDING):
     """
     if reach is None:
         bounded = np.isfinite(manifold.injectivity_radius)
-        reach = LONGEST * manifold.injectivity_radius if bounded else 3.0
+        reach = 0.9 * manifold.injectivity_radius if bounded else 3.0
     checks = [_points, _tangent_spaces, _geodesics, _transport, _batches, _derivatives]
     if isinstance(manifold, SymmetricSpace):
         checks.append(_symmetry)
@@ -281,11 +273,14 @@ def _batches(at):
         yield f"{what} broadcasts the point", found[None], expected[None], allowed
 
 
-def _derivative(function):
-    """Derivative at zero of a function of one number, by central differences of sixth order."""
+def _derivative(function, step=2e-3):
+    """Derivative at zero of a function of one number, by central differences of sixth order.
+
+    Truncation and rounding of functions of scale one are both about 1e-13.
+    """
     stencil = ((1, 45.0 / 60.0), (2, -9.0 / 60.0), (3, 1.0 / 60.0))
-    total = sum(c * (function(k * STEP) - function(-k * STEP)) for k, c in stencil)
-    return total / STEP
+    total = sum(c * (function(k * step) - function(-k * step)) for k, c in stencil)
+    return total / step
 
 
 def _derivatives(at):
@@ -367,7 +362,7 @@ def _symmetry(at):
     excess = np.maximum(0.0, rates @ ((signs < 0) * multiplicities) - manifold.volume_growth)
     yield "volume_growth is the largest sum of frequencies", excess, 0.0, 10.0 * at.here
     # One rung of the pole ladder is exact here, and made of exp and log alone.
-    short = manifold.expand(np.minimum(1.0, 0.7 * at.lengths[-1] / LONGEST / at.lengths))
+    short = manifold.expand(np.minimum(1.0, 0.7 * at.lengths[-1] / 0.9 / at.lengths))
     half, vector = 0.5 * short * at.velocity, 0.25 * at.lengths[-1] * at.first
     middle, tip = manifold.exp(at.point, half), manifold.exp(at.point, vector)
     end = manifold.exp(at.point, 2.0 * half)

@@ -36,20 +36,22 @@ class NoReducedShapeError(DataError):
         super().__init__(f"record {self.record + 1}: {self.reason}")
 
 
-class ComplexProjectiveSpace(ProjectiveSpace):
+class PlanarShapes(ProjectiveSpace):
     """CP^(D-1): unit vectors of C^D up to a phase, with sectional curvatures from 1 to 4.
 
-    A point is any of its representatives: a complex vector of shape (D,), of unit norm.
+    A point is any of its representatives: a complex vector of shape (D,), of unit norm.  Points are
+    made `from_landmarks`, and have configurations `to_landmarks`.
     """
 
     dtype = complex
     # Along the velocity v, along i v, and across both.
     curvature_signs = (0, 1, 1)
     rates = (0.0, 2.0, 1.0)
-    not_finite = "a coordinate is not a pair of finite numbers"
+    landmarks: int
+    # A picture of landmarks takes their place.
+    coordinate_names: ClassVar[list] = []
 
     def __init__(self, size):
-        self.name = f"complex projective space CP^{size - 1}"
         self.dim = 2 * (size - 1)
         self.point_shape = (size,)
         self.multiplicities = (1, 1, self.dim - 2)
@@ -85,14 +87,6 @@ class ComplexProjectiveSpace(ProjectiveSpace):
         overlap = hermitian(unit, other)[..., None]
         along, turning = overlap.real * unit, 1j * overlap.imag * unit
         return np.stack(np.broadcast_arrays(along, turning, other - along - turning), axis=-2)
-
-
-class PlanarShapes(ComplexProjectiveSpace):
-    """Spaces whose points are made `from_landmarks`, and have configurations `to_landmarks`."""
-
-    landmarks: int
-    # A picture of landmarks takes their place.
-    coordinate_names: ClassVar[list] = []
 
     @abstractmethod
     def from_landmarks(self, landmarks):

@@ -7,7 +7,7 @@ from geodp.manifolds.euclidean import Flat, straight_distances
 from geodp.manifolds.manifold import align_data_axes
 from geodp.manifolds.positive_definite import METRICS, PositiveDefinite
 from geodp.manifolds.symmetric import LogsByEigenspace
-from geodp.manifolds.symmetric_matrices import log_2x2, log_3x3, log_eigen, spectral, symmetrised
+from geodp.manifolds.symmetric_matrices import log_2x2, log_eigen, spectral, symmetrised
 
 
 class LogEuclideanSPD(Flat, PositiveDefinite):
@@ -45,11 +45,8 @@ class LogEuclideanSPD(Flat, PositiveDefinite):
             return self.symmetric(np.stack(log_2x2(upper, off, lower, half, half), axis=-1))
         if self.size != 3:
             return self.chart(points)
-        entries, far = log_3x3(*np.moveaxis(self.entries(points), -1, 0))
-        found = self.symmetric(np.moveaxis(entries, 0, -1))
-        if np.any(far):
-            found[far] = self.chart(points[far])
-        return found
+        entries = self.log_entries(np.moveaxis(self.entries(points), -1, 0))
+        return self.symmetric(np.moveaxis(entries, 0, -1))
 
     def exp(self, point, vector):
         self.refuse_other_shapes(point, vector)

@@ -9,6 +9,9 @@ from geodp.manifolds.symmetric_matrices import (
     SINGULAR,
     are_even,
     are_regular,
+    log_3x3,
+    log_eigen,
+    spectral,
     symmetric_eigenvalues,
     symmetrised,
 )
@@ -100,6 +103,16 @@ class PositiveDefinite(SymmetricSpace):
         matrices[..., self._rows, self._columns] = entries
         matrices[..., self._columns, self._rows] = entries
         return matrices
+
+    def log_entries(self, entries):
+        """Entries (K, ...) of logarithms of matrices of one row or three, from those of these."""
+        if self.size == 1:
+            return np.log(entries)
+        found, far = log_3x3(*entries)
+        if np.any(far):
+            some = self.symmetric(np.moveaxis(entries, 0, -1)[far])
+            found[:, far] = self.entries(spectral(*log_eigen(some))).T
+        return found
 
     def project(self, array):
         return symmetrised(np.asarray(array, dtype=float))

@@ -58,22 +58,12 @@ class Rotations(Product):
         return {"coordinates": MATRIX if self.is_matrix else QUATERNION}
 
     def from_matrices(self, matrices):
-        """Points (..., 4) from matrices (..., 3, 3); NaN where there is no rotation."""
-        a = matrices = np.asarray(matrices, dtype=float)
-        # Of a rotation this is 4 q q^T.
-        trace = a[..., 0, 0] + a[..., 1, 1] + a[..., 2, 2]
-        outer = np.empty((*a.shape[:-2], 4, 4))
-        outer[..., 0, 0] = 1.0 + trace
-        for i, (j, k) in enumerate(((1, 2), (2, 0), (0, 1))):
-            outer[..., i + 1, i + 1] = 1.0 - trace + 2.0 * a[..., i, i]
-            outer[..., 0, i + 1] = outer[..., i + 1, 0] = a[..., k, j] - a[..., j, k]
-            outer[..., j + 1, k + 1] = outer[..., k + 1, j + 1] = a[..., j, k] + a[..., k, j]
-        # Of a matrix near to a rotation the eigenvector of the largest eigenvalue is the nearest
-        # (Bar-Itzhack 2000).
-        usable = np.array(self._fault(matrices)) == 0
-        safe = np.where(usable[..., None, None], outer, np.eye(4))
-        quaternions = np.linalg.eigh(safe)[1][..., -1]
-        return np.where(usable[..., None], self.project(quaternions), np.nan)
+        """Points (n, 4) of the rotations nearest to matrices (n, 3, 3); NaN where there is none."""
+        from scipy.spatial.transform import Rotation  # slow to load
+
+        usable = (self._fault(matrices) == 0)[:, None]
+        safe = np.where(usable[..., None], matrices, np.eye(3))
+        return np.where(usable, Rotation.from_matrix(safe).as_quat(scalar_first=True), np.nan)
 
     def _fault(self, matrices):
         """0 of rotations, 1 of what is not orthogonal, 2 of mirrors; (...)."""
@@ -85,14 +75,10 @@ class Rotations(Product):
         return np.where(is_orthogonal, np.where(sense > 0.0, 0, 2), 1)
 
     def to_matrices(self, points):
-        """Matrices (..., 3, 3) of points (..., 4)."""
-        w, x, y, z = np.moveaxis(np.asarray(points), -1, 0)
-        rows = (
-            (1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)),
-            (2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)),
-            (2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)),
-        )
-        return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+        """Matrices (n, 3, 3) of points (n, 4)."""
+        from scipy.spatial.transform import Rotation
+
+        return Rotation.from_quat(points, scalar_first=True).as_matrix()
 
     def layouts(self):
         if self.is_matrix:

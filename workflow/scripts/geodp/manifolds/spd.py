@@ -18,7 +18,6 @@ from geodp.manifolds.symmetric_matrices import (
     forward,
     half_gaps_2x2,
     log_2x2,
-    log_3x3,
     log_eigen,
     rotated,
     spectral,
@@ -319,7 +318,7 @@ class SPD(PositiveDefinite):
                 entries = np.moveaxis(self.entries(spectral(*eigen)), -1, -2)
             else:
                 moved = self._moved_entries(inverse, y, x, values)
-                entries = self._log_entries(moved)
+                entries = np.moveaxis(self.log_entries(np.moveaxis(moved, -2, 0)), 0, -2)
         components = self.roots[:, None] * entries
         return SPDLogs(
             manifold=self,
@@ -331,14 +330,3 @@ class SPD(PositiveDefinite):
             moved=moved,
             eigen=eigen,
         )
-
-    def _log_entries(self, moved):
-        """Entries of logarithms of matrices of one row or three, from those of the matrices."""
-        if self.size == 1:
-            return np.log(moved)
-        entries, far = log_3x3(*np.moveaxis(moved, -2, 0))
-        entries = np.moveaxis(entries, 0, -2)
-        if np.any(far):
-            some = self.symmetric(np.moveaxis(moved, -2, -1)[far])
-            np.moveaxis(entries, -2, -1)[far] = self.entries(spectral(*log_eigen(some)))
-        return entries

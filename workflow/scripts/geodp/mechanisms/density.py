@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from geodp.manifolds.kendall import ComplexProjectiveSpace
+from geodp.manifolds.kendall import PlanarShapes
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.manifolds.symmetric import SymmetricSpace
@@ -82,7 +82,7 @@ class GradientDensity(ABC):
         sums: Any = None
         if isinstance(manifold, Sphere) and manifold.curvature_bounds == (1.0, 1.0):
             sums = record_sums.sphere_sums
-        elif isinstance(manifold, ComplexProjectiveSpace) and not bounded:
+        elif isinstance(manifold, PlanarShapes) and not bounded:
             sums = record_sums.shape_sums
         elif isinstance(manifold, SPD) and manifold.size == 2 and not bounded:
             sums = record_sums.matrix_sums
