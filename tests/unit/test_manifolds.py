@@ -12,9 +12,9 @@ from geodp.manifolds.differences import DifferencedManifold
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.log_euclidean import LogEuclideanSPD
 from geodp.manifolds.product import Product
-from geodp.manifolds.projective import ProjectiveSpace
 from geodp.manifolds.registry import make_manifold
 from geodp.manifolds.rotations import Rotations
+from geodp.manifolds.sphere import ProjectiveSpace
 from geodp.manifolds.symmetric import jacobi_cosine, jacobi_sine
 from geodp.models.losses import Distance, Huber
 from geodp.samplers.riemannian_laplace import check_laplace_scale

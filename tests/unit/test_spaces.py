@@ -13,9 +13,9 @@ from conftest import CIRCLE, SETTINGS_OF
 
 from geodp import DataError, Ledger
 from geodp.data.coordinates import View, are_read, in_layout
-from geodp.manifolds.projective import RealProjective
 from geodp.manifolds.registry import MANIFOLDS, make_manifold, manifold_settings, parse_point
 from geodp.manifolds.rotations import ORTHOGONAL, Rotations
+from geodp.manifolds.sphere import RealProjective
 from geodp_release.ask import planning
 from geodp_release.ask.cli import main
 from geodp_release.ask.settings import read_settings

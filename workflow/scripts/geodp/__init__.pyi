@@ -9,9 +9,9 @@ from geodp.manifolds.hyperbolic import Hyperbolic as Hyperbolic
 from geodp.manifolds.kendall import KendallPlanarShapes as KendallPlanarShapes
 from geodp.manifolds.log_euclidean import LogEuclideanSPD as LogEuclideanSPD
 from geodp.manifolds.product import Product as Product
-from geodp.manifolds.projective import RealProjective as RealProjective
 from geodp.manifolds.rotations import Rotations as Rotations
 from geodp.manifolds.spd import SPD as SPD
+from geodp.manifolds.sphere import RealProjective as RealProjective
 from geodp.manifolds.sphere import Sphere as Sphere
 from geodp.mechanisms.mechanism import Guarantee as Guarantee
 from geodp.mechanisms.mechanism import Mechanism as Mechanism

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from geodp.errors import DataError
-from geodp.manifolds.projective import ProjectiveSpace
+from geodp.manifolds.sphere import ProjectiveSpace
 from geodp.manifolds.unit_norm import (
     hermitian,
     in_complement,

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from geodp.data.coordinates import View, are_read, in_layout, limits_of
-from geodp.manifolds.drawn import Drawn
+from geodp.manifolds.manifold import Drawn
 from geodp.manifolds.symmetric import LogsAlong, SymmetricSpace
 
 
@@ -220,12 +220,6 @@ class Product(SymmetricSpace):
 
     def random_point(self, rng, shape=()):
         return self.joined([each.random_point(rng, shape) for each in self.factors])
-
-    def magnification(self, point):
-        """See `Manifold.magnification`; at most that of a factor times those of the weights."""
-        found = self._each("magnification", point)
-        spread = [max(weight, 1.0 / weight) ** 0.5 for weight in self.weights]
-        return np.max([a * each for a, each in zip(spread, found, strict=True)], axis=0)
 
     def centre(self, points):
         return self.joined(self._each("centre", points))

@@ -9,11 +9,10 @@ from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.landmark_maps import LandmarkMap
 from geodp.manifolds.manifold import Manifold
 from geodp.manifolds.product import Product
-from geodp.manifolds.projective import RealProjective
 from geodp.manifolds.rotations import Rotations
 from geodp.manifolds.size_and_shape import SizeAndShape
 from geodp.manifolds.spd import SPD
-from geodp.manifolds.sphere import Sphere
+from geodp.manifolds.sphere import RealProjective, Sphere
 from geodp.plain import from_plain
 
 # Largest size that a file may name, beyond which a mistake would fill the memory.
@@ -46,17 +45,12 @@ def make_manifold(name, size=None, landmark_map=None, **settings):
     The size is the dimension, the number of rows of a matrix, or the number of landmarks.  A
     `LandmarkMap` that does not go with the manifold is a `DataError`.
     """
-    if landmark_map is not None:
-        if name != "kendall":
-            raise DataError(
-                f"manifold {name}: a landmark map ({landmark_map.description}) goes with planar "
-                "shapes only: leave it out, or set the manifold to kendall"
-            )
-        if landmark_map.landmarks != size:
-            raise DataError(
-                f"manifold {name} of size {size}: the landmark map ({landmark_map.description}) is "
-                f"one of {landmark_map.landmarks} landmarks: make the two numbers equal"
-            )
+    if landmark_map is not None and (name != "kendall" or landmark_map.landmarks != size):
+        raise DataError(
+            f"manifold {name} of size {size}: the landmark map ({landmark_map.description}) is one "
+            f"of {landmark_map.landmarks} planar landmarks: make both numbers equal, or leave it "
+            "out of other spaces"
+        )
     settings |= {"size": size, "landmark_map": landmark_map}
     return MANIFOLDS[name].of(**{key: each for key, each in settings.items() if each is not None})
 
@@ -93,11 +87,7 @@ def manifold_from_settings(settings):
     except (LookupError, TypeError, ValueError) as problem:
         if isinstance(problem, DataError):
             raise
-        if chosen is not None:
-            words = "landmark map: it is not a matrix with a description: correct it"
-        else:
-            words = f"manifold {name}: these settings make none: correct them"
-        raise DataError(words) from None
+        raise DataError(f"manifold {name}: these settings make none: correct them") from None
 
 
 def parse_point(manifold, numbers, place):

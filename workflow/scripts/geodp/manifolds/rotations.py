@@ -6,7 +6,7 @@ import numpy as np
 
 from geodp.manifolds.manifold import Manifold
 from geodp.manifolds.product import Product
-from geodp.manifolds.projective import RealProjective
+from geodp.manifolds.sphere import RealProjective
 
 # Largest difference of an entry of ``R^T R`` from that of the identity, of a matrix that is a
 # rotation but for rounding.

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from geodp.manifolds.drawn import Drawn
 from geodp.manifolds.log_euclidean import LogEuclideanSPD
-from geodp.manifolds.manifold import align_data_axes
+from geodp.manifolds.manifold import Drawn, align_data_axes
 from geodp.manifolds.positive_definite import METRICS, PositiveDefinite
 from geodp.manifolds.spd_logs import SPDLogs
 from geodp.manifolds.symmetric import jacobi_factors
