@@ -74,24 +74,19 @@ class Faulty:
             setattr(self if hasattr(self, name) else self.metric, name, function)
 
 
-def refusing(function, refused):
-    """The function, but for points in the shapes that it refuses."""
-
-    def call(*arrays):
-        if refused(arrays[-1]):
-            raise ValueError("not in this shape")
-        return function(*arrays)
-
-    return call
+def refusing(*points):
+    """The logarithm of batches of one alone."""
+    if points[-1].ndim == 1 or len(points[-1]) > 1:
+        raise ValueError("not in this shape")
+    return SPHERE.metric.log(*points)
 
 
-EXP, LOG, INNER = SPHERE.metric.exp, SPHERE.metric.log, SPHERE.metric.inner_product
+EXP, INNER = SPHERE.metric.exp, SPHERE.metric.inner_product
 
 # Functions that take batches wrongly, and right for one point.
 FAULTS = {
     "exp": {"exp": lambda v, p: EXP(v[:1], p[:1]) + 0.0 * v if v.ndim > 1 else EXP(v, p)},
-    "log": {"log": refusing(LOG, lambda p: p.ndim > 1)},
-    "log of one": {"log": refusing(LOG, lambda p: p.ndim == 1 or len(p) > 1)},
+    "log": {"log": refusing},
     "inner": {"inner_product": lambda u, w, p: u @ w.T if u.ndim > 1 else INNER(u, w, p)},
     "tangent": {"to_tangent": lambda a, p: SPHERE.to_tangent(a.T if a.shape == (3, 3) else a, p)},
 }

@@ -113,26 +113,6 @@ def test_fit_converges_far_from_the_origin_of_hyperbolic_space(make_records, awa
         assert found.iterations <= 6
 
 
-@pytest.mark.parametrize("space", ["S2", "H2", "SPD2", "Kendall4", "Kendall8"])
-def test_fit_is_the_best_minimum_and_found_from_far_away(space, make_records):
-    manifold = space_of(space)
-    data = make_records(manifold, seed=12, noise=0.3)
-    best = fit(manifold, data.covariates, data.points)
-    rng = np.random.default_rng(12)
-    footpoints = manifold.random_point(rng, (20,))
-    model = model_of(manifold)
-    start = model.parameters(footpoints, manifold.random_direction(rng, footpoints))
-    found = model.minimise(start, data.covariates, data.points)
-    assert np.all(found.converged)
-    assert found.iterations <= 50
-    curvatures = np.linalg.eigvalsh(model.hessian(found.parameters, data.covariates, data.points))
-    assert np.min(curvatures) > 0.0
-    assert np.min(found.energy) >= best.energy * (1.0 - 1e-12)
-    # Positive curvature allows other minima, such as a geodesic the long way round.
-    same = found.energy <= best.energy * (1.0 + 1e-9)
-    assert np.mean(same) >= 0.9
-
-
 def test_a_data_set_that_fails_leaves_the_others_alone(make_records):
     plane = Hyperbolic(2)
     data = make_records(plane, seed=16, noise=0.3, data_shape=(2,))

@@ -56,14 +56,6 @@ def test_fit_from_some_records_is_that_on_all(space, covariates, make_records, m
     assert np.max(space.dist(*lines)) <= 1e-10
 
 
-@pytest.mark.parametrize("size", [2, 3])
-@pytest.mark.parametrize("factor", [1e-70, 1e6, 1e70])
-def test_mean_of_matrices_does_not_depend_on_their_unit(size, factor):
-    points = covariances(size, 20)
-    found, expected = (geodp.mean(each, geodp.SPD(size)) for each in (factor * points, points))
-    np.testing.assert_allclose(found.footpoint, factor * expected.footpoint, rtol=1e-9)
-
-
 def test_mean_of_points_of_which_one_chunk_has_one_far_away():
     space, rng = geodp.Hyperbolic(2), np.random.default_rng(5)
     origin = np.broadcast_to(np.eye(3)[0], (100, 1000, 3))
