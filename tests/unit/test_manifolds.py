@@ -190,6 +190,14 @@ def test_antipode_is_half_a_turn_away(dimension):
     assert np.sum(point[0] * sphere.log(point, -point)[0]) == 0.0
 
 
+def test_vectors_are_carried_to_the_representative_that_is_given():
+    space, rng = KendallPlanarShapes(5), np.random.default_rng(5)
+    point, other = space.random_point(rng, (2,))
+    vector, turn = space.random_direction(rng, point), np.exp(0.7j)
+    found = space.transport_to(point, turn * other, vector)
+    np.testing.assert_allclose(found, turn * space.transport_to(point, other, vector), atol=1e-14)
+
+
 # Hyperbolic space
 
 

@@ -56,12 +56,13 @@ def _chunks(at):
     model, manifold = at.model, at.manifold
     places, step = directions(at, model.blocks)
     states = moved(at, places, step, 0.1)
-    whole = model.energy_gradient(states, *at.data)
+    whole = model.energy_gradient(states, *at.data, normal=True)
     # Chunks of one chain and five records, so that a remainder is left.
     size = 5 * DATA_SETS * kind_of(manifold, model.number_of_covariates).record_size(manifold)
     with mock.patch.object(chunks, "CHUNK", size):
-        parts = model.energy_gradient(states, *at.data)
+        parts = model.energy_gradient(states, *at.data, normal=True)
     yield "chunks do not change the energy", parts.energy, whole.energy, at.rounding
+    yield "chunks do not change the largest residual", parts.largest, whole.largest, at.rounding
     for block, expected in whole.gradient.items():
         what = f"chunks do not change the gradient in {block}"
         yield what, parts.gradient[block], expected, at.rounding, states[FOOTPOINT]
@@ -111,6 +112,26 @@ def test_fit_converges_far_from_the_origin_of_hyperbolic_space(make_records, awa
         found = fit(space, data.covariates, data.points)
         assert found.converged
         assert found.iterations <= 6
+
+
+@pytest.mark.parametrize("space", ["S2", "H2", "SPD2", "Kendall4", "Kendall8"])
+def test_fit_is_the_best_minimum_and_found_from_far_away(space, make_records):
+    manifold = space_of(space)
+    data = make_records(manifold, seed=12, noise=0.3)
+    best = fit(manifold, data.covariates, data.points)
+    rng = np.random.default_rng(12)
+    footpoints = manifold.random_point(rng, (20,))
+    model = model_of(manifold)
+    start = model.parameters(footpoints, manifold.random_direction(rng, footpoints))
+    found = model.minimise(start, data.covariates, data.points)
+    assert np.all(found.converged)
+    assert found.iterations <= 50
+    curvatures = np.linalg.eigvalsh(model.hessian(found.parameters, data.covariates, data.points))
+    assert np.min(curvatures) > 0.0
+    assert np.min(found.energy) >= best.energy * (1.0 - 1e-12)
+    # Positive curvature allows other minima, such as a geodesic the long way round.
+    same = found.energy <= best.energy * (1.0 + 1e-9)
+    assert np.mean(same) >= 0.9
 
 
 def test_a_data_set_that_fails_leaves_the_others_alone(make_records):

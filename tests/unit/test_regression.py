@@ -231,7 +231,7 @@ LINE = np.exp(np.linspace(0.0, 1.0, 9)[:, None] * [0.8, -0.5, 0.2])[:, None] * n
         (lambda: geodp.mean(ONE, "SPD"), "manifold is 'str'"),
         (lambda: geodp.fit([1.0], ONE.repeat(2, 0), geodp.SPD(2)), "x has 1 records"),
         (lambda: geodp.fit(1.0, ONE, geodp.SPD(2)), "x has 0 axes"),
-        (lambda: geodp.fit(["a"], ONE, geodp.SPD(2)), "x is no array of numbers"),
+        (lambda: geodp.fit(["a"], ONE, geodp.SPD(2)), "x is of type <U1: give numbers"),
         (lambda: geodp.fit(DAYS, ONE, geodp.SPD(2)), "x is of type datetime64"),
         (lambda: geodp.mean(1j * ONE, geodp.SPD(2)), "points are complex, and those"),
         (lambda: geodp.mean(np.full((3, 5, 2), 0.1), SHAPES), "record 1: all its landmarks coinc"),

@@ -46,12 +46,11 @@ def read_formula(text: str) -> Formula:
     right, left = getattr(found, "rhs", found), list(getattr(found, "lhs", []))
     if not isinstance(right, formulaic.SimpleFormula):
         raise DataError(f"formula {text!r} has several parts: give one, without |")
-    if len(left) > 1:
-        raise DataError(f"formula {text!r} has several responses: name one column of points")
-    if any([each.eval_method.value for each in term.factors] != ["lookup"] for term in left):
+    responses = [[each.eval_method.value for each in term.factors] for term in left]
+    if responses not in ([], [["lookup"]]):
         raise DataError(
-            f"formula {text!r}: {left[0]} is no name of a column, and nothing is computed: give "
-            "the name of one with the points as they are"
+            f"formula {text!r}: before ~ give the name of one column with the points as they are, "
+            "since nothing is computed"
         )
     terms = [[factor.expr for factor in term.factors] for term in right]
     if ["1"] not in terms:

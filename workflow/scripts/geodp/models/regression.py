@@ -147,17 +147,13 @@ def fit(
         design = replace(Columns.of(names, basis, covariate_range, products), names=())
         x = design(x)
     x = np.asarray(x)
-    if x.dtype.kind in "mMc":
-        # Dates would become numbers of nanoseconds, and imaginary parts be lost.
-        raise DataError(
-            f"x is of type {x.dtype}: give numbers, such as (x - x[0]) / np.timedelta64(1, 'D')"
-        )
     try:
-        x = x.astype(float)
+        # Dates would become numbers of nanoseconds, and imaginary parts be lost.
+        x = x.astype(float, casting="unsafe" if x.dtype.kind in "OSU" else "same_kind")
     except (TypeError, ValueError):
         raise DataError(
-            "x is no array of numbers: give a row of covariates for each record; of words list "
-            "them, by basis=[{'words': ['north', 'south']}] or in a formula"
+            f"x is of type {x.dtype}: give numbers, of dates (x - x[0]) / np.timedelta64(1, 'D'), "
+            "or list words, by basis=[{'words': ['north', 'south']}] or in a formula"
         ) from None
     if x.ndim not in (1, 2):
         raise DataError(f"x has {x.ndim} axes: give a row of covariates for each record")
