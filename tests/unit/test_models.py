@@ -12,7 +12,7 @@ from scipy.optimize import least_squares
 import geodp
 from geodp import DataError, GeodesicModel, Hyperbolic, KendallPlanarShapes, Sphere
 from geodp.manifolds.registry import make_manifold
-from geodp.models import chunks
+from geodp.models import geodesic
 from geodp.models.blocks import FOOTPOINT
 from geodp.models.fitting import CUT_LOCUS_FRACTION, FitError
 from geodp.models.losses import Distance, Huber, SquaredDistance
@@ -59,7 +59,7 @@ def _chunks(at):
     whole = model.energy_gradient(states, *at.data, normal=True)
     # Chunks of one chain and five records, so that a remainder is left.
     size = 5 * DATA_SETS * kind_of(manifold, model.number_of_covariates).record_size(manifold)
-    with mock.patch.object(chunks, "CHUNK", size):
+    with mock.patch.object(geodesic, "CHUNK", size):
         parts = model.energy_gradient(states, *at.data, normal=True)
     yield "chunks do not change the energy", parts.energy, whole.energy, at.rounding
     yield "chunks do not change the largest residual", parts.largest, whole.largest, at.rounding

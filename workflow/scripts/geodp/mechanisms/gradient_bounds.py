@@ -20,7 +20,7 @@ import numpy as np
 from geodp.manifolds.symmetric import jacobi_cosine, jacobi_sine
 from geodp.manifolds.unit_norm import SQUARE_ROUNDING
 from geodp.models.blocks import block_names
-from geodp.models.chunks import sum_over_records
+from geodp.models.geodesic import sum_over_records
 from geodp.models.residuals import residuals_of
 
 # Relative and absolute allowance for rounding.
