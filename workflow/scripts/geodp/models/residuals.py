@@ -48,11 +48,7 @@ class Residuals(ABC):
     """
 
     squared_distances: Any  # ``|r_i|^2``, (*data_sets, *chains, n)
-
-    @property
-    def bends(self):
-        """Whether Hessians of the squared distances are at hand."""
-        return False
+    bends: Any = False  # Whether Hessians of the squared distances are at hand.
 
     @abstractmethod
     def adjoint_sums(self, block, weights=None):
@@ -63,10 +59,7 @@ class Residuals(ABC):
 
     @abstractmethod
     def normal(self, blocks, weights=None):
-        """Sum over records of ``J_i^T J_i``, with J_i the derivative of the prediction in blocks.
-
-        As `steps` of the same class takes it.
-        """
+        """Sum over records of ``J_i^T J_i``, J_i a prediction's derivative, as `steps` takes it."""
 
     @classmethod
     @abstractmethod
@@ -153,7 +146,7 @@ class OneGeodesicResiduals(Residuals):
         return self.logs.squared_distances
 
     @property
-    def bends(self):
+    def bends(self):  # type: ignore[override]
         return self.logs.bends
 
     @cached_property
@@ -165,14 +158,23 @@ class OneGeodesicResiduals(Residuals):
         return dict(zip(self.blocks, self.logs.factors().values(), strict=True))
 
     def adjoint_sums(self, block, weights=None):
+        if self.bends:
+            columns = self._columns[..., self.blocks.index(block), :]
+            columns = columns if weights is None else weights[..., None, :] * columns
+            return self.logs.vector(np.einsum("...kn,...kn->...k", columns, self.logs.components))
         factors = self._factors[block]
         return self.logs.combine(factors if weights is None else [weights * f for f in factors])
 
-    def _columns(self, blocks):
+    def _columns_of(self, blocks):
+        places = [self.blocks.index(block) for block in blocks]
+        return self._columns if blocks == self.blocks else self._columns[..., places, :]
+
+    @cached_property
+    def _columns(self):
         """Factors (*data_sets, *chains, K, B, n) of B blocks."""
         *batch, number = self.squared_distances.shape
-        columns = np.empty((*batch, len(self.manifold.curvature_signs), len(blocks), number))
-        for place, block in enumerate(blocks):
+        columns = np.empty((*batch, len(self.manifold.curvature_signs), len(self.blocks), number))
+        for place, block in enumerate(self.blocks):
             for index, factor in enumerate(self._factors[block]):
                 columns[..., index, place, :] = factor
         return columns
@@ -185,7 +187,7 @@ class OneGeodesicResiduals(Residuals):
         """
         if len(self.blocks) == 1 and weights is None and self.manifold.sums_hessians:
             return self.logs.hessian_sums()
-        columns = self._columns(blocks)
+        columns = self._columns_of(blocks)
         weighted = columns if weights is None else weights[..., None, None, :] * columns
         return weighted @ np.swapaxes(columns, -1, -2)
 
@@ -217,7 +219,7 @@ class OneGeodesicResiduals(Residuals):
         prediction: without covariates the exact Hessian of the energy.  It is solved by conjugate
         gradients, preconditioned by ``sum J_i^T J_i``, in coordinates with one in each eigenspace.
         """
-        logs, columns = self.logs, self._columns(tuple(gradients))
+        logs, columns = self.logs, self._columns_of(tuple(gradients))
         # Chains may have been flattened into one axis.
         batch, number = columns.shape[:-3], columns.shape[-1]
         inverse, shift = (
