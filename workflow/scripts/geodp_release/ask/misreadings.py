@@ -4,68 +4,30 @@ Of each space, and of covariates, the usual mistakes are tried: columns in anoth
 units, mirrored landmarks.  All of it depends on the records.
 """
 
-from collections.abc import Callable
-from itertools import combinations
-from typing import Any
-
 import numpy as np
 
 from geodp.data.angles import ANGLES
 from geodp.data.columns import has_landmarks, told_columns
 from geodp.data.coordinates import are_read, in_layout
-from geodp.data.large import finite_ones, in_turn, indices_where, sampled
-from geodp.data.messages import SHOWN
+from geodp.data.large import finite_ones, in_turn
 from geodp.data.triangles import TRIANGLES, upper_triangle
 from geodp.manifolds.unit_norm import UnitNormSpace
 from geodp_release.ask.inspection import middle_of
 
-# A reading fits if it makes this share of the records valid, or puts as many covariates in range.
-MOST = 0.9
 
-# Readings fit alike if they bring records nearer by the same up to such a factor.
-ALIKE = 1.5
-
-# Covariates: what they may have been given in, and how they become what is wanted.
-UNITS: dict[str, Callable] = {
-    "months and not in years: divide by 12": lambda x: x / 12.0,
-    "years and not in months: multiply by 12": lambda x: x * 12.0,
-    "days and not in years: divide by 365.25": lambda x: x / 365.25,
-    "years and not in days: multiply by 365.25": lambda x: x * 365.25,
-    "percent and not in fractions: divide by 100": lambda x: x / 100.0,
-    "fractions and not in percent: multiply by 100": lambda x: x * 100.0,
-    "thousandths of the unit: divide by 1000": lambda x: x / 1000.0,
-    "thousands of the unit: multiply by 1000": lambda x: x * 1000.0,
-    "natural logarithms: take their exponentials": np.exp,
-    "decimal logarithms: raise 10 to them": lambda x: 10.0**x,
-}
-
-
-# Triangles of matrices, in words.
-AS = {
-    "ambient": "like an upper triangle row by row",
-    "lower_triangle": "like a lower triangle row by row",
-    "nilearn": "like vectors of nilearn, which divides the diagonal by sqrt(2)",
-    "pyriemann": "like vectors of pyRiemann, which multiplies others than the diagonal by sqrt(2)",
-    "voigt": "like Voigt's order",
-    "vtk": "like VTK's order",
-    "mrtrix": "like MRtrix's order",
-}
-
-
-def misreadings(settings, numbers, names):
+def misreadings(settings, numbers, names, most=0.9):
     """Sentences on readings of a table that fit better, with what to change; not private.
 
     ``numbers`` (n, m + k) are those of coordinates and covariates, as the file has them, and
-    ``names`` those of the m coordinates.
+    ``names`` those of the m coordinates.  A reading fits if ``most`` of the records are valid by
+    it, or their covariates in range.
     """
-    data = settings.data
     coordinates, covariates = np.split(numbers, [len(names)], axis=1)
-    found = _of_covariates(settings, covariates, coordinates, names)
-    if data.outline:
+    found = _of_covariates(settings, covariates, coordinates, names, most)
+    if settings.data.outline:
         return found
-    space = settings.public.manifold.name
-    named = _named_otherwise(data, space, names)
-    return found + (named or _of_points(settings, coordinates, names))
+    named = _named_otherwise(settings.data, settings.public.manifold.name, names)
+    return found + (named or _of_points(settings, coordinates, names, most))
 
 
 def _named_otherwise(data, space, names):
@@ -88,7 +50,7 @@ def _named_otherwise(data, space, names):
     ]
 
 
-def _of_covariates(settings, covariates, coordinates, names):
+def _of_covariates(settings, covariates, coordinates, names, most):
     """On covariates most of which are outside their range, and would be in it otherwise."""
     found = []
     for name, limits, column in zip(
@@ -99,12 +61,12 @@ def _of_covariates(settings, covariates, coordinates, names):
         if name in settings.data.dates or _inside(given, limits) > 0.5:
             continue
         with np.errstate(all="ignore"):
-            tried = {words: change(given) for words, change in UNITS.items()}
-        fitting = [words for words in tried if _inside(tried[words], limits) >= MOST]
+            tried = dict(_in_other_units(given))
+        fitting = [words for words in tried if _inside(tried[words], limits) >= most]
         swapped = [
             other
             for other, values in zip(names, coordinates.T, strict=True)
-            if _inside(finite_ones(values), limits) >= MOST
+            if _inside(finite_ones(values), limits) >= most
         ]
         if fitting:
             # What fills the range, where several units lie in it.
@@ -118,18 +80,33 @@ def _of_covariates(settings, covariates, coordinates, names):
     return found
 
 
+def _in_other_units(numbers):
+    """What a covariate may have been given in, and its numbers if it was."""
+    for factor, small, large in (
+        (12.0, "months", "years"),
+        (365.25, "days", "years"),
+        (100.0, "percent", "fractions"),
+        (1000.0, "thousandths", "whole units"),
+    ):
+        yield f"{small} and not in {large}: divide by {factor:g}", numbers / factor
+        yield f"{large} and not in {small}: multiply by {factor:g}", numbers * factor
+    yield "natural logarithms: take their exponentials", np.exp(numbers)
+    yield "decimal logarithms: raise 10 to them", 10.0**numbers
+
+
 def _inside(values, limits):
     """Share of values within limits; one of none."""
     return np.mean((values >= limits[0]) & (values <= limits[1])) if len(values) else 1.0
 
 
-def _of_points(settings, numbers, names, tried=2000, nearer_by=2.0):
+def _of_points(settings, given, names, most, tried=2000, nearer_by=2.0, alike=1.5):
     """On points that fit better as another reading of the first numbers has them.
 
-    Or that it brings so many times nearer to each other, or to the public centre.
+    Or that it brings ``nearer_by`` times nearer to each other, or to the public centre; readings
+    fit alike that bring them nearer by the same up to a factor.
     """
     data, assumptions = settings.data, settings.assumptions
-    given, numbers = numbers, numbers[:0]
+    manifold, numbers = assumptions.manifold, given[:0]
     for some in in_turn(given):
         there = given[some][np.all(np.isfinite(given[some]), axis=-1)]
         numbers = np.concatenate([numbers, there])[:tried]
@@ -137,19 +114,16 @@ def _of_points(settings, numbers, names, tried=2000, nearer_by=2.0):
             break
     if not len(numbers):
         return []
-    if data.coordinates == "latitude_longitude" and np.all(
-        np.abs(numbers) <= [0.5 * np.pi, 2.0 * np.pi]
+    is_place = data.coordinates == "latitude_longitude"
+    limits = np.pi * np.array([0.5, 2.0] if is_place else [2.0])
+    if data.coordinates in ("latitude_longitude", "degrees", "compass") and np.all(
+        np.abs(numbers) <= limits
     ):
         return [
-            f"columns {names[0]} and {names[1]}: all angles are below pi/2 and 2 pi, as radians "
-            "are: convert them to degrees"
+            f"columns {' and '.join(names)}: all angles are below 2 pi, as radians are: convert "
+            "them to degrees"
         ]
-    if data.coordinates in ("degrees", "compass") and np.all(np.abs(numbers) <= 2.0 * np.pi):
-        return [
-            f"column {names[0]}: all angles are below 2 pi, as radians are: coordinates may have "
-            "to be radians"
-        ]
-    if data.coordinates != "nilearn" and _are_correlations(assumptions.manifold, numbers):
+    if data.coordinates != "nilearn" and _are_correlations(manifold, numbers):
         return [
             "all entries on the diagonal are 0.7071, as those of correlation matrices in vectors "
             "of nilearn are: coordinates may have to be nilearn"
@@ -158,24 +132,23 @@ def _of_points(settings, numbers, names, tried=2000, nearer_by=2.0):
     share, *away = _fit(assumptions, numbers, data.coordinates)
     better = []
     # Swapped angles are nearer to each other in many places of the earth.
-    needed = np.inf if data.coordinates == "latitude_longitude" else nearer_by
-    for words, order, factor, coordinates, of_centre in _readings(
-        data, assumptions.manifold, numbers.shape[1], names
-    ):
+    needed = np.inf if is_place else nearer_by
+    for words, others, coordinates, of_centre in _readings(data, manifold, numbers, names):
         if of_centre and not is_centred:
             continue
-        other, *near = _fit(assumptions, factor * numbers[:, order], coordinates)
+        valid, *near = _fit(assumptions, others, coordinates)
         nearer = away[of_centre] / max(near[of_centre], 1e-300)
-        is_better = other >= MOST and (share < MOST * other or nearer > needed)
+        is_better = valid >= most and (share < most * valid or nearer > needed)
         # Other factors are told from the same numbers without them by what is a matrix alone.
         plain = {"nilearn": "lower_triangle", "pyriemann": "ambient"}.get(coordinates)
-        if is_better and (not plain or _fit(assumptions, numbers, plain)[0] < MOST * other):
+        if is_better and (not plain or _fit(assumptions, numbers, plain)[0] < most * valid):
             better.append((nearer, words))
     if better:
-        least = max(better)[0] / ALIKE
-        fitting = [words for nearer, words in sorted(better, reverse=True) if nearer >= least]
+        least = max(better)[0] / alike
+        best = sorted(better, reverse=True)
+        fitting = [*dict.fromkeys(words for nearer, words in best if nearer >= least)]
         return [f"most points {'look' if len(fitting) == 1 else 'may be'} {'; or '.join(fitting)}"]
-    is_scaled = assumptions.manifold.in_units and assumptions.has_radii
+    is_scaled = manifold.in_units and assumptions.has_radii
     powers = (-3, 3, -2, 2, -6, 6, -1, 1, -4, 4, -5, 5)
     for power in powers if is_scaled and away[1] > nearer_by * assumptions.reach else ():
         *_, near = _fit(assumptions, 10.0**power * numbers, data.coordinates)
@@ -205,9 +178,7 @@ def _fit(assumptions, numbers, coordinates):
     """Share of valid points, and median distances of these from each other and from the centre."""
     manifold = assumptions.manifold
     with np.errstate(all="ignore"):
-        if coordinates == "unit":
-            points = numbers / np.linalg.norm(numbers, axis=-1, keepdims=True)
-        elif has_landmarks(manifold):
+        if has_landmarks(manifold):
             points = manifold.from_landmarks(numbers[:, 0::2] + 1j * numbers[:, 1::2])
         else:
             points = manifold.from_layout(in_layout(numbers, coordinates))
@@ -220,106 +191,48 @@ def _fit(assumptions, numbers, coordinates):
         return np.mean(valid), spread, np.median(manifold.dist(assumptions.centre, points))
 
 
-def _readings(data, manifold, count, names):
-    """Usual other readings: words, order and factors of columns, and what these hold.
+def _readings(data, manifold, numbers, names):
+    """Usual other readings: words, numbers in that order, and what these hold.
 
     Then whether it is the centre that they have to be nearer to.
     """
-    same: Any = np.arange(count)
-    order: Any
+    count = numbers.shape[1]
 
-    def columns(order):
-        return f"set columns to [{', '.join(names[each] for each in order)}]"
+    def reordered(words, order, of_centre=False, coordinates="ambient"):
+        advice = f"set columns to [{', '.join(names[each] for each in order)}]"
+        return f"{words}: {advice}", numbers[:, order], coordinates, of_centre
 
     if data.coordinates == "latitude_longitude":
-        words = f"as if latitude and longitude were swapped: {columns([1, 0])}"
-        yield words, [1, 0], 1.0, data.coordinates, False
+        words = "as if latitude and longitude were swapped"
+        yield reordered(words, [1, 0], coordinates=data.coordinates)
     elif _is_triangle(manifold, count):
         for each in ("ambient", *TRIANGLES):
             if each != data.coordinates and each in ("ambient", *manifold.coordinate_kinds):
-                yield f"{AS[each]}: set coordinates to {each}", same, 1.0, each, False
-        if manifold.size != 3:
-            upper = list(zip(*np.triu_indices(manifold.size), strict=True))
-            entries = sorted(upper, key=lambda pair: pair[0] != pair[1])
-            order = [entries.index(pair) for pair in upper]
-            words = f"as if the diagonal came first: {columns(order)} and coordinates to ambient"
-            yield words, order, 1.0, "ambient", False
+                yield f"like triangles of others: set coordinates to {each}", numbers, each, False
     elif manifold.other_orders:
         for words, order_of, of_centre in manifold.other_orders:
-            order = order_of(count)
-            yield f"{words}: {columns(order)}", order, 1.0, "ambient", of_centre
-    elif isinstance(manifold, UnitNormSpace) and not has_landmarks(manifold):
-        if data.coordinates in ANGLES:
-            return
-        if data.coordinates != "shares" and "shares" in manifold.coordinate_kinds:
-            yield "like shares of a whole: set coordinates to shares", same, 1.0, "shares", False
-        words = "like vectors of another length than 1: divide each by its length"
-        yield words, same, 1.0, "unit", False
+            yield reordered(words, order_of(count), of_centre)
     elif has_landmarks(manifold):
-        order = same.reshape(2, -1).T.ravel()
+        pairs = np.arange(count).reshape(-1, 2)
         if data.columns is not None:
-            yield f"as if all x came before all y: {columns(order)}", order, 1.0, "ambient", True
+            order = np.arange(count).reshape(2, -1).T.ravel()
+            yield reordered("as if all x came before all y", order, True)
         words = (
             "mirrored against public.centre, so that y points down or stands before x: turn the "
             "sign of y or swap the two, in the data or in the centre"
         )
-        yield words, same, np.resize([1.0, -1.0], count), "ambient", True
-        words = "as if landmarks ran the other way round than those of public.centre: reverse their"
-        for each in _reversed(count // 2):
-            order = same.reshape(-1, 2)[each].ravel()
-            yield f"{words} order in the data or in the centre", order, 1.0, "ambient", True
-
-
-def _reversed(number):
-    """Landmarks in their reversed order, from the last one on and from the first."""
-    order = np.arange(number)
-    return order[::-1], -order % number
-
-
-def mistaken_shapes(manifold, points, name_of, most_landmarks=60, fewest=32, far=2.0):
-    """On single shapes that are near most others once two landmarks are swapped, or mirrored.
-
-    Of ``points`` (n, *point_shape) as `read_data` has them; ``name_of`` names one by its index.
-    Those ``far`` times the median distance away are tried; more landmarks lie along curves, and two
-    are seldom swapped.
-    """
-    if not has_landmarks(manifold) or manifold.landmarks > most_landmarks:
-        return []
-    some = sampled(points)
-    some = some[manifold.are_points(some)]
-    if len(some) < fewest or manifold.point_shape != (manifold.landmarks,):
-        return []
-    middle = middle_of(manifold, some)
-    usual, found = np.median(manifold.dist(middle, some)), []
-
-    def are_far(points):
-        with np.errstate(all="ignore"):
-            return manifold.are_points(points) & (manifold.dist(middle, points) > far * usual)
-
-    there = indices_where(are_far, points)
-    away = manifold.dist(middle, points[there])
-    pairs = list(combinations(range(manifold.landmarks), 2))
-    orders = np.tile(np.arange(manifold.landmarks), (len(pairs), 1))
-    for order, (first, second) in zip(orders, pairs, strict=True):
-        order[[first, second]] = second, first
-    for index in np.argsort(-away):
-        shape = manifold.to_landmarks(points[there[index]])
-        turned = [np.conj(shape), *(shape[each] for each in _reversed(len(shape)))]
-        tried = manifold.from_landmarks(np.concatenate([shape[orders], turned]))
-        near = manifold.dist(middle, tried)
-        best = np.argmin(near)
-        if far * near[best] > away[index]:
-            continue
-        # Of shapes that are their own mirror images both look right.
-        alike = near[len(pairs) :] <= ALIKE * near[best]
-        what = "it were mirrored" if alike[0] else ""
-        if np.any(alike[1:]):
-            what += f"{' or ' if what else ''}its landmarks ran the other way round"
-        if best < len(pairs):
-            first, second = pairs[best]
-            what = f"landmarks {first + 1} and {second + 1} were swapped"
-        found.append(
-            f"{name_of(there[index])}: it looks as if {what}: correct it, or remove the record"
+        yield words, numbers * np.resize([1.0, -1.0], count), "ambient", True
+        words = (
+            "as if landmarks ran the other way round than those of public.centre: reverse their "
+            "order in the data or in the centre"
         )
-    more = len(found) - SHOWN
-    return found[:SHOWN] + ([f"{more} more shapes look mistaken, too"] if more > 0 else [])
+        # From the last one on, and from the first.
+        for order in (pairs[::-1], np.roll(pairs[::-1], 1, axis=0)):
+            yield words, numbers[:, order.ravel()], "ambient", True
+    elif isinstance(manifold, UnitNormSpace) and data.coordinates not in ANGLES:
+        if data.coordinates != "shares" and "shares" in manifold.coordinate_kinds:
+            yield "like shares of a whole: set coordinates to shares", numbers, "shares", False
+        with np.errstate(all="ignore"):
+            directions = numbers / np.linalg.norm(numbers, axis=-1, keepdims=True)
+        words = "like vectors of another length than 1: divide each by its length"
+        yield words, directions, "ambient", False
