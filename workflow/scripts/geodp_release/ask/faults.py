@@ -4,15 +4,14 @@ Nothing here is part of a release: all of it depends on the records.
 """
 
 import re
-from functools import cache
 
 import numpy as np
 
-from geodp.data.cells import LONGEST_NUMBER, finite_number, simple_labels
+from geodp.data.cells import LONGEST_NUMBER, simple_labels
 from geodp.data.columns import has_landmarks
 from geodp.data.coordinates import in_layout
 from geodp.data.labels import Labels
-from geodp.data.large import AT_ONCE, Rows, finite_ones, in_turn, indices_where
+from geodp.data.large import Rows, finite_ones, in_turn, indices_where
 from geodp.data.messages import SHOWN, few
 from geodp.data.records import number_of
 from geodp.data.table import JoinedTable
@@ -31,136 +30,20 @@ def faults(settings, data):
     """
     if data.table is None:
         return []
-    (covariates, points, subjects), table, rows = data, data.table, data.rows
-    given, source, names = settings.data, data.table.source, data.names
-    invalid = Rows((), np.int64)
-    for start, *_, valid in mapped_blocks(settings.assumptions, covariates, points):
-        invalid.add(start + np.flatnonzero(~valid))
-    labels = [] if given.is_one_each else [given.subject]
-    # Texts are read of what is shown alone: those of all records take long.
-    texts: dict = {}
-
-    def text(index, place):
-        return texts[index][place].strip()
-
-    def whose(index):
-        label = text(index, -1) if labels else ""
-        return f" (label {_quoted(label)})" if label else ""
-
-    def reason(index):
-        some = texts[index][: len(names)]
-        return f"{_reason(settings, table, rows[index], names, some, points[index])}{whose(index)}"
-
-    found: list = [(invalid.array(), reason, "records do not count")]
-    end = len(names) - len(given.covariates)
-    for place, (name, (low, high)) in enumerate(
-        zip(given.covariates, settings.assumptions.ranges, strict=True)
-    ):
-        if settings.assumptions.goes_on[place]:
-            continue
-
-        def is_outside(values, low=low, high=high):
-            return (values < low) | (values > high)
-
-        found.append(
-            (
-                indices_where(is_outside, covariates[:, place]),
-                lambda index, name=name, at=end + place, limits=f"{low:g} to {high:g}": (
-                    f"{source.cell(rows[index], name)}: {_quoted(text(index, at))} is outside "
-                    f"covariate_range, {limits}, and is clipped to it{whose(index)}"
-                ),
-                f"values of {name} are outside covariate_range",
-            )
-        )
-    codes = _codes(data)
-    found.append(
-        (
-            codes,
-            lambda pair: (
-                f"{source.cell(rows[pair[0]], names[pair[1]])}: {data.numbers[pair]:g} is far "
-                "from other values, and what programs write for a missing one: if it is, leave "
-                "the cell empty"
-            ),
-            "cells may have the code of a missing value",
-        )
-    )
-    shown = [int(index) for indices, *_ in found[:-1] for index in indices[:SHOWN]]
-    texts = data.texts([*data.columns, *given.covariates, *labels], sorted({*shown}))
-    lines = [line for each in found for line in _first(*each)]
-    if labels:
-        limit = settings.assumptions.records_per_subject
-        owners, places, _ = data.groups
-        repeated, line = _repeated(source, rows, subjects, owners, places, limit)
-        lines += _first(repeated, line, "subjects have more records than count")
-        lines += _first(
-            _unnamed(owners, subjects),
-            lambda index: (
-                f"{source.cell(rows[index], given.subject)}: the label is missing, so that the "
-                "record counts for nobody"
-            ),
-            "records have no label",
-        )
-        lines += _alike(source, given.subject, subjects, places)
+    table = data.table
+    lines = [*_of_cells(settings, data), *_of_codes(data)]
+    if not settings.data.is_one_each:
+        lines += _of_labels(settings, data)
     if isinstance(table, JoinedTable):
         lines += _first(
             list(table.unmatched().items()),
             lambda pair: (
-                f"{given.join.path} has no row of '{_quoted(pair[0])}': "
+                f"{settings.data.join.path} has no row of '{_quoted(pair[0])}': "
                 + (f"write '{_quoted(pair[1])}' there so" if pair[1] else "add it")
             ),
             "labels have no row there",
         )
     return [*lines, *_rows(table)] if isinstance(table, TextTable) else lines
-
-
-def _codes(data, far=3.0):
-    """Places of numbers that programs write for missing values, far from quartiles of a column."""
-    nines = [sign * float("9" * digits) for digits in range(1, 7) for sign in (1.0, -1.0)]
-    codes = [np.argwhere(np.isin(data.numbers[some], nines)) for some in in_turn(data.numbers)]
-    for start, each in enumerate(codes):
-        each[:, 0] += start * AT_ONCE
-    rows, columns = np.concatenate(codes).T
-    found = []
-    for place, name in enumerate(data.names):
-        numbers, likely = data.numbers[:, place], rows[columns == place]
-        if data.table.reading.are_texts(name):
-            # Words of numbers have numbers of their own.
-            read = cache(finite_number)
-            texts = (each for _, [each] in data.table.records([name]))
-            numbers = np.array([read(each) for each in texts], dtype=float)
-            numbers = numbers if data.kept is None else numbers[data.kept]
-            likely = np.flatnonzero(np.isin(numbers, nines))
-        if len(likely):
-            quarters = np.percentile(finite_ones(numbers), [25.0, 75.0], overwrite_input=True)
-            away = np.maximum(quarters[0] - numbers[likely], numbers[likely] - quarters[1])
-            found += [(each, place) for each in likely[away > far * np.ptp(quarters)].tolist()]
-    return found
-
-
-def _repeated(source, rows, subjects, owners, places, limit):
-    """Subjects with more records than count, and a function that makes a line of one."""
-
-    def line(owner):
-        found = indices_where(lambda some: some == owner, owners)
-        shown = few([rows[index] for index in found[: SHOWN + 1]])
-        return (
-            f"{source.name}: {_quoted(str(subjects[found[0]]))} has {len(found)} records, "
-            f"{source.record_word}s {shown}, and the first {limit} of them count "
-            "(records_per_subject)"
-        )
-
-    repeated = Rows((), owners.dtype)
-    for some in in_turn(owners, places):
-        repeated.add(owners[some][places[some] == limit])
-    return repeated.array(), line
-
-
-def _unnamed(owners, subjects):
-    """Indices of records without a label, which not all are that name nobody."""
-    there, found = indices_where(lambda some: some < 0, owners), Rows((), np.int64)
-    for some in in_turn(there):
-        found.add(np.array([each for each in there[some] if subjects[each] is None], dtype=int))
-    return found.array()
 
 
 def _first(found, line, rest):
@@ -169,21 +52,64 @@ def _first(found, line, rest):
     return [line(each) for each in found[:SHOWN]] + ([f"{more} more {rest}"] if more > 0 else [])
 
 
-def _reason(settings, table, row, names, texts, point):
+def _of_cells(settings, data):
+    """Lines on records that do not count, and on covariates that are clipped."""
+    covariates, points, _ = data
+    given, source, rows = settings.data, data.table.source, data.rows
+    labels = [] if given.is_one_each else [given.subject]
+    invalid = Rows((), np.int64)
+    for start, *_, valid in mapped_blocks(settings.assumptions, covariates, points):
+        invalid.add(start + np.flatnonzero(~valid))
+    found = {None: invalid.array()}
+    assumptions = settings.assumptions
+    for place in np.flatnonzero(~assumptions.goes_on):
+        low, high = assumptions.ranges[place]
+        found[place] = indices_where(
+            lambda some, low=low, high=high: (some < low) | (some > high), covariates[:, place]
+        )
+    # Texts are read of what is shown alone: those of all records take long.
+    shown = {int(index) for each in found.values() for index in each[:SHOWN]}
+    texts = data.texts([*data.columns, *given.covariates, *labels], sorted(shown))
+
+    def line(index, place):
+        cells = texts[index]
+        label = cells[-1].strip() if labels else ""
+        whose = f" (label {_quoted(label)})" if label else ""
+        if place is None:
+            return f"{_reason(settings, data, index, cells)}{whose}"
+        name, (low, high) = given.covariates[place], assumptions.ranges[place]
+        text = _quoted(cells[len(data.names) - len(given.covariates) + place].strip())
+        return (
+            f"{source.cell(rows[index], name)}: {text} is outside covariate_range, {low:g} to "
+            f"{high:g}, and is clipped to it{whose}"
+        )
+
+    lines = []
+    for place, indices in found.items():
+        what = "records do not count"
+        if place is not None:
+            what = f"values of {given.covariates[place]} are outside covariate_range"
+        lines += _first(indices, lambda index, place=place: line(index, place), what)
+    return lines
+
+
+def _reason(settings, data, index, texts):
     """Why a record does not count, as a sentence."""
-    data, manifold, source = settings.data, settings.assumptions.manifold, table.source
+    given, manifold, source = settings.data, settings.assumptions.manifold, data.table.source
+    names, row, point = data.names, data.rows[index], data[1][index]
+    end = len(names) - len(given.covariates)
     try:
-        both = zip(texts, names, strict=True)
-        numbers = [_number(text, table, row, name, data) for text, name in both]
-        end = len(names) - len(data.covariates)
-        point_of(data, manifold, source, row, names[:end], np.array(numbers[:end]))
+        both = zip(texts[: len(names)], names, strict=True)
+        numbers = [_number(text, data.table, row, name, given) for text, name in both]
+        coordinates = np.array(numbers[:end], dtype=float)
+        point_of(given, manifold, source, row, names[:end], coordinates)
     except DataError as problem:
         return str(problem)
     if has_landmarks(manifold) and not np.all(np.isfinite(point)):
         fault = "all landmarks coincide, so there is no shape"
     else:
-        given = in_layout(np.array([numbers[:end]], dtype=float), data.coordinates)[0]
-        fault = manifold.layout_fault(given) or manifold.invalid_reason(point)
+        layout = in_layout(coordinates[None], given.coordinates)[0]
+        fault = manifold.layout_fault(layout) or manifold.invalid_reason(point)
         fault = fault and f"not a point of {manifold.name}, since {fault}"
     is_told = fault or np.all(manifold.are_told(settings.assumptions.centre, point[None]))
     away = "too far from public.centre" if is_told else "nearly singular as seen from public.centre"
@@ -197,21 +123,81 @@ def _number(text, table, row, name, data):
     if len(text) > LONGEST_NUMBER:
         raise table.source.refusal(row, f"its {len(text)} characters are no number", name)
     value = table.reading.number(text, name)
+    if value is not None:
+        return value
     # What a message quotes is short and printable.
     shown = _quoted(text) if text.strip() else ""
-    numbers = {*data.covariates} - {*data.categories, *data.dates}
-    if value is None and shown.isalpha() and name in numbers:
+    if shown.isalpha() and name in {*data.covariates} - {*data.categories, *data.dates}:
         raise DataError(
             f"{table.source.cell(row, name)}: '{shown}' is not a number: give the words of {name} "
             f"numbers by data.categories, such as {{{name}: {{{shown}: 0}}}}"
         )
-    return number_of(shown, table.source, row, name, table.reading) if value is None else value
+    return number_of(shown, table.source, row, name, table.reading)
 
 
 def _quoted(text, longest=60):
     """A text in which characters that do not print are escaped, up to some length."""
     shown = repr(text)[1:-1]
     return shown if len(shown) <= longest else f"{shown[:longest]}..."
+
+
+def _of_codes(data, far=3.0):
+    """Lines on numbers that programs write for missing values, far from quartiles of a column."""
+    codes = [sign * float("9" * digits) for digits in range(1, 7) for sign in (1.0, -1.0)]
+    found = []
+    for place, name in enumerate(data.names):
+        numbers = data.numbers[:, place]
+        likely = indices_where(lambda some: np.isin(some, codes), numbers)
+        # Those of words are no codes.
+        if not len(likely) or data.table.reading.are_texts(name):
+            continue
+        quarters = np.percentile(finite_ones(numbers), [25.0, 75.0], overwrite_input=True)
+        away = np.maximum(quarters[0] - numbers[likely], numbers[likely] - quarters[1])
+        found += [(row, place) for row in likely[away > far * np.ptp(quarters)].tolist()]
+
+    def line(cell):
+        row, place = cell
+        return (
+            f"{data.table.source.cell(data.rows[row], data.names[place])}: "
+            f"{data.numbers[cell]:g} is far from other values, and what programs write for a "
+            "missing one: if it is, leave the cell empty"
+        )
+
+    return _first(found, line, "cells may have the code of a missing value")
+
+
+def _of_labels(settings, data):
+    """Lines on subjects with more records than count, and on labels that are missing or alike."""
+    source, rows, subjects = data.table.source, data.rows, data[2]
+    limit, name = settings.assumptions.records_per_subject, settings.data.subject
+    owners, places, _ = data.groups
+    repeated, unnamed = Rows((), owners.dtype), Rows((), np.int64)
+    for some in in_turn(owners, places):
+        repeated.add(owners[some][places[some] == limit])
+        nobody = some.start + np.flatnonzero(owners[some] < 0)
+        # Not all that name nobody are missing.
+        unnamed.add(np.array([each for each in nobody if subjects[each] is None], dtype=int))
+
+    def line(owner):
+        found = indices_where(lambda some: some == owner, owners)
+        shown = few([rows[index] for index in found[: SHOWN + 1]])
+        return (
+            f"{source.name}: {_quoted(str(subjects[found[0]]))} has {len(found)} records, "
+            f"{source.record_word}s {shown}, and the first {limit} of them count "
+            "(records_per_subject)"
+        )
+
+    def missing(index):
+        return (
+            f"{source.cell(rows[index], name)}: the label is missing, so that the record counts "
+            "for nobody"
+        )
+
+    return [
+        *_first(repeated.array(), line, "subjects have more records than count"),
+        *_first(unnamed.array(), missing, "records have no label"),
+        *_alike(source, name, subjects, places),
+    ]
 
 
 def _alike(source, name, subjects, places):

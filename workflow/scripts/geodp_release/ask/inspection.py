@@ -17,10 +17,6 @@ from geodp_release.run.subjects import given_records, mapped_blocks, valid_recor
 from geodp_release.show.templates import render
 from geodp_release.stages.counts import far_away
 
-# A record is far if it lies beyond the support by so many typical residuals.  Without radii it is
-# also far if its residual is so many times the one from which on a release counts it as far away.
-FAR = 3.0
-
 
 @dataclass(frozen=True)
 class Inspection:
@@ -72,7 +68,7 @@ class Inspection:
 
 
 def inspect_inputs(
-    assumptions: Assumptions, covariates: ArrayLike | None, points: ArrayLike
+    assumptions: Assumptions, covariates: ArrayLike | None, points: ArrayLike, far: float = 3.0
 ) -> Inspection:
     """Look for records that a release would not use as they are; the answer is not private.
 
@@ -81,6 +77,9 @@ def inspect_inputs(
     assumptions : Assumptions
     covariates : array, shape (n, k), or (n,) with one covariate; ``None`` without one
     points : array, shape (n, *point_shape)
+    far : float
+        Typical residuals beyond the support from which on a record is far.  Without radii it is
+        also far if its residual is so many times the one that a release counts as far away.
 
     Returns
     -------
@@ -94,26 +93,20 @@ def inspect_inputs(
     given, points = given_records(assumptions, covariates, points)
     low, high = assumptions.ranges.T
     manifold, ends, found = assumptions.manifold, [], Rows((3,), bool)
-    farthest = assumptions.reach + FAR * float(np.max(assumptions.typical_length(1)))
+    farthest = assumptions.reach + far * float(np.max(assumptions.typical_length(1)))
     for start, x, y, valid in mapped_blocks(assumptions, given, points):
         some = given[start : start + len(x)]
         is_outside = ~assumptions.goes_on & ((some < low) | (some > high))
         away = manifold.dist(assumptions.centre, y)
-        outside, far = valid & np.any(is_outside, axis=-1), valid & (away > farthest)
-        found.add(np.stack([~valid, outside, far], axis=-1))
+        is_outside = np.any(is_outside, axis=-1)
+        found.add(np.stack([~valid, valid & is_outside, valid & (away > farthest)], axis=-1))
         ends += [np.min(x[valid], axis=0), np.max(x[valid], axis=0)] if np.any(valid) else []
     flags = found.array()
     if not assumptions.has_radii and ends:
-        away = _far_from_most(manifold, *valid_records(assumptions, given, points))
+        away = _far_from_most(manifold, *valid_records(assumptions, given, points), far)
         flags[indices_where(np.logical_not, flags[:, 0])[away], 2] = True
-    invalid, outside, far = (indices_where(np.asarray, each) for each in flags.T)
-    return Inspection(
-        number=len(flags),
-        invalid=invalid,
-        outside=outside,
-        far=far,
-        one_covariate=bool(ends and np.any(np.ptp(ends, axis=0) == 0.0)),
-    )
+    is_one = bool(ends and np.any(np.ptp(ends, axis=0) == 0.0))
+    return Inspection(len(flags), *(indices_where(np.asarray, each) for each in flags.T), is_one)
 
 
 def middle_of(manifold, points, middles=32):
@@ -122,7 +115,7 @@ def middle_of(manifold, points, middles=32):
     return some[np.argmin([np.median(manifold.dist(each, points)) for each in some])]
 
 
-def _far_from_most(manifold, x, y, rounds=10, rounding=1e-6):
+def _far_from_most(manifold, x, y, far, rounds=10, rounding=1e-6):
     """Which records, by index, lie far from the least absolute line, about one in their midst.
 
     The line is of those that are `sampled`: where there are very many it knows no group of a few.
@@ -145,7 +138,7 @@ def _far_from_most(manifold, x, y, rounds=10, rounding=1e-6):
         roots = np.maximum(lengths, least)[:, None] ** -0.5
         line, *_ = np.linalg.lstsq(roots * design, roots * points)
         lengths = np.linalg.norm(points - design @ line, axis=-1)
-    farthest = FAR * far_away(manifold.dim, 0.5) * max(np.median(lengths), least)
+    farthest = far * far_away(manifold.dim, 0.5) * max(np.median(lengths), least)
     found = Rows((), np.int64)
     for some in in_turn(x, y):
         design, points = design_of(x[some], y[some])
