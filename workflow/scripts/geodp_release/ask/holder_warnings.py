@@ -16,7 +16,7 @@ from geodp.data.large import in_turn
 from geodp.data.messages import few
 from geodp.errors import DataError
 from geodp.samplers.integer_choice import no_noise
-from geodp_release.ask.interview import SUBJECT
+from geodp_release.ask.interview import is_subject
 from geodp_release.plan.release_plan import simulated
 from geodp_release.promise.ledger import Ledger
 from geodp_release.promise.ledger_file import CANCELLED
@@ -83,7 +83,7 @@ def people_in(settings, table, fewest_labels=20, most_columns=50):
     records = [texts for _, texts in table.records(names)] if names else []
     for place, name in enumerate(names):
         labels = Counter(texts[place].strip() for texts in records if texts[place].strip())
-        is_text = all(finite_number(each) is None for each in labels) or SUBJECT.fullmatch(name)
+        is_text = all(finite_number(each) is None for each in labels) or is_subject(name)
         if is_text and fewest_labels <= len(labels) <= 0.5 * labels.total():
             found.append(
                 f"column {name} has {len(labels)} labels in {labels.total()} rows, and "
