@@ -56,7 +56,10 @@ def test_settings_are_written_from_a_header_and_public_answers(monkeypatch, caps
         (["sphere"], "no answer is left for: Columns of a response"),
         (["", "sbp", "agee"], "there is no column agee: did you mean age?"),
         (["", "sbp", "age", "", "", "90, 50"], "90, 50 was given: give two, the smaller first"),
-        (["", "sbp", "age", "", "", "50"], "50 was given: give two, the smaller first, with a comma"),
+        (
+            ["", "sbp", "age", "", "", "50"],
+            "50 was given: give two, the smaller first",
+        ),
         (["", "sbp", "age", "", "", "50, x"], "x was given: give a number"),
         (["", "sbp", "none", "", "1.5"], "1.5 was given: give a whole number from 1 on"),
         (["", "sbp", "none", "", "", "100", "", "", "120", "", "0"], "give a number above zero"),

@@ -60,7 +60,7 @@ def _of_cells(settings, data):
     invalid = Rows((), np.int64)
     for start, *_, valid in mapped_blocks(settings.assumptions, covariates, points):
         invalid.add(start + np.flatnonzero(~valid))
-    found = {None: invalid.array()}
+    found: dict = {None: invalid.array()}
     assumptions = settings.assumptions
     for place in np.flatnonzero(~assumptions.goes_on):
         low, high = assumptions.ranges[place]

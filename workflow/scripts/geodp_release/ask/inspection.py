@@ -103,10 +103,12 @@ def inspect_inputs(
         ends += [np.min(x[valid], axis=0), np.max(x[valid], axis=0)] if np.any(valid) else []
     flags = found.array()
     if not assumptions.has_radii and ends:
-        away = _far_from_most(manifold, *valid_records(assumptions, given, points), far)
+        x, y = valid_records(assumptions, given, points)
+        away = _far_from_most(manifold, x, y, far)
         flags[indices_where(np.logical_not, flags[:, 0])[away], 2] = True
     is_one = bool(ends and np.any(np.ptp(ends, axis=0) == 0.0))
-    return Inspection(len(flags), *(indices_where(np.asarray, each) for each in flags.T), is_one)
+    invalid, outside, away = (indices_where(np.asarray, each) for each in flags.T)
+    return Inspection(len(flags), invalid, outside, away, is_one)
 
 
 def middle_of(manifold, points, middles=32):

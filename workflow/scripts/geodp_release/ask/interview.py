@@ -264,7 +264,7 @@ def _covariate(name, ask):
 def _public_inputs(data, space, ask):
     names = ", ".join(data["columns"] or [])
     unit = f", in {space.length_unit}," if space.length_unit else ""
-    given = {"records": 1, "radius": None, "length": None, "scale": None}
+    given: dict = {"records": 1, "radius": None, "length": None, "scale": None}
     if data["subject"] != ONE_EACH:
         given["records"] = ask("Most records of a subject that count", "1", _count)
     given["subjects"] = ask("Number of subjects, as publicly known", check=_count)

@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Field, PrivateAttr, WithJsonSchema, model_validator
 
 from geodp.mechanisms.budgets import parse_budget
-from geodp.settings.section import Count, Section, Text, refused, surplus
+from geodp.settings.section import Count, FileName, Section, Text, refused, surplus
 from geodp.settings.settings_files import LONGEST_NUMBER
 from geodp.settings.shared_sections import NO_COVARIATE, CentreName, ManifoldSettings, TableSection
 from geodp_release.promise import public_inputs as inputs
@@ -202,3 +202,39 @@ class BudgetSettings(ReleaseSection):
         amount = self.rho if self.epsilon is None else self.epsilon
         delta = None if self.delta is None else parse_budget(self.delta, "budget.delta")
         return PrivacyBudget(parse_budget(amount, f"budget.{unit}"), unit, delta)
+
+
+# What has a source that can be stated, and the value of a covariate.
+PublicInput = Literal[(*PublicSettings.model_fields, "basis", "products")]  # type: ignore[valid-type]
+Value = Number | Text
+
+
+class ReleaseKeys(ReleaseSection):
+    """The keys of the settings of a release."""
+
+    name: FileName
+    """Name of the release in its ledger, its folder and its page."""
+    description: Line | None = None
+    """What the data are, in a line for readers of the release, which shows it."""
+    covariate: Line | list[Line] | None = None
+    """What the release calls the covariate, such as `age`, or a list; null for names of columns."""
+    units: dict[Text, Line] = Field(default={})
+    """Unit of a covariate or of a response, by its name or column, which the release shows."""
+    data: Annotated[TableSettings | SimulatedSettings, Field(discriminator="source")]
+    """The private records."""
+    public: PublicSettings
+    sources: dict[PublicInput, Line] = Field(default={})
+    """Where each public input comes from, which the release shows."""
+    budget: BudgetSettings
+    ledger: Text
+    """File that counts what all releases from the data spent; see `geodp ledger create`."""
+    folder: Text
+    """Folder that the release becomes; it must not be there yet."""
+    predictions: (
+        Annotated[list[Number | Text] | list[list[Number | Text]], Field(min_length=1)] | None
+    ) = None
+    """Covariates to tabulate, numbers or their words; null for five over the range. Several
+    covariates have a list of rows; null gives the ends of where subjects are for each of them, with
+    the others at noisy means or in the first group."""
+    allow_noise: bool = False
+    """Release even if the plan says that it would be noise."""

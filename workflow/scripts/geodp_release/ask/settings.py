@@ -4,75 +4,24 @@ import hashlib
 import json
 import os
 from functools import cached_property
-from typing import Annotated, Literal
 
-import numpy as np
-from pydantic import Field, TypeAdapter, ValidationError, model_validator
+from pydantic import TypeAdapter, ValidationError, model_validator
 
-from geodp.data.angles import ANGLES
-from geodp.data.coordinates import PLACES, are_read, in_layout, limits_of
 from geodp.data.dates import Dates
 from geodp.errors import DataError
-from geodp.settings.section import FileName, Text, refused, surplus, unknown
+from geodp.settings.section import refused, surplus, unknown
 from geodp.settings.settings_files import PlainLoader, check, load_keys
-from geodp.settings.shared_sections import DateSettings, date_text, public_centre
-from geodp_release.ask.release_sections import (
-    BudgetSettings,
-    Line,
-    Number,
-    PublicSettings,
-    ReleaseSection,
-    SimulatedSettings,
-    TableSettings,
-)
+from geodp.settings.shared_sections import DateSettings, date_text
+from geodp_release.ask.release_sections import TableSettings
 from geodp_release.ask.wording import Wording
-from geodp_release.promise.assumptions import Assumptions
-from geodp_release.promise.public_inputs import NONE, TWO_GROUPS, of_all
 from geodp_release.show.document import plan_document
 
 # Path of records that are in memory.
 FRAME = "the data frame"
 
-# Keys that a mean has not.
-OF_COVARIATES = {
-    *("public.shooting_vector_length", "public.covariate_spread", "public.transformation"),
-    *("covariate", "predictions"),
-}
 
-# Public inputs whose source can be stated.
-SOURCES = (*PublicSettings.model_fields, "basis", "products")
-
-# A value of a covariate.
-Value = Number | Text
-
-
-class ReleaseSettings(Wording, ReleaseSection):
+class ReleaseSettings(Wording):
     """Settings of a release: `geodp release FILE`."""
-
-    name: FileName
-    """Name of the release in its ledger, its folder and its page."""
-    description: Line | None = None
-    """What the data are, in a line for readers of the release, which shows it."""
-    covariate: Line | list[Line] | None = None
-    """What the release calls the covariate, such as `age`, or a list; null for names of columns."""
-    units: dict[Text, Line] = Field(default={})
-    """Unit of a covariate or of a response, by its name or column, which the release shows."""
-    data: Annotated[TableSettings | SimulatedSettings, Field(discriminator="source")]
-    """The private records."""
-    public: PublicSettings
-    sources: dict[Literal[SOURCES], Line] = Field(default={})  # type: ignore[valid-type]
-    """Where each public input comes from, which the release shows."""
-    budget: BudgetSettings
-    ledger: Text
-    """File that counts what all releases from the data spent; see `geodp ledger create`."""
-    folder: Text
-    """Folder that the release becomes; it must not be there yet."""
-    predictions: Annotated[list[Value] | list[list[Value]], Field(min_length=1)] | None = None
-    """Covariates to tabulate, numbers or their words; null for five over the range. Several
-    covariates have a list of rows; null gives the ends of where subjects are for each of them, with
-    the others at noisy means or in the first group."""
-    allow_noise: bool = False
-    """Release even if the plan says that it would be noise."""
 
     @model_validator(mode="before")
     @classmethod
@@ -109,7 +58,9 @@ class ReleaseSettings(Wording, ReleaseSection):
             raise refused(" is missing: add it", "public.shooting_vector_length")
         if not number:
             given = self.model_fields_set | {f"public.{key}" for key in public.model_fields_set}
-            for key in sorted(OF_COVARIATES & given):
+            others = "shooting_vector_length", "covariate_spread", "transformation"
+            keys = {"covariate", "predictions", *(f"public.{key}" for key in others)}
+            for key in sorted(keys & given):
                 raise surplus(key, "a mean has no covariate")
         if isinstance(self.covariate, list) and len(self.covariate) != number:
             raise refused(
@@ -157,41 +108,6 @@ class ReleaseSettings(Wording, ReleaseSection):
         return self
 
     @cached_property
-    def assumptions(self):
-        public = self.public
-        manifold, centre = public.manifold.make(), public.centre
-        coordinates = getattr(self.data, "coordinates", "ambient")
-        if coordinates != "ambient" and isinstance(centre, list):
-            centre = _centre_of_columns(centre, coordinates)
-        given = {name: getattr(public, name) for name in type(public).model_fields}
-        if isinstance(self.data, TableSettings) and (self.data.words or self.data.basis):
-            given |= self._of_terms(self.data)
-        if isinstance(self.data, TableSettings) and self.data.products:
-            given |= {"products": self.data.pairs, "names": self.names}
-        return Assumptions(
-            **given
-            | {
-                "manifold": manifold,
-                "centre": public_centre(manifold, centre),
-                "covariate_range": tuple(map(tuple, self.ranges)),
-                "sources": self.sources,
-            }
-        )
-
-    def _bases(self, data):
-        each = zip(data.covariates, self.names, strict=True)
-        return data.bases({column: self.units.get(name, "") for column, name in each})
-
-    def _of_terms(self, data):
-        """Public inputs of all columns, those of listed words among them."""
-        lists = {"transformation": NONE, "covariate_spread": TWO_GROUPS}
-        found: dict = {"basis": self._bases(data), "names": self.names}
-        for name, of_words in lists.items():
-            listed = [column in data.words for column in data.covariates]
-            found[name] = of_all(f"public.{name}", getattr(self.public, name), listed, of_words)
-        return found
-
-    @cached_property
     def privacy_budget(self):
         return self.budget.make()
 
@@ -221,56 +137,38 @@ class ReleaseSettings(Wording, ReleaseSection):
 
 def _with_numbers(given):
     """Settings as they were given, with numbers in place of dates; what is no date stays."""
-    data, public, rows = (given.get(key) for key in ("data", "public", "predictions"))
-    try:
-        scales = TypeAdapter(dict[str, DateSettings]).validate_python(data["dates"])
-        names = data["covariate"]
-        ranges = public["covariate_range"]
-    except (ValidationError, TypeError, KeyError):  # none, or refused where they are checked
-        return given
-    names = [str(name) for name in (names if isinstance(names, list) else [names])]
-    # Listed words have no range.
-    words = data.get("categories") or {}
-    ranged = [name for name in names if not isinstance(words.get(name), list)]
 
-    def number(place, value, is_row):
-        some, text = names if is_row else ranged, date_text(value)
-        scale = scales.get(some[place]) if place < len(some) else None
-        if scale is None or not isinstance(text, str):
+    def number(name, value):
+        text = date_text(value)
+        if name not in scales or not isinstance(text, str):
             return value
-        found = Dates(**dict(scale)).number(text)
+        found = Dates(**dict(scales[name])).number(text)
         return value if found is None else found
 
-    def numbers(values, is_row):
-        """Of a row a value for each covariate, of a range two for one."""
-        if not isinstance(values, list):
-            return values
-        return [
-            [number(inner if is_row else place, each, is_row) for inner, each in enumerate(value)]
-            if isinstance(value, list)
-            else number(0, value, is_row)
-            for place, value in enumerate(values)
+    try:
+        data, public = given["data"], given["public"]
+        scales = TypeAdapter(dict[str, DateSettings]).validate_python(data["dates"])
+        names, ranges = data["covariate"], public["covariate_range"]
+        names = [str(name) for name in (names if isinstance(names, list) else [names])]
+        # Listed words have no range.
+        words = data.get("categories") or {}
+        ranged = [name for name in names if not isinstance(words.get(name), list)]
+        if isinstance(ranges[0], list):
+            pairs = zip(ranged, ranges, strict=True)
+            ranges = [[number(name, each) for each in pair] for name, pair in pairs]
+        else:
+            ranges = [number(ranged[0], each) for each in ranges]
+        rows = [
+            [number(*each) for each in zip(names, row, strict=True)]
+            if isinstance(row, list)
+            else number(names[0], row)
+            for row in given.get("predictions") or []
         ]
-
-    found = {"public": public | {"covariate_range": numbers(ranges, False)}}
-    return given | found | ({"predictions": numbers(rows, True)} if rows else {})
-
-
-def _centre_of_columns(centre, coordinates):
-    """A centre in the numbers of its space, from what columns of a point hold; or as it is."""
-    numbers = np.array([centre], dtype=float)
-    width = {1: coordinates in ANGLES, 2: coordinates == PLACES}
-    if not (width.get(len(centre)) or coordinates == "shares"):
-        return centre
-    for value, (low, high) in zip(centre, limits_of(coordinates), strict=False):
-        if not low <= value <= high:
-            raise DataError(
-                f"public.centre: {value:g} is not between {low:g} and {high:g}, as columns of "
-                f"{coordinates} are: correct it"
-            )
-    if not are_read(numbers, coordinates)[0]:
-        raise DataError("public.centre: it is no list of shares of a whole: correct it")
-    return in_layout(numbers, coordinates)[0].tolist()
+    except (ValidationError, ValueError, TypeError, LookupError):
+        # There are none, or they are refused where they are checked.
+        return given
+    found = given | {"public": public | {"covariate_range": ranges}}
+    return found | ({"predictions": rows} if rows else {})
 
 
 def _hash(values):

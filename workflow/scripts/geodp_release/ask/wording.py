@@ -1,41 +1,64 @@
-"""Names and units of covariates and responses in a release, and covariates that it tabulates."""
+"""Assumptions of a release's settings, names and units in it, and covariates to tabulate."""
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from geodp.data.coordinates import View
+from geodp.data.angles import ANGLES
+from geodp.data.coordinates import PLACES, View, are_read, in_layout, limits_of
+from geodp.errors import DataError
 from geodp.models.terms import LINE
-from geodp_release.promise.public_inputs import LOG
+from geodp.settings.shared_sections import public_centre
+from geodp_release.ask.release_sections import ReleaseKeys, TableSettings
+from geodp_release.promise.assumptions import Assumptions
+from geodp_release.promise.public_inputs import LOG, NONE, TWO_GROUPS, of_all
 from geodp_release.show.document import About
 
-# Covariates that are tabulated where the settings name none.
-TABULATED = 5
 
+class Wording(ReleaseKeys):
+    """Assumptions, names, units, words and tabulated covariates of `ReleaseSettings`."""
 
-class Wording:
-    """Names, units, words and tabulated covariates of `ReleaseSettings`."""
+    @cached_property
+    def assumptions(self):
+        public = self.public
+        manifold, centre = public.manifold.make(), public.centre
+        coordinates = getattr(self.data, "coordinates", "ambient")
+        if coordinates != "ambient" and isinstance(centre, list):
+            centre = _centre_of_columns(centre, coordinates)
+        given = {name: getattr(public, name) for name in type(public).model_fields}
+        if isinstance(self.data, TableSettings) and (self.data.words or self.data.basis):
+            given |= self._of_terms(self.data)
+        if isinstance(self.data, TableSettings) and self.data.products:
+            given |= {"products": self.data.pairs, "names": self.names}
+        return Assumptions(
+            **given
+            | {
+                "manifold": manifold,
+                "centre": public_centre(manifold, centre),
+                "covariate_range": tuple(map(tuple, self.ranges)),
+                "sources": self.sources,
+            }
+        )
 
-    if TYPE_CHECKING:
-        # Of the settings, whose keys these would be.
-        data: Any
-        public: Any
-        covariate: Any
-        units: Any
-        predictions: Any
-        assumptions: Any
-        name: Any
-        description: Any
+    def _bases(self, data):
+        each = zip(data.covariates, self.names, strict=True)
+        return data.bases({column: self.units.get(name, "") for column, name in each})
+
+    def _of_terms(self, data):
+        """Public inputs of all columns, those of listed words among them."""
+        lists = {"transformation": NONE, "covariate_spread": TWO_GROUPS}
+        found: dict = {"basis": self._bases(data), "names": self.names}
+        for name, of_words in lists.items():
+            listed = [column in data.words for column in data.covariates]
+            found[name] = of_all(f"public.{name}", getattr(self.public, name), listed, of_words)
+        return found
 
     @property
     def ranges(self):
         """Ranges of all covariates: of listed words those of their places in the list."""
-        ranges = self.public.ranges
-        words = getattr(self.data, "words", None)
-        if not words:
-            return ranges
-        each = iter(ranges)
+        if not isinstance(self.data, TableSettings):
+            return self.public.ranges
+        each, words = iter(self.public.ranges), self.data.words
         return [
             [0.0, len(words[name]) - 1.0] if name in words else next(each)
             for name in self.data.covariates
@@ -96,13 +119,15 @@ class Wording:
 
     def codes(self, index):
         """The number of each word of a covariate; none where it has numbers."""
-        if self.data.source != "table":
+        if not isinstance(self.data, TableSettings):
             return {}
         return self.data.reading.categories.get(self.data.covariates[index], {})
 
     def is_listed(self, index):
         """Whether a covariate has listed words, whose numbers are nobody's."""
-        return bool(self.codes(index)) and self.data.covariates[index] in self.data.words
+        return (
+            isinstance(self.data, TableSettings) and self.data.covariates[index] in self.data.words
+        )
 
     def value_words(self, index, value):
         """A value of a covariate: the word of its category, or the number."""
@@ -147,16 +172,19 @@ class Wording:
         shared = self.assumptions.is_flat and len(units) == 1
         return units.pop() if shared else self.assumptions.manifold.length_unit
 
-    def covariates(self, release=None):
-        """Covariates (m, k) to tabulate; of a release of several only where subjects are."""
+    def covariates(self, release=None, places=5):
+        """Covariates (m, k) to tabulate, by default at some ``places`` of a range or a curve.
+
+        In a release of several covariates they are where subjects are.
+        """
         ranges, assumptions = self.ranges, self.assumptions
         if self.predictions is not None:
             rows = [row if isinstance(row, list) else [row] for row in self.predictions]
             rows = [[self.codes(k).get(x, x) for k, x in enumerate(row)] for row in rows]
             return np.array(rows, dtype=float).reshape((-1, len(ranges)))
         if len(ranges) == 1 and not assumptions.groups[0]:
-            return assumptions.along(0, TABULATED)[:, None]
-        # Each covariate's ends, all groups and five places of a curve, the others as in the first.
+            return assumptions.along(0, places)[:, None]
+        # Each covariate's ends, all groups and places of a curve, the others as in the first.
         rows = [first := (release or assumptions).usual]
         for index in range(len(ranges)):
             is_group = assumptions.groups[index]
@@ -165,7 +193,24 @@ class Wording:
             along[:, index] = values
             some = along if is_group or not release else along[release.has_subjects(along)]
             if not is_group:
-                number = 2 if assumptions.terms.bases[index] == LINE else TABULATED
+                number = 2 if assumptions.terms.bases[index] == LINE else places
                 some = some[np.linspace(0, len(some) - 1, number).astype(int) if len(some) else []]
             rows += [row for row in some if row[index] != first[index]]
         return np.array(rows)
+
+
+def _centre_of_columns(centre, coordinates):
+    """A centre in the numbers of its space, from what columns of a point hold; or as it is."""
+    numbers = np.array([centre], dtype=float)
+    width = {1: coordinates in ANGLES, 2: coordinates == PLACES}
+    if not (width.get(len(centre)) or coordinates == "shares"):
+        return centre
+    for value, (low, high) in zip(centre, limits_of(coordinates), strict=False):
+        if not low <= value <= high:
+            raise DataError(
+                f"public.centre: {value:g} is not between {low:g} and {high:g}, as columns of "
+                f"{coordinates} are: correct it"
+            )
+    if not are_read(numbers, coordinates)[0]:
+        raise DataError("public.centre: it is no list of shares of a whole: correct it")
+    return in_layout(numbers, coordinates)[0].tolist()
