@@ -11,15 +11,22 @@ from geodp.models.terms import word_code
 from geodp_release.run.subjects import as_array, record_array, refuse_types
 
 
-def named_columns(X, assumptions):
-    """Columns (n, c) of a table with words or of a data frame with the names of covariates.
+def are_named(X, assumptions):
+    """Whether columns of a table are taken by name, or are of words, and not as numbers."""
+    has_words = any(map(assumptions.terms.words, range(assumptions.number_of_columns)))
+    return has_words or bool(assumptions.names and hasattr(X, "iloc"))
 
-    Each cell is read by itself.  ``None`` for other tables.
+
+def columns_of(X, assumptions):
+    """Columns (n, c) of a table, of words their places in the list; rows of a list as given.
+
+    Each cell is read by itself.
     """
     terms, names, number = assumptions.terms, assumptions.names, assumptions.number_of_columns
-    if not any(map(terms.words, range(number))) and not (names and hasattr(X, "iloc")):
-        return None
-    if hasattr(X, "iloc"):
+    if issparse(X):
+        raise DataError("X is sparse, and sparse data are not supported: give a dense array")
+    named = are_named(X, assumptions)
+    if named and hasattr(X, "iloc"):
         missing = [name for name in names if name not in X]
         if missing or not (names or X.shape[1] == number):
             what = f"no column {', '.join(missing)}" if missing else f"{X.shape[1]} columns"
@@ -27,12 +34,20 @@ def named_columns(X, assumptions):
         found = [X[name] for name in names] or [X.iloc[:, at] for at in range(number)]
     else:
         values = unwrapped(X)
-        if isinstance(values, np.ndarray) and values.ndim != 2:
-            values = values[:, None]
-        if isinstance(values, np.ndarray) and values.shape[1] != number:
-            raise DataError(
-                f"X has {values.shape[1]} columns, and covariate_range is of {number}: give as many"
-            )
+        if isinstance(values, np.ndarray):
+            values = values[:, None] if named and values.ndim != 2 else values
+            if values.ndim != 2:
+                raise DataError(
+                    f"X has {values.ndim} axes, and a table with a column a covariate is wanted. "
+                    "Reshape your data by X.reshape(-1, 1)"
+                )
+            if values.shape[1] != number:
+                raise DataError(
+                    f"X has {values.shape[1]} columns, and covariate_range is of {number}: give "
+                    "as many"
+                )
+        if not named:
+            return values[:, 0] if isinstance(values, np.ndarray) and number == 1 else values
         found = [[_cell(row, at) for row in values] for at in range(number)]
     each = [
         np.array([word_code(value, words) for value in cells_of(column)], dtype=float)
@@ -49,25 +64,6 @@ def _cell(row, at):
         return (row,)[at] if isinstance(row, str) else row[at]
     except Exception:  # whatever a record raises would tell of it
         return None
-
-
-def columns_of(X, number):
-    """Columns (n, c) of a table; rows of a list are as they are given."""
-    if issparse(X):
-        raise DataError("X is sparse, and sparse data are not supported: give a dense array")
-    values = unwrapped(X)
-    if not isinstance(values, np.ndarray):
-        return values
-    if values.ndim != 2:
-        raise DataError(
-            f"X has {values.ndim} axes, and a table with a column a covariate is wanted. Reshape "
-            "your data by X.reshape(-1, 1)"
-        )
-    if values.shape[1] != number:
-        raise DataError(
-            f"X has {values.shape[1]} columns, and covariate_range is of {number}: give as many"
-        )
-    return values[:, 0] if number == 1 else values
 
 
 def points_of(manifold, y):

@@ -22,7 +22,7 @@ from geodp.models.formulas import read_formula
 from geodp.models.regression import variance_explained
 from geodp.models.terms import LINE, Columns
 from geodp.settings.shared_sections import public_centre
-from geodp_release.ask.arrays import columns_of, named_columns, points_of
+from geodp_release.ask.arrays import are_named, columns_of, points_of
 from geodp_release.plan.bands import LEVELS
 from geodp_release.plan.sample_size import MOST_NEEDED, planned, subjects_needed
 from geodp_release.promise.assumptions import SLOW, Assumptions
@@ -38,8 +38,6 @@ from geodp_release.promise.public_inputs import (
 )
 from geodp_release.run.subjects import ONE_EACH, subject_records, valid_records
 from geodp_release.show.release import release_geodesic
-
-RANGE = "covariate_range"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -164,8 +162,9 @@ class PrivateRegression(RegressorMixin, BaseEstimator):
     def _at(self, X, function):
         """A function of covariates, NaN where they are."""
         assumptions = self._release().plan.assumptions
-        table = named_columns(X, assumptions)
-        if table is None:
+        if are_named(X, assumptions):
+            table = columns_of(X, assumptions)
+        else:
             table = validate_data(self, X, reset=False, dtype=float, ensure_all_finite="allow-nan")
             table = table[:, : assumptions.number_of_columns]
         there = ~np.any(np.isnan(table), axis=-1)
@@ -175,14 +174,21 @@ class PrivateRegression(RegressorMixin, BaseEstimator):
         return values
 
     def _covariates(self, X, assumptions):
-        """Columns of a table, each as it is given; of words their places in the list."""
-        self.n_features_in_ = number = assumptions.number_of_columns
-        found = named_columns(X, assumptions)
-        return columns_of(X, number) if found is None else found
+        self.n_features_in_ = assumptions.number_of_columns
+        return columns_of(X, assumptions)
 
     def _refuse_missing(self, has_terms=False):
-        needed = [name for name in self._mandatory if not (has_terms and name == RANGE)]
-        missing = [name for name in needed if getattr(self, name) is None]
+        """Refuse public inputs that are not given; terms may have all ranges."""
+        key = "covariate_range"
+        missing = [each for each in self._mandatory if getattr(self, each) is None]
+        if has_terms:
+            missing = [each for each in missing if each != key]
+        elif not missing and len(self.covariate_range) == 0:
+            raise DataError(
+                f"{key} is empty: give a range; for a mean use geodp.release_geodesic, and for "
+                "words a basis or a formula, which lists them",
+                argument=key,
+            )
         if missing:
             verb, pronoun = ("is", "it") if len(missing) == 1 else ("are", "them")
             raise DataError(
@@ -190,15 +196,8 @@ class PrivateRegression(RegressorMixin, BaseEstimator):
                 f"data, and give {pronoun} to the estimator",
                 argument=missing[0],
             )
-        if not has_terms and len(self.covariate_range) == 0:
-            raise DataError(
-                f"{RANGE} is empty: give a range; for a mean use geodp.release_geodesic, and for "
-                "words a basis or a formula, which lists them",
-                argument=RANGE,
-            )
 
     def _whose(self, subjects):
-        """Labels of subjects, or "one record each"."""
         # What an estimator is made with is printed and saved with it, so that it is no labels.
         is_one_each = isinstance(self.unit, str) and self.unit == ONE_EACH
         if not is_one_each and (self.unit is not None or subjects is None):
