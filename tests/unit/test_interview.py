@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("folder", "undrawn")
 CLINIC = "euclidean|sbp|age, sex||none|50, 90|a protocol|no|years|F=0, M=1|||400|a protocol|mmHg|"
 CLINIC = [*(CLINIC + "125|a textbook|60||||15|a trial|a trial|2").split("|")]
 HEADERS = yaml.safe_load(Path(__file__).with_name("headers.yaml").read_text())
-SKULLS = ["3", "kendall", "age", "ID", "a.csv", "who", "none", "6, 18", *[""] * 4, "40", *[""] * 4]
+SKULLS = ["3", "kendall", "centroid_size", "ID", "none", "6, 18", *[""] * 4, "40", *[""] * 4]
 
 
 def wrote(table, text, answers, monkeypatch):
@@ -54,7 +54,7 @@ def test_settings_are_written_from_a_header_and_public_answers(monkeypatch, caps
         ([], "clinic.yaml is there already"),
         (["plane"], "Space of the responses: plane was given: choose from euclidean"),
         (["sphere"], "no answer is left for: Columns of a response"),
-        (["", "sbp", "agee"], "there is no column agee: did you mean age?"),
+        (["", "sbp", "agee"], "agee was given: choose from id, age, sex, sbp"),
         (["", "sbp", "age", "", "", "90, 50"], "90, 50 was given: give two, the smaller first"),
         (
             ["", "sbp", "age", "", "", "50"],
@@ -71,11 +71,9 @@ def test_settings_are_written_from_a_header_and_public_answers(monkeypatch, caps
         assert says in capsys.readouterr().err
 
 
-def test_landmarks_and_covariates_of_a_second_table(monkeypatch):
-    Path("a.csv").write_text("who,age\n")
+def test_landmarks_need_no_columns(monkeypatch):
     found = wrote("skulls.tps", "", SKULLS, monkeypatch)
-    assert found.data.columns is None
-    assert found.data.join.model_dump() == {"path": "a.csv", "subject": "who"}
+    assert (found.data.columns, found.public.manifold.size) == (None, 3)
 
 
 def proposed(path, answers):

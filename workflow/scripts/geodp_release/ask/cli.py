@@ -7,7 +7,6 @@ import sys
 import threading
 from functools import cache
 from pathlib import Path
-from time import perf_counter
 
 import yaml
 
@@ -106,14 +105,12 @@ def _init(given):
 def _plan(given):
     from geodp_release.ask.planning import plan_of, predicted, verdict
     from geodp_release.ask.settings import read_settings
-    from geodp_release.plan.sample_size import BUDGETS, SUBJECTS, plans_about
+    from geodp_release.plan.sample_size import plans_about
 
-    started = perf_counter()
     settings = read_settings(given.settings)
     plan = plan_of(settings, _say)
     if given.table:
-        turns = -(-len(SUBJECTS) * len(BUDGETS) // (os.cpu_count() or 1))
-        _say(f"Plans in about {turns * (perf_counter() - started):.0f} s, without reading data.")
+        _say("Plans of other subjects and budgets may take minutes, without reading data.")
         plans = plans_about(plan.assumptions, plan.budget)
         errors = [predicted(settings, each) for each in plans]
         _say(*_rendered("plans.txt.j2", plans=plans, predicted=errors))
@@ -150,14 +147,10 @@ def _account(settings, plan):
         entry = ledger.paid(key)
         if entry is not None and not entry.finished:
             return f"{ledger.path} has paid for a draw: geodp release makes its folder, at no cost."
-        after = ledger.after(settings.privacy_budget, key)
-    except DataError as problem:
-        return f"The ledger cannot be used: {problem}."
-    try:
         refuse_other(settings, ledger, key)
+        return ledger.after(settings.privacy_budget, key)
     except DataError as problem:
         return f"geodp release would refuse it: {problem}."
-    return after
 
 
 def _check(given):
@@ -167,7 +160,7 @@ def _check(given):
     settings = read_settings(given.settings)
     passed, noted = _checked(settings, plan_of(settings, _say, is_drawn=False))
     _say(*noted, "Nothing was spent.")
-    return 0 if passed else 1
+    return int(not passed)
 
 
 def _checked(settings, plan):
@@ -179,34 +172,33 @@ def _checked(settings, plan):
 
     refuse_missing(settings, is_shown=True)
     _say("For the holder of the data alone: mend the data, and change no public input by this.")
-    fault = None
+    ledger, noted = None, []
     try:
         # Before the records are read: what is noted must not be of a later file.
         ledger = Ledger.open(settings.ledger)
         fingerprint = fingerprint_of(settings, ledger)
-        changed = since(settings, ledger, settings.key(plan))
+        noted.append(since(settings, ledger, settings.key(plan)))
     except DataError as problem:
-        fault = f"The ledger cannot note it: {problem}."
+        ledger, noted = None, [f"The ledger cannot note it: {problem}."]
     found = check_data(settings, plan)
-    _say(*found.words())
-    if found.passed:
-        _say("The check says yes.")
-    else:
-        _say("The check says no: do not release before the data are mended.")
-    if fault is not None:
-        return found.passed, [fault]
-    if fingerprint is None:
-        return found.passed, ["Simulated data are new at every run: nothing was noted."]
+    answer = "The check says no: do not release before the data are mended."
+    _say(*found.words(), "The check says yes." if found.passed else answer)
+    if ledger is None:
+        return found.passed, noted
     try:
-        if fingerprint_of(settings, ledger) == fingerprint:
+        if fingerprint is None:
+            noted = ["Simulated data are new at every run: nothing was noted."]
+        elif fingerprint_of(settings, ledger) != fingerprint:
+            noted.append(
+                "Nothing was noted, since the data changed during the check: run it again."
+            )
+        else:
             for checked in settings.checked:
                 ledger.note_check(checked, fingerprint, found.passed)
-            noted = f"Noted in {ledger.path}."
-        else:
-            noted = "Nothing was noted, since the data changed during the check: run it again."
+            noted.append(f"Noted in {ledger.path}.")
     except DataError as problem:
-        noted = f"The ledger cannot note it: {problem}."
-    return found.passed, [changed, noted]
+        noted.append(f"The ledger cannot note it: {problem}.")
+    return found.passed, noted
 
 
 def _release(given):
@@ -232,11 +224,9 @@ def _release(given):
         despite_check=given.despite_check,
         for_holder=given.for_holder,
     )
-    if is_new:
-        spent = settings.privacy_budget
-        _say(f"Released: {folder}/index.html ({spent.amount} {spent.unit} of {settings.ledger})")
-    else:
-        _say(f"Released before: {folder}/index.html (nothing was spent)")
+    budget = settings.privacy_budget
+    spent = f"{budget.amount} {budget.unit} of {settings.ledger}" if is_new else "nothing was spent"
+    _say(f"Released{'' if is_new else ' before'}: {folder}/index.html ({spent})")
     if given.for_holder is not None:
         _say(f"For the holder of the data alone: {given.for_holder}")
     return 0

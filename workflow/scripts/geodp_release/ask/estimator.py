@@ -24,8 +24,8 @@ from geodp.models.terms import LINE, Columns
 from geodp.settings.shared_sections import public_centre
 from geodp_release.ask.arrays import are_named, columns_of, points_of
 from geodp_release.plan.bands import LEVELS
-from geodp_release.plan.sample_size import MOST_NEEDED, planned, subjects_needed
-from geodp_release.promise.assumptions import SLOW, Assumptions
+from geodp_release.plan.sample_size import planned
+from geodp_release.promise.assumptions import Assumptions
 from geodp_release.promise.budget import PrivacyBudget
 from geodp_release.promise.ledger import Ledger
 from geodp_release.promise.public_inputs import (
@@ -102,8 +102,7 @@ class PrivateRegression(RegressorMixin, BaseEstimator):
         ------
         DataError
             A public input is missing or cannot be used, shapes do not go together, or the release
-            would be noise.  To say how many subjects would do takes a minute in 6 dimensions or
-            fewer; see `geodp_release.plan.sample_size.subjects_needed`.
+            would be noise; `geodp_release.plan.sample_size.subjects_needed` says what would do.
         """
         budget = PrivacyBudget(epsilon=self.epsilon, rho=self.rho, delta=self.delta)
         assumptions = self._assumptions()
@@ -120,7 +119,12 @@ class PrivateRegression(RegressorMixin, BaseEstimator):
         points = self._points(assumptions, y)
         plan = planned(assumptions, budget)
         if plan.is_noise and not self.allow_noise:
-            raise _noise_error(plan)
+            raise DataError(
+                f"the release would be noise, with a predicted error of {plan.error:.3g}, and of "
+                f"{plan.error_without_data:.3g} without data: it takes more subjects than "
+                f"{assumptions.subjects}, or a larger budget; or give allow_noise=True",
+                argument="allow_noise",
+            )
         if self.ledger is not None:
             # What does not go together is refused before it spends.
             subject_records(assumptions, covariates, points, whose)
@@ -369,19 +373,3 @@ class PrivateGeodesicRegression(PrivateRegression):
             "covariate_range": tuple(map(tuple, found.ranges.tolist())),
             **{key: of_all(key, getattr(self, key), words, its) for key, its in lists.items()},
         }
-
-
-def _noise_error(plan):
-    """Why a release that would be noise is refused, and what would do."""
-    would_do = "more subjects would do"
-    if plan.assumptions.size <= SLOW:
-        number = subjects_needed(plan.assumptions, plan.budget)
-        would_do = f"about {number} subjects would do"
-        if number is None:
-            would_do = f"more than {MOST_NEEDED} subjects would be needed"
-    return DataError(
-        f"the release would be noise, with a predicted error of {plan.error:.3g}, and of "
-        f"{plan.error_without_data:.3g} without data: {would_do} in place of "
-        f"{plan.assumptions.subjects}; or raise the budget, or give allow_noise=True",
-        argument="allow_noise",
-    )

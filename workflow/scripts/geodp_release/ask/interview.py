@@ -4,7 +4,6 @@ Answers are what is publicly known; guesses come from the names of columns alone
 """
 
 import re
-from difflib import get_close_matches
 from pathlib import Path
 
 import yaml
@@ -116,7 +115,7 @@ def _answers(path, ask):
     data["covariates"] = ask(
         "Covariates, with commas between; none for a mean",
         next(filter(_is_covariate, rest), "none"),
-        lambda text: [] if text == "none" else _known(_list(text), names),
+        lambda text: [] if text == "none" else [_one_of(each, names) for each in _list(text)],
     )
     labels = [name for name in rest if name not in data["covariates"]]
     data["subject"] = ask.choice(
@@ -124,8 +123,6 @@ def _answers(path, ask):
         next(filter(is_subject, rest), ONE_EACH),
         [*labels, ONE_EACH],
     )
-    lacking = [name for name in data["covariates"] if name not in names]
-    data["join"] = _joined(lacking, ask) if lacking else None
     found = {"data": data, "manifold": manifold, "units": ask.units, "sources": ask.sources}
     found["covariates"] = [_covariate(name, ask) for name in data["covariates"]]
     return found | _public_inputs(data, make_manifold(**manifold), ask)
@@ -210,21 +207,6 @@ def _latitude_first(columns, ask, are_axes):
             "projective to the question for the space, and give the poles of planes"
         )
     return columns if word == "latitude_longitude" else columns[::-1]
-
-
-def _joined(lacking, ask):
-    """A second table that has the covariates which the first lacks."""
-
-    def opened(path):
-        found = open_table(path)
-        for name in lacking:
-            _one_of(name, found.names)
-        return found
-
-    table = ask(f"File of the table with {', '.join(lacking)}", check=opened)
-    guess = next(filter(is_subject, table.names), table.names[0])
-    question = "Column of that table with the labels of subjects"
-    return {"path": table.path, "subject": ask.choice(question, guess, table.names)}
 
 
 def _covariate(name, ask):
@@ -347,15 +329,6 @@ def _one_of(text, choices):
     if text not in choices:
         raise DataError(f"{text or 'nothing'} was given: choose from {', '.join(choices)}")
     return text
-
-
-def _known(names, header):
-    """Names of columns; one that is nearly in the header is a misprint."""
-    for name in names:
-        near = get_close_matches(name, header, n=1, cutoff=0.8)
-        if name not in header and near:
-            raise DataError(f"there is no column {name}: did you mean {near[0]}?")
-    return names
 
 
 def _categories(text):
