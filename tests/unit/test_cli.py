@@ -262,19 +262,6 @@ def test_a_file_of_which_the_check_said_no_is_not_released(holder, run, refused,
     assert "said no" not in refused(cohort.changed(far, name="third", folder="out/third"))
 
 
-def test_a_check_warns_of_covariates_that_cluster(holder, run, few_designs):
-    assert "as they are spread in the data" not in run("check").out
-    ages = iter(50.0 + 40.0 * np.random.default_rng(2).beta(2.0, 8.0, cohort.NUMBER))
-
-    def crowded(line):
-        who, _, *others = line.split(",")
-        return ",".join([who, f"{next(ages):.3f}", *others])
-
-    cohort.rewrite(lambda lines: [lines[0], *map(crowded, lines[1:])])
-    found = re.search(r"range of the covariates is ([\d.]+) .*, and ([\d.]+) as", run("check").out)
-    assert float(found[1]) > 1.5 * float(found[2])
-
-
 def test_a_ledger_is_created_and_shown(holder, capsys):
     assert main(["ledger", "create", "new.ledger", "--allowed", "0.5", "--unit", "rho"]) == 0
     assert "allows 0.5 rho in all" in capsys.readouterr().out

@@ -56,7 +56,6 @@ def checked(space, points, ages=AGES, names=None, **data):
 @pytest.fixture(autouse=True)
 def check_of_a_table(folder, monkeypatch):
     # What follows from the plan has tests of its own.
-    monkeypatch.setattr(holder_warnings, "spread_otherwise", lambda *_: [])
     monkeypatch.setattr(holder_warnings, "off_least_squares", lambda *_: "Near.")
 
 

@@ -232,7 +232,7 @@ def test_misuse_that_no_setting_shows_is_told_to_the_holder_alone(holder, run, f
     table.assign(c0="?").to_csv("mine.csv", index=False)
     shown = run("check", status=1).out
     assert "no record is valid" in shown
-    assert "as they are spread in the data" not in shown
+    assert "Without noise the release" not in shown
 
 
 interrupt = Mock(side_effect=KeyboardInterrupt)

@@ -82,7 +82,6 @@ def check_data(settings, plan, data=None):
         return found
     try:
         found.warnings += warn.suspicious_inputs(assumptions, covariates, points)
-        found.warnings += warn.spread_otherwise(plan, records)
         found.counted.append(warn.off_least_squares(plan, records))
     except Exception as problem:  # records at which a fit fails do not stop a release
         found.warnings.append(f"the records could not be looked at further: {words_of(problem)}")

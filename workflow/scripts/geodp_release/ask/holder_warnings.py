@@ -17,15 +17,11 @@ from geodp.data.messages import few
 from geodp.errors import DataError
 from geodp.samplers.integer_choice import no_noise
 from geodp_release.ask.interview import is_subject
-from geodp_release.plan.release_plan import simulated
 from geodp_release.promise.ledger import Ledger
 from geodp_release.promise.ledger_file import CANCELLED
-from geodp_release.run.contributions import COVARIATE_LATTICE, covariate_sums
-from geodp_release.run.covariate_moments import possible_moments
 from geodp_release.run.subjects import given_records, valid_records
 from geodp_release.show.release import Release
 from geodp_release.stages import LastStep
-from geodp_release.stages.covariates import Covariates
 from geodp_release.stages.draw import run_plan
 from geodp_release.stages.residual_tables import length_grid
 
@@ -35,40 +31,39 @@ def suspicious_inputs(assumptions, covariates, points):
     given, points = given_records(assumptions, covariates, points)
     found = []
     for limits, is_group, each in zip(assumptions.ranges, assumptions.groups, given.T, strict=True):
-        ends = _ends_of(each)
         # Where groups are at the ends of the range they are known to be.
-        if not is_group and len(ends) and _is_of(limits, ends):
+        if not is_group and _are_of(limits, _ends_of(each)):
             found.append("covariate_range is the range, perhaps rounded outward, of the covariate")
     x, y = valid_records(assumptions, given, points)
-    varies = [ends[0] < ends[1] for ends in map(_ends_of, x.T) if ends]
-    if len(y) > 3 and all(varies):
+    if len(y) > 3 and all(low < high for low, high in map(_ends_of, x.T)):
         found += _of_fits(assumptions, x, y)
     advice = "unless that is chance the guarantee does not hold: choose it from what is public"
     return [f"{each} of the data: {advice}" for each in found]
 
 
 def _ends_of(numbers):
-    """The least and the largest finite number of (n,), a list; empty without any."""
-    there = (each[np.isfinite(each)] for each in (numbers[some] for some in in_turn(numbers)))
-    ends = [[np.min(each), np.max(each)] for each in there if len(each)]
-    return [min(each[0] for each in ends), max(each[1] for each in ends)] if ends else []
+    """The least and the largest finite number of (n,); infinite without any."""
+    low, high = np.inf, -np.inf
+    for some in in_turn(numbers):
+        there = numbers[some][np.isfinite(numbers[some])]
+        low, high = np.min(there, initial=low), np.max(there, initial=high)
+    return low, high
 
 
-def _is_of(limits, ends, finest=20):
+def _are_of(limits, ends, finest=20):
     """Whether limits of a range are those of data, perhaps rounded outward.
 
     To a unit that goes ``finest`` times into the range, since round ends are those of others too.
     """
-    (low, high), width = limits, limits[1] - limits[0]
+    width = np.ptp(limits)
     for power in range(2 + int(np.floor(np.log10(width))), -7, -1):
         for unit in (5.0 * 10.0**power, 2.0 * 10.0**power, 10.0**power):
-            steps = np.array(limits) / unit
+            steps = limits / unit
             if np.all(np.abs(steps - np.rint(steps)) < 1e-6):
-                outward = [np.floor(ends[0] / unit), np.ceil(ends[1] / unit)]
-                return [low, high] == ends or (
-                    width >= finest * unit and np.array_equal(np.rint(steps), outward)
-                )
-    return [low, high] == ends
+                outward = np.floor(ends[0] / unit), np.ceil(ends[1] / unit)
+                is_rounded = width >= finest * unit and np.array_equal(np.rint(steps), outward)
+                return is_rounded or np.array_equal(limits, ends)
+    return np.array_equal(limits, ends)
 
 
 def people_in(settings, table, fewest_labels=20, most_columns=50):
@@ -109,26 +104,6 @@ def other_ledgers(settings):
         f"releases were made from {len(others)} other ledger{'s' * (len(others) > 1)} here "
         f"({few(others)}): if they are of these data all that they spent adds up, and one ledger "
         "has to count it"
-    ]
-
-
-def spread_otherwise(plan, records, much=1.5):
-    """A sentence in a list if covariates make errors ``much`` larger than planned; not private."""
-    assumptions = plan.assumptions
-    if not assumptions.spreads:
-        return []
-    first, second = covariate_sums(records)
-    means = np.array(first, dtype=float), np.array(second, dtype=float) / COVARIATE_LATTICE
-    moments = np.concatenate(means) / (COVARIATE_LATTICE * len(records))
-    found = Covariates.assumed(assumptions).with_moments(possible_moments(moments))
-    after = simulated(plan, found)
-    error = float(np.sqrt(after.mean(after.range_squares)))
-    if error < much * plan.error:
-        return []
-    return [
-        "the predicted error over the whole range of the covariates is "
-        f"{error:.3g} as they are spread in the data, and {plan.error:.3g} as planned: release it "
-        "or not, but change no public input by this"
     ]
 
 
