@@ -142,13 +142,6 @@ def test_inputs_and_records_that_cannot_be_used(changed, X, y, message, monkeypa
     assert isinstance(raised.value, DataError) or not changed
 
 
-def test_no_seed():
-    with pytest.raises(TypeError, match="random_state"):
-        geodp.PrivateGeodesicRegression(random_state=0)
-    with pytest.raises(TypeError, match="random_state"):
-        estimator().fit(*records(), random_state=0)
-
-
 def test_budgets_and_labels_of_subjects(given):
     found = given(X, Y, epsilon=None, rho="5", delta="1e-6")
     assert found[3] == geodp.PrivacyBudget("5", "rho", "1e-6")
