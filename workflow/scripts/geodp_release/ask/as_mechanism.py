@@ -1,8 +1,6 @@
 """Releases as the mechanism of a study, drawn as `geodp_release.show.release` does."""
 
-from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -33,11 +31,10 @@ from geodp_release.stages.draw import run_plan
 class ReleaseMechanism(Mechanism):
     """Releases of the geodesics of some data sets, one record a subject unless labels differ.
 
-    Draws of a study use its seeded generator; `geodp.release_geodesic` makes one draw with random
-    bits of the operating system.  The model is of least squares, covariates are (data_sets, n, k),
-    points (data_sets, n, *point_shape) and labels of subjects (data_sets, n) or None; assumptions
-    are public, about each of the data sets.  ``kept`` has losses of
-    points by data set, which all budgets share.
+    Draws of a study use its seeded generator.  The model is of least squares, covariates are
+    (data_sets, n, k), points (data_sets, n, *point_shape) and labels of subjects (data_sets, n) or
+    None; assumptions are about each of the data sets.  ``kept`` has losses of points by data set,
+    which all budgets share.
     """
 
     model: GeodesicModel
@@ -62,12 +59,7 @@ class ReleaseMechanism(Mechanism):
 
     @classmethod
     def prepare(cls, model, covariates, points, public, fit, subjects=None):
-        """See `Mechanism.prepare`.
-
-        ``public`` needs a centre that all data sets share, ``footpoint_radius``,
-        ``shooting_vector_length``, ``covariate_range``, and the option ``residual_scale``: a guess
-        of the standard deviation of a residual in each direction.
-        """
+        """See `Mechanism.prepare`; data sets share a centre, and ``residual_scale`` is a guess."""
         if not isinstance(model.loss, SquaredDistance):
             raise DataError("releases are for least squares: take these, or another mechanism")
         number_of_covariates = model.number_of_covariates
@@ -77,19 +69,20 @@ class ReleaseMechanism(Mechanism):
                 "several covariates on a curved space the model is another than that of studies: "
                 "take one covariate, or release by geodp.release_geodesic"
             )
-        needed = ("shooting_vector_length", "covariate_range") if number_of_covariates else ()
-        for name in ("footpoint_radius", *needed):
-            if getattr(public, name) is None:
+        given = {"footpoint_radius": public.footpoint_radius}
+        given["residual_scale"] = public.options.get("residual_scale")
+        if number_of_covariates:
+            names = "shooting_vector_length", "covariate_range"
+            given |= {name: getattr(public, name) for name in names}
+        for name, value in given.items():
+            if value is None:
                 raise DataError(f"a release needs the public {name}: give it")
-        if "residual_scale" not in public.options:
-            raise DataError("a release needs the option residual_scale: give it")
-        x = model.aligned(covariates, points)
-        known = subjects is not None and np.size(subjects) > 0
-        labels: Any = np.broadcast_to(subjects, x.shape[:-1]) if known else None
+        x, labels = model.aligned(covariates, points), None
         number, limit = x.shape[-2], 1
-        if known:
-            counts: dict = Counter(labels.reshape((-1, number))[0].tolist())
-            number, limit = len(counts), max(counts.values())
+        if subjects is not None and np.size(subjects) > 0:
+            labels = np.broadcast_to(subjects, x.shape[:-1])
+            _, counts = np.unique(labels.reshape((-1, number))[0], return_counts=True)
+            number, limit = len(counts), int(np.max(counts))
         assumptions = Assumptions(
             manifold=model.manifold,
             centre=public.shared_centre(model.manifold, "a release"),
@@ -98,7 +91,7 @@ class ReleaseMechanism(Mechanism):
             covariate_range=(public.covariate_range,) * number_of_covariates,
             # Assumed of every study: bands of its releases rest on it.
             covariate_spread=(EVENLY,) * number_of_covariates,
-            residual_scale=public.options["residual_scale"],
+            residual_scale=given["residual_scale"],
             subjects=number,
             records_per_subject=limit,
         )
@@ -157,12 +150,9 @@ class ReleaseMechanism(Mechanism):
                 states[index, draw] = run_plan(plan, records, bits, shared).state
         middles, *vectors = np.moveaxis(states, 2, 0)
         # From the middle of the covariates' ranges to covariates zero, and to their units.
-        manifold, assumptions = self.model.manifold, self.assumptions
-        vectors = [
-            vector / (high - low)
-            for vector, (low, high) in zip(vectors, assumptions.ranges, strict=True)
-        ]
-        moved = _moved(manifold, -assumptions.middles, middles, *vectors)
+        assumptions = self.assumptions
+        vectors = list(map(np.divide, vectors, np.ptp(assumptions.ranges, axis=-1)))
+        moved = _moved(self.model.manifold, -assumptions.middles, middles, *vectors)
         state = self.model.parameters(*moved)
         report = SamplingReport(
             drawn_by="exact noise and choices among public points",

@@ -36,16 +36,13 @@ _ALONE = Lock()
 
 
 def publish(settings, tell=lambda words: None, *, plan=None, despite_check=False, for_holder=None):
-    """Make a release once: a second call returns the folder of the first and spends nothing.
+    """Make a release once; its folder, relative if below the working directory, and if it is new.
 
-    Where the first drew and did not get to its folder, the second makes that from the draw.  It
-    returns the folder of the complete release, relative if it is below the working directory, and
-    whether it is new.
-
-    ``tell`` takes sentences that do not depend on the data.  ``plan`` is that of the settings,
-    where it was made before.  ``despite_check`` releases even if the last check of the file said
-    no.  ``for_holder`` is the path of a new file for what tells of records; by default none of it
-    is computed.  A `DataError` does not tell of records; a `KeyboardInterrupt` says what was spent.
+    A second call returns the folder of the first and spends nothing.  ``tell`` takes sentences that
+    do not depend on the data.  ``plan`` is that of the settings, where it was made before.
+    ``despite_check`` releases even if the last check of the file said no.  ``for_holder`` is the
+    path of a new file for what tells of records; by default none of it is computed.  A `DataError`
+    does not tell of records; a `KeyboardInterrupt` says what was spent.
     """
     plan = plan or planning.plan_of(settings)
     verdict = planning.verdict(settings, plan)
@@ -132,19 +129,15 @@ def refuse_other(settings, ledger, key):
     if any(entry.key == key and entry.finished for entry in entries):
         return
     for entry in entries:
-        if entry.description != settings.name or entry.key == key:
-            continue
-        if entry.finished:
-            what = f"{settings.name} was released into {entry.folder}"
-        elif (kept := ledger.kept(entry)) is not None:
-            what = f"{settings.name} was drawn, which {kept} keeps"
-        else:
-            continue
-        raise DataError(
-            f"{what}, from data at another path, with other settings or by another version of "
-            "geodp: give what was given then, or another name for a release of its own, which "
-            "spends; nothing was spent"
-        )
+        kept = None if entry.finished else ledger.kept(entry)
+        is_other = entry.description == settings.name and entry.key != key
+        if is_other and (entry.finished or kept is not None):
+            what = f"drawn, which {kept} keeps" if kept else f"released into {entry.folder}"
+            raise DataError(
+                f"{settings.name} was {what}, from data at another path, with other settings or by "
+                "another version of geodp: give what was given then, or another name for a release "
+                "of its own, which spends; nothing was spent"
+            )
 
 
 def fingerprint_of(settings, ledger):
@@ -154,10 +147,9 @@ def fingerprint_of(settings, ledger):
     try:
         return ledger.fingerprint(*settings.data.paths)
     except OSError as problem:
-        joined = settings.data.join and settings.data.join.path
-        key = "data.join.path" if problem.filename == joined else "data.path"
         raise DataError(
-            f"key {key}: {problem.filename} cannot be read ({problem.strerror}): correct the path"
+            f"key data.path: {problem.filename} cannot be read ({problem.strerror}): correct the "
+            "path"
         ) from None
 
 
@@ -171,12 +163,11 @@ def since(settings, ledger, key):
     if entry.fingerprint is None:
         return f"There is no fingerprint of the data of {what}, which may have changed since."
     try:
-        is_same = fingerprint_of(settings, ledger) == entry.fingerprint
+        if fingerprint_of(settings, ledger) == entry.fingerprint:
+            return f"The data are those of {what}."
+        return f"The data changed since {what}."
     except DataError as problem:
         return f"Whether the data of {what} changed cannot be said: {problem}."
-    if is_same:
-        return f"The data are those of {what}."
-    return f"The data changed since {what}."
 
 
 def _holders_file(path):

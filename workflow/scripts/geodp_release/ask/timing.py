@@ -16,16 +16,20 @@ from geodp_release.run.subjects import ONE_EACH
 from geodp_release.show.release import release_geodesic
 from geodp_release.stages import NoisyStep, PointsStage
 
-# Draws by name, from a scale.
-DRAWS = {
-    "discrete Laplace": lambda scale: exact_noise.discrete_laplace(system_bits, scale),
-    "discrete Gaussian": lambda scale: exact_noise.discrete_gaussian(system_bits, scale**2),
-    "rounded l2 Laplace": lambda scale: exact_noise.rounded_laplace(system_bits, 3, scale)[0],
-    "rounded matrix Laplace": lambda s: exact_noise.rounded_matrix_laplace(system_bits, 3, s)[0],
-}
+
+def draws_by_name():
+    """Functions that draw a value of noise of a scale."""
+    return {
+        "discrete Laplace": lambda scale: exact_noise.discrete_laplace(system_bits, scale),
+        "discrete Gaussian": lambda scale: exact_noise.discrete_gaussian(system_bits, scale**2),
+        "rounded l2 Laplace": lambda scale: exact_noise.rounded_laplace(system_bits, 3, scale)[0],
+        "rounded matrix Laplace": lambda scale: exact_noise.rounded_matrix_laplace(
+            system_bits, 3, scale
+        )[0],
+    }
 
 
-def sampler_times(number, scales=(Fraction(1, 3), Fraction(3), Fraction(1 << 26))):
+def sampler_times(number, scales=(Fraction(1, 3), Fraction(3), Fraction(1 << 26)), draws=None):
     """Rank correlation of the time of a draw with the size of its value, by sampler and scale.
 
     Rows have ``sampler``, ``scale``, ``microseconds`` (the median), ``correlation`` and
@@ -34,7 +38,7 @@ def sampler_times(number, scales=(Fraction(1, 3), Fraction(3), Fraction(1 << 26)
     from scipy.stats import spearmanr
 
     rows = []
-    for (name, draw), scale in product(DRAWS.items(), scales):
+    for (name, draw), scale in product((draws or draws_by_name()).items(), scales):
         seconds, values = np.empty(number), np.empty(number)
         for index in range(number):
             start = time.perf_counter_ns()
