@@ -110,10 +110,10 @@ def test_public_inputs_but_radii_have_no_default():
     assert options == expected
     assert estimator()._assumptions().wider == 1.0
     assert estimator(smallest_radius=0.5)._assumptions().wider == 20.0
-    with pytest.raises(DataError, match=f"^{', '.join(MANDATORY)} are missing"):
+    with pytest.raises(DataError, match=f"missing public inputs, {', '.join(MANDATORY)}:"):
         geodp.PrivateGeodesicRegression(epsilon="1", unit=ONE_EACH).fit(*records())
     for name in MANDATORY:
-        with pytest.raises(DataError, match=rf"^{name} is missing: ") as caught:
+        with pytest.raises(DataError, match=f"missing public inputs, {name}:") as caught:
             estimator(**{name: None}).fit(*records())
         assert caught.value.argument == name
 

@@ -137,11 +137,10 @@ class PrivateRegression(RegressorMixin, BaseEstimator):
         return self
 
     def score(self, X, y):
-        """Fraction of variance explained, 1 - sum d^2 / sum d_mean^2; of private data not private.
+        """Fraction of variance explained, 1 - sum d^2 / sum d_mean^2.
 
         The distances d are those of points to their predictions, and d_mean to the Frechet mean of
-        the points.  No noise is added to a score: one that is computed from private data must not
-        be published.
+        the points.  It has no noise: a score of private data must not be published.
 
         Parameters
         ----------
@@ -194,10 +193,9 @@ class PrivateRegression(RegressorMixin, BaseEstimator):
                 argument=key,
             )
         if missing:
-            verb, pronoun = ("is", "it") if len(missing) == 1 else ("are", "them")
             raise DataError(
-                f"{', '.join(missing)} {verb} missing: choose {pronoun} without looking at the "
-                f"data, and give {pronoun} to the estimator",
+                f"missing public inputs, {', '.join(missing)}: choose each without looking at the "
+                "data, and give it to the estimator",
                 argument=missing[0],
             )
 
@@ -217,16 +215,13 @@ class PrivateRegression(RegressorMixin, BaseEstimator):
 class PrivateGeodesicRegression(PrivateRegression):
     """Geodesic regression with covariates, released under differential privacy.
 
-    Every `fit` is a release and spends the whole budget: n fits of one data set spend n budgets.
-    So does whatever fits copies, such as cross-validation or a grid search, which is refused
-    without a ledger.  Noise has no seed, and two fits differ.
+    Every `fit` is a release and spends the whole budget.  So does whatever fits copies, such as
+    cross-validation or a grid search, which is refused without a ledger.  Noise has no seed.
 
-    Public inputs are chosen without looking at the data; only radii have a default.  In a pipeline,
-    steps before this one must not learn from the data either: a logarithm may come first, a
-    scaling to unit variance may not.
-
-    A record that is no point of the manifold, or has no covariate, raises no error: it counts as a
-    record without influence.  An error would tell of it.
+    Public inputs are chosen without looking at the data; only radii have a default.  Steps before
+    this one in a pipeline must not learn from the data either: a logarithm may come first, a
+    scaling to unit variance may not.  A record that is no point of the manifold, or has no
+    covariate, raises no error, which would tell of it: it has no influence.
 
     Parameters
     ----------

@@ -28,10 +28,7 @@ def plan_of(settings, tell=lambda words: None, is_drawn=True):
 
 
 def _refuse_large(assumptions, arrays=2):
-    """Refuse public numbers of records that this machine has no memory for.
-
-    ``arrays`` of all at once: as they are taken to the space, and padded.
-    """
+    """Refuse public numbers of records for which ``arrays``, mapped and padded, are too large."""
     try:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):  # a system that does not say

@@ -35,17 +35,9 @@ from geodp_release.run.grouping import ONE_EACH, grouped
 class Data(tuple):
     """Covariates, points and subjects; and of which columns of which table they are, if of one.
 
-    Attributes
-    ----------
-    table : Table or None
-    columns : list of str
-        Of a point.
-    names : list of str
-        Of m coordinates and of covariates.
-    numbers : ndarray, shape (n, m + k)
-        As the table has them.
-    kept, total : ndarray of int and int, or None
-        Records with a response, and how many the table has, where others are dropped.
+    Its ``numbers`` (n, m + k) are of m coordinates and of covariates, by ``names``, as the table
+    has them.  Where records without a response are dropped ``kept`` are the others (n,), of
+    ``total``.
     """
 
     table: Any = None
@@ -78,10 +70,10 @@ class Data(tuple):
 def read_data(settings):
     """`Data` of a release: covariates (n, k), points (n, *point_shape) and subjects.
 
-    Numbers are NaN where a record cannot be read.  Labels of subjects are as they are in the file,
-    in a list, ``None`` for an empty or blank one; or all are "one record each".  Where records
-    without a response are dropped how many others there are is private, and each has a label.  A
-    `DataError` says that the file is not as the settings describe it, and may tell of records.
+    Numbers are NaN where a record cannot be read.  Labels of subjects are as in the file, ``None``
+    for an empty or blank one; or all are "one record each", unless records without a response are
+    dropped, whose number is private.  A `DataError` says that the file is not as the settings
+    describe it, and may tell of records.
     """
     manifold = settings.assumptions.manifold
     if settings.data.source != "table":
@@ -94,9 +86,7 @@ def read_data(settings):
     names, total = table.numbered(columns), len(numbers)
     if data.drops_missing:
         kept = np.flatnonzero(have_responses(data, numbers[:, : len(names)]))
-        if labels is None:
-            labels = np.arange(total)
-        numbers = numbers[kept]
+        numbers, labels = numbers[kept], np.arange(total) if labels is None else labels
         # Labels of other kinds are in a list.
         is_array = isinstance(labels, np.ndarray)
         labels = labels[kept] if is_array else [labels[each] for each in kept.tolist()]
@@ -183,18 +173,18 @@ def refuse_missing(settings, is_shown=False):
     That is the header of a text, and what other files state of their columns: names, types and
     lengths.  See `table_of`.  Of the records alone that their labels lost digits.
     """
-    if settings.data.source == "table":
-        (table, _), label, is_lost = table_of(settings, is_shown), settings.data.subject, False
-        # Whatever is wrong with the file is told where its records are read.
-        with suppress(Exception):
-            is_lost = not settings.data.is_one_each and table.has_lost(label)
-        if is_lost:
-            raise DataError(
-                f"{table.path}, {table.source.field_word} {label}: labels are floating-point "
-                "numbers so large that different whole numbers become the same one (programs make "
-                "them of whole numbers where one is missing or has decimals, and databases of "
-                "those of 128 bits): save or read the labels as text"
-            )
+    if settings.data.source != "table":
+        return
+    (table, _), label, is_lost = table_of(settings, is_shown), settings.data.subject, False
+    # Whatever is wrong with the file is told where its records are read.
+    with suppress(Exception):
+        is_lost = not settings.data.is_one_each and table.has_lost(label)
+    if is_lost:
+        raise DataError(
+            f"{table.path}, {table.source.field_word} {label}: labels are floating-point numbers "
+            "so large that different whole numbers become the same one: save or read the labels "
+            "as text"
+        )
 
 
 def table_of(settings, is_shown=False):
@@ -239,10 +229,9 @@ def _opened(path, key, data, manifold):
 
 
 def point_of(data, manifold, source, row, names, numbers):
-    """The point of a record, from the numbers of its columns; NaN for an empty cell.
+    """The point of a record, from the numbers of its columns; NaN for an empty cell or no shape.
 
-    It need not be a point of the manifold; without a shape it is NaN.  A `DataError` says why a
-    record, which it calls ``row``, has none.
+    It need not be of the manifold.  A `DataError` says why a record, called ``row``, has none.
     """
     if data.outline:
         filled = np.flatnonzero(~np.isnan(numbers))
