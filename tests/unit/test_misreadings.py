@@ -86,10 +86,8 @@ MISREAD = {
     "names": ("sphere", DEGREES, LON_LAT | {"names": ["lon", "lat"]}, "columns to [lat, lon]"),
     "radians": ("sphere", RADIANS, LON_LAT, "as radians are: convert them to degrees"),
     "lower": ("spd", TENSORS[:, LOWER], {}, "set coordinates to lower_triangle"),
-    "upper": ("spd", TENSORS, {"coordinates": "lower_triangle"}, "set coordinates to ambient"),
     "named": ("spd", TENSORS, {"names": ["xx", "xy", "yy", "xz", "yz", "zz"]}, "xx, xy, xz, yy"),
     "MRtrix": ("spd", TENSORS[:, [0, 3, 5, 1, 2, 4]], {}, "set coordinates to mrtrix"),
-    "Voigt": ("spd", TENSORS[:, [0, 3, 5, 4, 2, 1]], {}, "set coordinates to voigt"),
     "nilearn": ("spd", CORRELATIONS[:, LOWER] * HALVED[LOWER], {}, "may have to be nilearn"),
     "pyRiemann": ("spd", np.sqrt(2.0) * CORRELATIONS * HALVED, {}, "coordinates to pyriemann"),
     "unit of matrices": ("spd", 1e-3 * TENSORS, {}, "if all were multiplied by 1e3"),
@@ -102,6 +100,7 @@ MISREAD = {
     "months": ("r1", SBP, {"ages": 12 * AGES}, "in months and not in years: divide by 12"),
     "fractions": ("r1", SBP, {"ages": AGES / 100}, "in fractions and not in percent: multiply"),
     "logarithms": ("r1", SBP, {"ages": np.log(AGES)}, "natural logarithms: take their"),
+    "vectors of another length": ("parts", 3 * np.sqrt(SHARES), {}, "divide each by its length"),
     "response": ("r1", AGES[:, None], {"ages": SBP[:, 0]}, "look whether the two columns are swap"),
 }
 
