@@ -5,11 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from cohort import SETTINGS
+from cohort import ROOT, SETTINGS
 
 from geodp.data.columns import told_columns
 from geodp_release.ask import checking, holder_warnings
-from geodp_release.ask.settings import ReleaseSettings
+from geodp_release.ask.settings import ReleaseSettings, read_settings
 
 NUMBER = 200
 RNG = np.random.default_rng(5)
@@ -65,7 +65,10 @@ LON_LAT = {"coordinates": "latitude_longitude"}
 HYPERBOLIC = np.sinh(0.3 * RNG.normal(size=(NUMBER, 2)))
 HYPERBOLIC = np.column_stack([np.sqrt(1.0 + np.sum(HYPERBOLIC**2, axis=1)), HYPERBOLIC])
 MIRRORED = LANDMARKS * np.resize([1.0, -1.0], 16)
-REVERSED = LANDMARKS.reshape(NUMBER, 8, 2)[:, ::-1].reshape(NUMBER, 16)
+REVERSED, FROM_FIRST = (
+    LANDMARKS.reshape(NUMBER, 8, 2)[:, order].reshape(NUMBER, 16)
+    for order in (np.arange(8)[::-1], -np.arange(8) % 8)
+)
 BLOCKS = LANDMARKS.reshape(NUMBER, 8, 2).transpose(0, 2, 1).reshape(NUMBER, 16)
 X_Y = [f"{axis}{index}" for axis in "xy" for index in range(1, 9)]
 SHARES = RNG.dirichlet([40.0, 30.0, 30.0], size=NUMBER)
@@ -95,6 +98,7 @@ MISREAD = {
     "time last": ("hyperbolic", np.roll(HYPERBOLIC, -1, axis=1), {}, "columns to [c2, c0, c1]"),
     "mirrored": ("shapes", MIRRORED, {}, "mirrored against public.centre"),
     "reversed": ("shapes", REVERSED, {}, "points look as if landmarks ran the other way round"),
+    "from the first": ("shapes", FROM_FIRST, {}, "as if landmarks ran the other way round"),
     "blocks": ("shapes", BLOCKS, {}, "as if all x came before all y"),
     "named blocks": ("shapes", BLOCKS, {"names": X_Y}, "set columns to [x1, y1, x2, y2"),
     "months": ("r1", SBP, {"ages": 12 * AGES}, "in months and not in years: divide by 12"),
@@ -113,6 +117,12 @@ def test_another_reading_is_proposed_where_it_fits_better(space, points, changes
     else:
         assert says in " ".join(found.reasons)
         assert not found.passed
+
+
+def test_simulated_outlines_have_no_table():
+    settings = read_settings(str(ROOT / "config" / "release.example.yaml"))
+    found = checking.check_data(settings, SimpleNamespace(assumptions=settings.assumptions))
+    assert (found.reasons, found.faults, found.counted[-1]) == ([], [], "Near.")
 
 
 def test_names_tell_of_a_point():

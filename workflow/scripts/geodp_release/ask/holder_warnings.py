@@ -91,11 +91,12 @@ def people_in(settings, table, fewest_labels=20, most_columns=50):
 def other_ledgers(settings):
     """A warning of ledgers beside the data, or beside that of the settings, that spent too."""
     own, others = Path(settings.ledger).resolve(), []
-    paths = [settings.ledger, *([] if settings.data.frame is not None else settings.data.paths)]
+    paths = [settings.ledger, *settings.data.paths]
     for folder in dict.fromkeys(Path(each).resolve().parent for each in paths):
         for path in sorted(folder.glob("*.ledger")):
             with suppress(DataError, OSError):
-                entries = [] if path.samefile(own) else Ledger.open(path).entries()
+                is_own = own.exists() and path.samefile(own)
+                entries = [] if is_own else Ledger.open(path).entries()
                 if any(entry.status != CANCELLED for entry in entries):
                     others.append(str(path))
     if not others:

@@ -95,7 +95,9 @@ class TableSettings(ReleaseSection, TableSection):
 
     @property
     def paths(self):
-        return [self.path] if self.join is None else [self.path, self.join.path]
+        """Files of the records; a data frame has none."""
+        first = [self.path] if self._frame is None else []
+        return first if self.join is None else [*first, self.join.path]
 
     @property
     def drops_missing(self):
@@ -117,6 +119,7 @@ class SimulatedSettings(ReleaseSection):
     trend_length: Annotated[float, Field(ge=0)] = 0.045
     """Length of their geodesic from age 50 to age 90, in rad."""
     drops_missing: ClassVar[bool] = False
+    paths: ClassVar[tuple] = ()
 
 
 class PublicSettings(ReleaseSection):
