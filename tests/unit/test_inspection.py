@@ -5,6 +5,7 @@ import pytest
 
 from geodp import SPD, Assumptions, Euclidean, Sphere, inspect_inputs
 from geodp.data import large
+from geodp_release.ask.holder_warnings import suspicious_inputs
 
 NUMBER = 40
 SCALE = 0.05
@@ -103,3 +104,13 @@ def test_covariates_are_the_same_among_valid_records(ages, same):
     found = inspect_inputs(PUBLIC, np.resize(ages, NUMBER), matrices)
     assert found.one_covariate == same
     assert found.looks_wrong
+
+
+@pytest.mark.parametrize(
+    ("ends", "told"), [((50.0, 90.0), True), ((51.0, 89.0), False), ((50.0, 89.0), False)]
+)
+def test_a_range_that_is_that_of_the_data_is_told(ends, told):
+    """Round limits are those of others, too, unless the data reach both."""
+    _, matrices = records()
+    found = suspicious_inputs(PUBLIC, np.linspace(*ends, NUMBER), matrices)
+    assert any(each.startswith("covariate_range is the range") for each in found) == told

@@ -4,12 +4,13 @@ import hashlib
 import json
 import os
 from functools import cached_property
+from itertools import chain
 
 from pydantic import TypeAdapter, ValidationError, model_validator
 
 from geodp.data.dates import Dates
 from geodp.errors import DataError
-from geodp.settings.section import refused, surplus, unknown
+from geodp.settings.section import refused, unknown
 from geodp.settings.settings_files import PlainLoader, check, load_keys
 from geodp.settings.shared_sections import DateSettings, date_text
 from geodp_release.ask.release_sections import TableSettings
@@ -29,83 +30,82 @@ class ReleaseSettings(Wording):
         return _with_numbers(given) if isinstance(given, dict) else given
 
     @model_validator(mode="after")
-    def _covariates_agree(self):
-        number, public = len(self.public.ranges), self.public
-        if isinstance(self.data, TableSettings):
-            columns = self.data.covariates
-            measured = [name for name in columns if name not in self.data.words]
+    def _sections_agree(self):
+        parts = self._of_covariates, self._of_names, self._of_predictions
+        # What the later ones look at is as the earlier ones want it.
+        for words, key in chain.from_iterable(part() for part in parts):
+            raise refused(words, key)
+        return self
+
+    def _of_covariates(self):
+        """What is wrong with numbers of covariates, and the key."""
+        number, public, data = len(self.public.ranges), self.public, self.data
+        if isinstance(data, TableSettings):
+            columns = data.covariates
+            measured = [name for name in columns if name not in data.words]
+            listed = " without listed words" if data.words else ""
             if len(measured) != number:
-                listed = " without listed words" if self.data.words else ""
-                raise refused(
-                    f": it names {len(measured)} columns{listed}, and public.covariate_range "
-                    f"has {number} ranges: give as many",
+                yield (
+                    f": it names {len(measured)} columns{listed}, and public.covariate_range has "
+                    f"{number} ranges: give as many",
                     "data.covariate",
                 )
+            for name in columns:
+                if columns.count(name) > 1 or name == data.subject:
+                    words = "is named twice, or is the subject: name a column of its own for each"
+                    yield f": {name} {words} covariate", "data.covariate"
             number = len(columns)
-            twice = {name for name in columns if columns.count(name) > 1}
-            twice |= {name for name in columns if name == self.data.subject}
-            if twice:
-                raise refused(
-                    f": {twice.pop()} is named twice, or is the subject: name a "
-                    "column of its own for each covariate",
-                    "data.covariate",
-                )
         elif number > 1:
-            raise refused(
-                ": simulated outlines have one covariate: give one", "public.covariate_range"
-            )
+            yield ": simulated outlines have one covariate: give one", "public.covariate_range"
         if number and public.footpoint_radius and public.shooting_vector_length is None:
-            raise refused(" is missing: add it", "public.shooting_vector_length")
+            yield " is missing: add it", "public.shooting_vector_length"
         if not number:
             given = self.model_fields_set | {f"public.{key}" for key in public.model_fields_set}
             others = "shooting_vector_length", "covariate_spread", "transformation"
             keys = {"covariate", "predictions", *(f"public.{key}" for key in others)}
             for key in sorted(keys & given):
-                raise surplus(key, "a mean has no covariate")
-        if isinstance(self.covariate, list) and len(self.covariate) != number:
-            raise refused(
-                f": it has {len(self.covariate)} names, and there are {number} covariates: give "
-                "as many",
-                "covariate",
-            )
+                yield ": a mean has no covariate: remove it", key
+        names = self.covariate if isinstance(self.covariate, list) else [""] * number
+        if len(names) != number:
+            words = f": it has {len(names)} names, and there are {number} covariates: give as many"
+            yield words, "covariate"
+
+    def _of_names(self):
         if isinstance(self.data, TableSettings):
             self._bases(self.data)
+        known = [*self.names, *self.responses]
         for name in self.units:
-            if name not in (known := [*self.names, *self.responses]):
-                raise refused(unknown(name, known), f"units.{name}")
+            if name not in known:
+                yield unknown(name, known), f"units.{name}"
         if not all(name.isprintable() for name in self.names):
-            raise refused(
-                ": a name has characters that cannot be printed, and the release "
-                "shows it: give other names by the key covariate",
+            yield (
+                ": a name has characters that cannot be printed, and the release shows it: give "
+                "other names by the key covariate",
                 "data.covariate",
             )
-        return self
 
-    @model_validator(mode="after")
-    def _predictions_in_range(self):
+    def _of_predictions(self):
         for index, row in enumerate(self.predictions or ()):
             row, key = row if isinstance(row, list) else [row], f"predictions[{index}]"
-            if len(row) != len(self.ranges):
-                raise refused(
-                    f": it has {len(row)} values, and there are "
-                    f"{len(self.ranges)} covariates: give one for each",
+            if len(row) != (number := len(self.ranges)):
+                yield (
+                    f": it has {len(row)} values, and there are {number} covariates: give one for "
+                    "each",
                     key,
                 )
             for column, (value, (low, high)) in enumerate(zip(row, self.ranges, strict=True)):
                 codes = self.codes(column)
                 if isinstance(value, str) or self.is_listed(column):
-                    if value in codes:
-                        continue
                     known = f"one of {', '.join(codes)}" if codes else "a number"
                     shown = value if isinstance(value, str) else f"{value:g}"
-                    raise refused(f": {shown} is no value there: give {known}", key)
-                if not low <= value <= high:
-                    raise refused(
-                        f": {value:g} is outside covariate_range, {low:g} to "
-                        f"{high:g}, where nothing is released: give values within",
+                    if value not in codes:
+                        yield f": {shown} is no value there: give {known}", key
+                elif not low <= value <= high:
+                    yield (
+                        f": {value:g} is outside covariate_range, {low:g} to {high:g}, where "
+                        "nothing is released: give values within",
                         key,
                     )
-        return self
 
     @cached_property
     def privacy_budget(self):
