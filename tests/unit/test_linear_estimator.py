@@ -44,6 +44,13 @@ def test_lines_and_planes(public, y, few_designs):
     assert found.score() == found.r_squared_.value == pytest.approx(found.score(TABLE, y), abs=0.3)
 
 
+def test_half_a_range_is_the_radius_and_a_whole_one_the_length():
+    public = {"covariate_range": (0.0, 1.0), "subjects": NUMBER, "neighbours": REPLACE}
+    found = PrivateLinearRegression(response_range=(50.0, 200.0), **public)._assumptions()
+    expected = [[125.0], 75.0, 150.0]
+    assert [found.centre.tolist(), found.footpoint_radius, *found.lengths] == expected
+
+
 BAD_RANGES = [(2.0, 1.0), "anything", 1.0, (np.nan, 1.0), (0.0, np.inf), []]
 
 

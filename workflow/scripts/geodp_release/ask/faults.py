@@ -1,7 +1,4 @@
-"""Faults of a table, named for its holder alone: by row, column and label, and what is wrong.
-
-Nothing here is part of a release: all of it depends on the records.
-"""
+"""Faults of a table, named for its holder alone: by row, column and label, and what is wrong."""
 
 import re
 

@@ -1,7 +1,4 @@
-"""Warnings for the holder of the data alone: public inputs that look read off the data, and others.
-
-They depend on every record, so that they must go nowhere but to the holder's eyes.
-"""
+"""Warnings for the holder of the data alone: inputs that look read off the data, and others."""
 
 from collections import Counter
 from contextlib import suppress
@@ -75,9 +72,9 @@ def people_in(settings, table, fewest_labels=20, most_columns=50):
     used = {*data.covariates, *(data.columns or ())}
     names = [each for each in table.names if each not in used and table.numbered([each]) == [each]]
     names = names[:most_columns] if data.is_one_each else []
-    records = [texts for _, texts in table.records(names)] if names else []
-    for place, name in enumerate(names):
-        labels = Counter(texts[place].strip() for texts in records if texts[place].strip())
+    columns = zip(*(texts for _, texts in table.records(names)), strict=True) if names else ()
+    for name, texts in zip(names, columns, strict=False):
+        labels = Counter(text.strip() for text in texts if text.strip())
         is_text = all(finite_number(each) is None for each in labels) or is_subject(name)
         if is_text and fewest_labels <= len(labels) <= 0.5 * labels.total():
             found.append(

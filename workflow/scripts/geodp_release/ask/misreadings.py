@@ -1,7 +1,7 @@
 """Other readings of a table that fit better than its settings, for the holder's eyes alone.
 
 Of each space, and of covariates, the usual mistakes are tried: columns in another order, other
-units, mirrored landmarks.  All of it depends on the records.
+units, mirrored landmarks.
 """
 
 import numpy as np
