@@ -49,6 +49,9 @@ def test_settings_are_written_from_a_header_and_public_answers(monkeypatch, caps
     assert [each.partition(", ")[2] for each in found.contrasts()] == ["per unit", "M against F"]
     assert (found.value_words(1, 0.0), found.value_words(0, 54.5)) == ("F", "54.5")
     assert (found.ledger, found.folder) == ("clinic.ledger", "clinic-release")
+    # The ends of a range, and all groups.
+    rows = [[70.0, 0.0], [50.0, 0.0], [90.0, 0.0], [70.0, 1.0]]
+    assert found.covariates().tolist() == rows
     # Nothing is overwritten, and answers that are missing or wrong are named.
     for answers, says in (
         ([], "clinic.yaml is there already"),
@@ -128,7 +131,9 @@ def test_a_release_on_a_terminal_checks_and_asks_once(run, monkeypatch):
         assert words in shown
     whole = Path("mine.csv").read_text()
     rewrite(lambda lines: [*lines[:-1], lines[1]])
-    assert "The check says no" in on_a_terminal(1)
+    shown = on_a_terminal(1, "yes")
+    assert "The check says no" in shown
+    assert "Release now" not in shown
     Path("mine.csv").write_text(whole)
     assert on_a_terminal(0, "yes").count("The predicted error is") == 1
     assert spent() == "2"
