@@ -1,5 +1,7 @@
 """What the holder is told of the inputs of a release before it is made."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -107,10 +109,18 @@ def test_covariates_are_the_same_among_valid_records(ages, same):
 
 
 @pytest.mark.parametrize(
-    ("ends", "told"), [((50.0, 90.0), True), ((51.0, 89.0), False), ((50.0, 89.0), False)]
+    ("limits", "ends", "told"),
+    [
+        ((50.0, 90.0), (50.0, 90.0), True),
+        ((51.0, 89.0), (51.2, 88.7), True),
+        ((51.0, 89.0), (52.2, 88.7), False),
+        # Round limits are those of others, too.
+        ((50.0, 90.0), (50.2, 89.7), False),
+    ],
 )
-def test_a_range_that_is_that_of_the_data_is_told(ends, told):
-    """Round limits are those of others, too, unless the data reach both."""
-    _, matrices = records()
-    found = suspicious_inputs(PUBLIC, np.linspace(*ends, NUMBER), matrices)
+def test_public_inputs_that_are_those_of_the_data_are_told(limits, ends, told):
+    ages, (_, matrices) = np.linspace(*ends, NUMBER), records()
+    matrices[7] = np.eye(2)
+    found = suspicious_inputs(replace(PUBLIC, covariate_range=limits), ages, matrices)
     assert any(each.startswith("covariate_range is the range") for each in found) == told
+    assert any(each.startswith("centre is a record of the data") for each in found)

@@ -194,10 +194,6 @@ def test_public_inputs_read_off_the_data_are_told_to_the_holder_alone(holder, ru
     for words in warnings_:
         assert f"warning: {words}" in seen
         assert words not in shown
-    shown = run("check", changed({"public.centre": points[7].tolist()})).out
-    assert "centre is a record of the data" in shown
-    outward = [float(np.floor(np.min(ages))), float(np.ceil(np.max(ages)))]
-    assert warnings_[0] in run("check", changed({"public.covariate_range": outward})).out
 
 
 def test_misuse_that_no_setting_shows_is_told_to_the_holder_alone(holder, run, few_designs):
