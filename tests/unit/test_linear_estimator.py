@@ -5,8 +5,12 @@ import pandas as pd
 import pytest
 from test_estimator import NUMBER
 
-from geodp import PrivateLinearRegression
+from geodp import Euclidean, PrivateLinearRegression
 from geodp.errors import DataError
+from geodp.mechanisms.mechanism import PublicSettings
+from geodp.models.blocks import ALL
+from geodp.models.geodesic import GeodesicModel
+from geodp_release.ask.as_mechanism import ReleaseMechanism
 from geodp_release.promise.public_inputs import REPLACE
 from geodp_release.run.subjects import ONE_EACH
 
@@ -72,3 +76,15 @@ def test_no_record_decides_how_many_responses_there_are(few_designs):
     ragged[0], whole = [1.0, 2.0], np.array(RESPONSES[[0]], dtype=object)
     shapes = [plane(RANGES[0], y, residual_scale=10.0).coef_.shape for y in (ragged, whole)]
     assert shapes == [(2,), (2,)]
+
+
+def test_draws_of_a_study_are_of_covariates_from_zero_on(few_designs):
+    x = np.linspace(40.0, 80.0, NUMBER)[None]
+    y = 2.0 + 0.1 * x + 0.1 * np.random.default_rng(4).normal(size=x.shape)
+    limits = {"footpoint_radius": 5.0, "shooting_vector_length": 8.0, "covariate_range": (40, 80)}
+    public = PublicSettings(centre=np.array([8.0]), options={"residual_scale": 0.1}, **limits)
+    model = GeodesicModel(Euclidean(1), 1)
+    mechanism = ReleaseMechanism.prepare(model, x, y[..., None], public, None)
+    found = mechanism.draw(np.random.default_rng(0), {ALL: "50"}, {ALL: 1})
+    values = [np.ravel(each).item() for each in found.parameters.values()]
+    np.testing.assert_allclose(values, [2.0, 0.1], rtol=0.1)
