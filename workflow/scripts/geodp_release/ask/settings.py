@@ -73,7 +73,8 @@ class ReleaseSettings(Wording):
     def _of_names(self):
         if isinstance(self.data, TableSettings):
             self._bases(self.data)
-        known = [*self.names, *self.responses]
+        # Columns of another space have no names: what is wrong with them is told without units.
+        known = [*self.names, *self.responses] if self.units else []
         for name in self.units:
             if name not in known:
                 yield unknown(name, known), f"units.{name}"
