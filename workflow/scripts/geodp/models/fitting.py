@@ -8,7 +8,6 @@ import numpy as np
 from geodp.data.large import extremes, in_turn
 from geodp.errors import DataError
 from geodp.models.blocks import FOOTPOINT
-from geodp.models.chunks import CHUNK
 from geodp.models.losses import Distance, SquaredDistance
 from geodp.models.residuals import kind_of, steps_in_frame
 from geodp.models.start import (
@@ -267,8 +266,8 @@ def fit(model, covariates, points, tolerance, max_iterations):
         # Most of the way on some of the records.
         start = minimise(alike, start, some[0], some[1], tolerance=1e-3, spread=spread).parameters
         size = math.prod(x.shape[:-1]) * kind_of(manifold, x.shape[-1]).record_size(manifold)
-        # Else each step has Hessians of its own.
-        without = size > CHUNK or not isinstance(model.loss, SquaredDistance)
+        # Else each step has Hessians of its own: all of their numbers fit a processor's cache.
+        without = size > 1 << 16 or not isinstance(model.loss, SquaredDistance)
         without = without and model.weights is None
         if not x.shape[-1] and without and manifold.dim * STARTING_RECORDS <= x.shape[-2]:
             # Hessians of means differ little; others as much as their covariates do.
