@@ -65,7 +65,7 @@ def draw_published(rng, known, data, fit, budget, draws):
     model = GeodesicModel(manifold)
     mechanism = KNGAsPublished.prepare(model, *data, public, fit)
     # Other modes have next to no mass where records are many and residuals small.
-    mechanism = replace(mechanism, searched=number <= 100)
+    mechanism = replace(mechanism, searched_records=2000 if number <= 100 else 0)
     # Pilots evaluate so many records; chains want a total variation distance in 4 to 500 steps.
     pilots = int(np.clip(100000 // number, 24, 64))
     drawn = mechanism.draw(

@@ -161,7 +161,7 @@ def test_cells_and_the_ball_about_the_mode_have_no_place_in_common():
     for each in (radial, without_a_mode(radial)):
         envelope = CellEnvelope.of(found, np.array([0]), 1, 0.01, 3000, each)
         assert (envelope.near_share[0] > 0.0) == (each is radial)
-        used = exact.Exact((envelope,), np.zeros(1, dtype=int), exact.MOST_PROPOSALS)
+        used = exact.Exact((envelope,), np.zeros(1, dtype=int), 20_000)
         both.append(distances_of(found, states_of(used, found, 3000))[0])
     assert stats.ks_2samp(*both).pvalue > FALSE_ALARM
 
@@ -222,9 +222,8 @@ def test_an_envelope_that_is_hardly_too_low_and_a_density_without_a_value_are_er
 
 
 @pytest.mark.parametrize("run_out", [0.3, 1e-12])
-def test_a_draw_runs_out_as_seldom_as_it_is_said(run_out, monkeypatch):
-    monkeypatch.setattr(exact, "RUN_OUT", run_out)
-    few, _, reason = exact.plan(target("R3 ball"), 1000)
+def test_a_draw_runs_out_as_seldom_as_it_is_said(run_out):
+    few, _, reason = exact.plan(target("R3 ball"), 1000, run_out=run_out)
     assert reason is None
     assert few.total_variation == run_out
     assert few.proposals == few.sampler.proposals
@@ -292,18 +291,17 @@ def test_what_has_no_certificate_is_refused_with_a_reason():
     # In many dimensions little acceptance is not taken.
     many = footpoints_in_a_ball(KendallPlanarShapes(5), (0.0001,), 20.0, 0.15)
     assert refused(many) == f"{convexity}, and 6 dimensions are too many for cells"
-    assert 0.0 < RadialEnvelope.of(many).acceptance[0] < exact.MODE_ACCEPTANCE
+    assert 0.0 < RadialEnvelope.of(many).acceptance[0] < 0.02
 
 
-def test_too_little_work_is_refused(monkeypatch):
+def test_too_little_work_is_refused():
     found = target("S2 narrow")
     fewest = exact.CELLS[2][0]
     enough = fewest * NUMBER
     expected = f"and the {fewest - 1} cells for each that its work allows are too few"
     assert refused(found, work=enough - 1).endswith(expected)
     # As many cells are tried, and are too few.
-    monkeypatch.setattr(exact, "MOST_PROPOSALS", 50)
-    assert "cells certify too small an acceptance" in refused(found, work=enough)
+    assert "cells certify too small an acceptance" in refused(found, work=enough, most_proposals=50)
 
 
 # The choice between exact draws and chains
@@ -317,7 +315,7 @@ def test_draws_are_exact_where_all_is_certified():
     plan = choose(target("H2"))
     assert isinstance(plan.sampler, exact.Exact)
     assert (plan.drawn_by, plan.steps, plan.exact_share) == ("exact", 0, 1.0)
-    assert plan.total_variation == exact.RUN_OUT
+    assert plan.total_variation == 1e-12
     assert plan.certificate.startswith("energy is convex along geodesics from the mode; acceptance")
 
 

@@ -2,6 +2,7 @@
 
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import partial
 from unittest.mock import Mock, call
 
 import numpy as np
@@ -17,6 +18,12 @@ from linear_matrix import LaplaceNoise
 
 def bits(seed):
     return integer_choice.generator_bits(np.random.default_rng(seed))
+
+
+def begin_with(precision, monkeypatch):
+    """Let first enclosures have so many bits."""
+    floors = partial(exact_noise._floors, precision=precision)
+    monkeypatch.setattr(exact_noise, "_floors", floors)
 
 
 def agree(counts, chances):
@@ -60,11 +67,11 @@ SCALES = [Fraction(1, 3), Fraction(99, 100), Fraction(1), Fraction(37, 5), Fract
 @pytest.mark.parametrize(
     ("scale", "precision"),
     # With two bits at first nothing is decided, and the distribution is the same.
-    [(Fraction(1, 3), 2), (Fraction(37, 5), 2), *((s, exact_noise.PRECISION) for s in SCALES)],
+    [(Fraction(1, 3), 2), (Fraction(37, 5), 2), *((s, 128) for s in SCALES)],
 )
 @pytest.mark.parametrize(("draw", "weight"), INTEGERS.values(), ids=INTEGERS)
 def test_integers_have_their_probabilities(draw, weight, scale, precision, monkeypatch):
-    monkeypatch.setattr(exact_noise, "PRECISION", precision)
+    begin_with(precision, monkeypatch)
     source = bits([5, precision])
     drawn = np.array([draw(source, scale) for _ in range(4000)])
     weights = weight(np.abs(np.arange(-400, 401)), float(scale))
@@ -165,7 +172,7 @@ def have_the_characteristic_function(drawn):
 @pytest.mark.parametrize(("size", "bits_at_first"), [(2, None), (2, 30), (3, None), (5, None)])
 def test_matrices_have_the_density_of_the_theorem(size, bits_at_first, monkeypatch):
     if bits_at_first:
-        monkeypatch.setattr(exact_noise, "PRECISION", bits_at_first - 61)
+        begin_with(bits_at_first - 61, monkeypatch)
     rng, number = np.random.default_rng(37), 3000 if size == 2 else 1500
     floats = np.array([LaplaceNoise(1.0).draw(rng, size) for _ in range(number)])
     shape = (number, 2, size * (size + 1) // 2)
@@ -259,13 +266,13 @@ def test_gaussian_matrices_have_chi_squared_frobenius_norms():
 @pytest.mark.parametrize("rate", [Fraction(1, 4096), Fraction(57, 10)])
 @pytest.mark.parametrize("precision", [32, 512])
 def test_powers_are_enclosed(rate, precision):
-    small, large, width = integer_choice.power_tables(rate, 5 * integer_choice.TABLE, precision)
-    assert width <= 8 * integer_choice.TABLE
+    small, large, width = integer_choice.power_tables(rate, 5 * 256, precision)
+    assert width <= 8 * 256
     with localcontext() as context:
         context.prec = 180
         unit = Decimal(2) ** precision
         step = Decimal(rate.numerator) / Decimal(rate.denominator)
-        for table, every in ((small, 1), (large, integer_choice.TABLE)):
+        for table, every in ((small, 1), (large, 256)):
             for index in (0, 1, 2, 5, len(table) - 1):
                 true = (-step * every * index).exp() * unit
                 assert table[index] <= true <= table[index] + width

@@ -94,8 +94,8 @@ def sensitivity(number):
     return 2.0 * 1.5 / number
 
 
-GAUSSIAN = gaussian_deviation(sensitivity(30), 0.8, mean_noise.DELTA)
-WRAPPED_GAUSSIAN = wrapped_gaussian_deviation(SPD, sensitivity(30), 0.8, mean_noise.DELTA)
+GAUSSIAN = gaussian_deviation(sensitivity(30), 0.8, 1e-6)
+WRAPPED_GAUSSIAN = wrapped_gaussian_deviation(SPD, sensitivity(30), 0.8, 1e-6)
 # By mechanism: numbers of records, the distribution of the noise's length, and its scale.
 NOISE = {
     "tangent_laplace": (30, stats.gamma(3), sensitivity(30) / 0.8),

@@ -13,7 +13,6 @@ from geodp import SPD, DataError, Euclidean, GeodesicModel, Hyperbolic, KendallP
 from geodp.data.simulate import simulate_geodesic_data
 from geodp.manifolds.product import Product
 from geodp.manifolds.supports import Ball
-from geodp.mechanisms import kng_as_published
 from geodp.mechanisms.kng_as_published import PublishedSupport, published_support
 from geodp.mechanisms.mechanism import PublicSettings
 from geodp.mechanisms.registry import budget_names, mechanism_class, named_in
@@ -235,14 +234,14 @@ def test_a_ball_as_large_as_the_space_leaves_nothing_out(space):
     assert np.all(Ball(space, centre, np.full(100, space.injectivity_radius)).contains(states))
 
 
-def test_a_search_with_some_of_many_records_finds_the_modes_of_all(monkeypatch):
+def test_a_search_with_some_of_many_records_finds_the_modes_of_all():
     """At a footpoint half a radian off, where there is another mode."""
     many = published_mechanism(Sphere(2), (0.01,), 3000)
     place = beside_the_fit(many, 0.5)[:, None]
     positions = []
     for records in (300, 3000):
-        monkeypatch.setattr(kng_as_published, "SEARCHED_RECORDS", records)
-        target, _ = many.shooting_vector_target(place, 0.3)
+        searched = replace(many, searched_records=records)
+        target, _ = searched.shooting_vector_target(place, 0.3)
         modes = target.other_modes
         positions.append(modes.position[:, :, :1])
         assert modes.log_mass[0, 0, 0] > -2.0

@@ -25,9 +25,6 @@ from geodp.models.geodesic import Fit, GeodesicModel
 from geodp.models.sensitivity import Sensitivity, check_data_radius, gradient_sensitivity
 from geodp.samplers.kernel import Target, run, trace
 
-# Most records that are used in the search for other modes.
-SEARCHED_RECORDS = 2000
-
 
 @dataclass(frozen=True)
 class PublishedSupport:
@@ -102,8 +99,9 @@ class KNGAsPublished(Mechanism):
     fit: Fit
     sensitivity: Sensitivity
     support: PublishedSupport
-    # Whether samplers search for modes away from the fit, which takes a few hundred gradients.
-    searched: bool = True
+    # Most records used in samplers' search for modes away from the fit, of a few hundred
+    # gradients; zero for no search.
+    searched_records: int = 2000
 
     name = "kng_as_published"
     of_data_sets = ("covariates", "points", "fit", "sensitivity", "support")
@@ -238,9 +236,9 @@ class KNGAsPublished(Mechanism):
         )
         many = manifold.dim > 12
         flat = manifold.curvature_bounds[1] <= 0.0
-        if not self.searched or not target.support.bounded or flat or many:
+        if not self.searched_records or not target.support.bounded or flat or many:
             return target
-        search = partial(find_modes, target, density.thinned(SEARCHED_RECORDS))
+        search = partial(find_modes, target, density.thinned(self.searched_records))
         return replace(target, find_other_modes=search)
 
     def draw(self, rng, budgets, draws, plan_sampler):

@@ -15,9 +15,6 @@ from geodp.mechanisms.means import MeanMechanism, ambient_radius, embed, is_nonp
 from geodp.mechanisms.mechanism import FALSE, NONE
 from geodp.samplers.riemannian_laplace import euclidean_laplace, tangent_laplace
 
-# Of approximate privacy.
-DELTA = 1e-6
-
 
 class AmbientLaplace(MeanMechanism):
     """Euclidean Laplace noise in the ambient space (Reimherr, Bharath and Soto, section 5).
@@ -72,10 +69,10 @@ class TangentLaplace(MeanMechanism):
 
 
 class TangentGaussian(TangentLaplace):
-    """The same mean with Gaussian noise, for a budget and `DELTA`; see `TangentLaplace`."""
+    """The same mean with Gaussian noise, for a budget and a delta; see `TangentLaplace`."""
 
     name = "tangent_gaussian"
-    delta = DELTA
+    delta = 1e-6
 
 
 class WrappedLaplaceAtCentre(TangentLaplace):
@@ -102,10 +99,10 @@ class WrappedLaplaceAtCentre(TangentLaplace):
 
 
 class WrappedGaussianAtCentre(WrappedLaplaceAtCentre):
-    """The same with Gaussian noise, for a budget and `DELTA`."""
+    """The same with Gaussian noise, for a budget and a delta."""
 
     name = "wrapped_gaussian_at_centre"
-    delta = DELTA
+    delta = TangentGaussian.delta
 
 
 class WrappedLaplace(WrappedLaplaceAtCentre):
@@ -135,11 +132,11 @@ class WrappedLaplace(WrappedLaplaceAtCentre):
 class WrappedGaussian(WrappedLaplace):
     """Gaussian noise in the tangent space at the mean, carried by the exponential map.
 
-    For a budget and `DELTA`; `geodp.mechanisms.gaussian` has its deviation.
+    For a budget and a delta; `geodp.mechanisms.gaussian` has its deviation.
     """
 
     name = "wrapped_gaussian"
-    delta = DELTA
+    delta = TangentGaussian.delta
 
 
 class MeanBySteps(MeanMechanism):

@@ -16,6 +16,7 @@ from geodp.errors import DataError
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.mechanisms.density import FootpointDensity
+from geodp.mechanisms.gradient_bounds import ROUNDING
 from geodp.mechanisms.mechanism import (
     FALSE,
     NONE,
@@ -30,9 +31,6 @@ from geodp.models.losses import Huber
 from geodp.models.sensitivity import convexity, largest_change_of_logs, mean_sensitivity
 from geodp.samplers.kernel import by_rejection
 from geodp.samplers.riemannian_laplace import check_laplace_space, draw_laplace, mean_under_laplace
-
-# Relative excess of a distance over its bound that counts as rounding.
-ROUNDING = 1e-9
 
 
 def is_nonpositive(manifold):

@@ -15,9 +15,6 @@ from geodp.mechanisms.gradient_bounds import ROUNDING
 from geodp.samplers.kernel import Target
 from geodp.samplers.radial import RadialEnvelope, draw_lengths, leave, log_power_gaps
 
-# Refused proposals in a cell from which bounds of its halves are worth their time.
-WORTH = 8.0
-
 
 @dataclass(frozen=True)
 class Cells:
@@ -167,13 +164,14 @@ class CellEnvelope:
     description = "bounds on cells of the support"
 
     @classmethod
-    def of(cls, target, members, draws, least, most_cells, radial):
+    def of(cls, target, members, draws, least, most_cells, radial, worth=8.0):
         """Halve cells until that costs more than the proposals it saves, or there are too many.
 
         Only ``members``, indices of the flattened batch of a target with a bounded support, get
         cells; of others the acceptance is zero.  ``draws`` are the number of draws of each, which
-        few cells repay.  ``least`` is the certified acceptance rate that is needed in any case.  A
-        `RadialEnvelope` replaces cells near the mode, see `RadialEnvelope.rising`.
+        few cells repay: bounds of a cell's halves are worth ``worth`` refused proposals in it.
+        ``least`` is the certified acceptance rate that is needed in any case.  A `RadialEnvelope`
+        replaces cells near the mode, see `RadialEnvelope.rising`.
         """
         number = int(np.prod(target.batch, dtype=int))
         near, near_radius = radial.rising()
@@ -189,8 +187,9 @@ class CellEnvelope:
             acceptance = np.exp(near_lower - total) + np.bincount(member, lower, minlength=number)
             count = np.bincount(member, minlength=number)
             with np.errstate(divide="ignore", invalid="ignore"):
-                # Of the proposals for all draws, how many may be refused in a cell, over `WORTH`.
-                refused = (upper - lower) * (draws / acceptance / WORTH)[member]
+                # Of the proposals for all draws, how many may be refused in a cell, over
+                # those that bounds of its halves are worth.
+                refused = (upper - lower) * (draws / acceptance / worth)[member]
             # While bounds are loose the acceptance is too low, and those numbers are too large; so
             # the worst cells are halved first.
             loose = (upper - lower) * count[member] > 0.5 * (1.0 - acceptance[member])

@@ -44,16 +44,15 @@ class ExactWhereCertified(Kernel):
             yield self._with_exact(rng, target, reached), np.where(self.certified, 1.0, accepted)
 
 
-def plan(rng, target, draws, total_variation=1e-5, work=exact.MOST_WORK):
+def plan(rng, target, draws, total_variation=1e-5, **limits):
     """`SamplerPlan` for a batch of densities; few draws do not repay a tight envelope.
 
-    Others are as for `matched.plan` and `exact.plan`.
+    ``limits`` are those of `exact.plan`, and all else is as for `matched.plan`.
     """
-    planned, certified, reason = exact.plan(target, draws, work)
+    planned, certified, reason = exact.plan(target, draws, **limits)
     if reason is None:
         return planned
-    limits = {"proposals": 96, "fewest": 3, "most": 400, "counted": ~certified}
-    chains = matched.plan(rng, target, total_variation=total_variation, **limits)
+    chains = matched.plan(rng, target, 96, total_variation, fewest=3, most=400, counted=~certified)
     chains = replace(chains, certificate=f"none: {reason}")
     if planned is None:
         return chains

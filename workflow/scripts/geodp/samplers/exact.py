@@ -14,18 +14,8 @@ from geodp.samplers.cell_envelope import CellEnvelope
 from geodp.samplers.kernel import Kernel, SamplerPlan, State
 from geodp.samplers.radial import RadialEnvelope
 
-# Largest probability that all proposals of a draw are rejected, and their largest number; a density
-# that may need more has no certificate.
-RUN_OUT, MOST_PROPOSALS = 1e-12, 20000
-
-# Certified acceptance rate of an envelope at the mode that is enough for any number of draws.
-MODE_ACCEPTANCE = 0.02
-
 # Cells for each density, by dimension: fewest with which a certificate is attempted, and most.
 CELLS = {1: (300, 10_000), 2: (1_000, 10_000), 3: (3_000, 50_000)}
-
-# Most cells times records of a batch: takes 20 s on the sphere, half a minute elsewhere.
-MOST_WORK = 5e7
 
 
 @dataclass(frozen=True)
@@ -126,11 +116,16 @@ def _settled(owner, accepted, refused, most):
     return settled
 
 
-def plan(target, draws, work=MOST_WORK):
+def plan(target, draws, work=5e7, run_out=1e-12, most_proposals=20_000, mode_acceptance=0.02):
     """Certify an envelope for each member of a batch, of so many draws.
 
     A `SamplerPlan`, or ``None`` without any certificate; which members have one (*batch); and why
-    the others have none, or ``None``.  ``work`` is the most cells times records, over the batch.
+    the others have none, or ``None``.
+
+    ``work`` is the most cells times records, over the batch: the default takes 20 s on the sphere,
+    half a minute elsewhere.  All proposals of a draw are rejected with a probability of at most
+    ``run_out``; a density that may need more than ``most_proposals`` has no certificate.  A
+    certified ``mode_acceptance`` of an envelope at the mode is enough for any number of draws.
     """
     density = target.density
     reason = "its density gives no bounds" if density is None else density.refusal()
@@ -140,14 +135,14 @@ def plan(target, draws, work=MOST_WORK):
     # Normal coordinates within the cut locus cover every point once.
     reach = np.minimum(target.support.radius, target.space.injectivity_radius)
     target = replace(target, support=replace(target.support, radius=reach))
-    least = -np.expm1(np.log(RUN_OUT) / MOST_PROPOSALS)
+    least = -np.expm1(np.log(run_out) / most_proposals)
     number = int(np.prod(target.batch, dtype=int))
     envelopes, chosen = [RadialEnvelope.of(target)], np.full(number, -1)
 
     def choose(index, enough):
         chosen[(chosen < 0) & (envelopes[index].acceptance >= enough)] = index
 
-    choose(0, max(least, MODE_ACCEPTANCE))
+    choose(0, max(least, mode_acceptance))
     rest = np.flatnonzero(chosen < 0)
     if len(rest):
         reason, cells = _cells(target, rest, draws, least, work, envelopes[0])
@@ -161,12 +156,12 @@ def plan(target, draws, work=MOST_WORK):
     if not np.any(certified):
         return None, nowhere, reason
     worst = min(float(envelopes[chosen[k]].acceptance[k]) for k in np.flatnonzero(certified))
-    proposals = int(np.ceil(np.log(RUN_OUT) / np.log1p(-min(worst, 1.0 - 1e-15))))
+    proposals = int(np.ceil(np.log(run_out) / np.log1p(-min(worst, 1.0 - 1e-15))))
     words = ", ".join(envelopes[index].description for index in np.unique(chosen[certified]))
     words += f"; acceptance at least {worst:.2g}; all {proposals} proposals are refused with a "
-    words += f"probability of at most {RUN_OUT:.0e}"
+    words += f"probability of at most {run_out:.0e}"
     kernel = Exact(tuple(envelopes), chosen, proposals)
-    planned = SamplerPlan(kernel, 0, total_variation=RUN_OUT, proposals=proposals)
+    planned = SamplerPlan(kernel, 0, total_variation=run_out, proposals=proposals)
     planned = replace(planned, exact_share=1.0, certificate=words)
     return planned, certified.reshape(target.batch), None if np.all(certified) else reason
 

@@ -13,9 +13,6 @@ from fractions import Fraction
 from functools import lru_cache
 from math import isqrt, prod
 
-# Bits of the first enclosures, beyond those of the scale: they leave less than 2^-100 undecided.
-PRECISION = 128
-
 
 class _Uniform:
     """A uniform number between 0 and 1, known to as many bits as were asked for."""
@@ -46,14 +43,15 @@ def _interval_of(precision):
     return lambda first: (first + half) * unit
 
 
-def _floors(scale, enclosures, guard=32):
+def _floors(scale, enclosures, precision=128, guard=32):
     """Largest integers below numbers of about this scale, from enclosures at ever more bits.
 
+    The first, of so many bits beyond those of the scale, leave less than 2^-100 undecided.
     Interval arithmetic has ``guard`` bits more.
     """
     from flint import ctx
 
-    precision = PRECISION + int(scale).bit_length()
+    precision += int(scale).bit_length()
     while True:
         with ctx.workprec(precision + guard):
             found = [each.floor().unique_fmpz() for each in enclosures(precision)]

@@ -15,13 +15,6 @@ from io import BytesIO
 from itertools import accumulate, compress, repeat
 from operator import mul
 
-# Bits of the first enclosures, which do not decide with a probability of about 2^-200.
-PRECISION = 256
-GUARD = 64
-
-# Powers of exp(-r) are products of an entry of each of two tables; the first is at least so large.
-TABLE = 1 << 8
-
 
 def system_bits(count):
     """A non-negative integer of ``count`` random bits, from the operating system's generator."""
@@ -72,23 +65,27 @@ class ExactChoice:
         least = min(compress(exponents, self.weights))
         self.exponents = [each - least if each > least else 0 for each in exponents]
         self.most = max(most, max(self.exponents))
-        self.size = max(TABLE, 1 << -(-self.most.bit_length() // 2))
+        # Powers of exp(-r) are products of an entry of each of two tables, the first of this size.
+        self.size = max(1 << 8, 1 << -(-self.most.bit_length() // 2))
         self.rate = Fraction(rate)
         if self.rate <= 0:
             raise ValueError("the rate is above zero")
         self._enclosures = {}
 
-    def draw(self, bits):
-        """Draw one index, with a function from a number of bits to an integer of as many."""
+    def draw(self, bits, precision=256, guard=64):
+        """Draw one index, with a function from a number of bits to an integer of as many.
+
+        The first enclosures, of the precision, do not decide with a probability of about 2^-200.
+        """
         if bits is no_noise:
             logs = [math.log(each) if each else -math.inf for each in self.weights]
             scores = [
                 each - float(self.rate) * e for each, e in zip(logs, self.exponents, strict=True)
             ]
             return scores.index(max(scores))
-        precision, count, prefix = PRECISION, 0, 0
+        count, prefix = 0, 0
         while True:
-            more = precision + GUARD - count
+            more = precision + guard - count
             prefix, count = (prefix << more) | bits(more), count + more
             lower, off = self._cumulative(precision)
             # The uniform number times the total.
@@ -120,7 +117,7 @@ class ExactChoice:
 
 
 @lru_cache(maxsize=8)
-def power_tables(rate, largest, precision, size=TABLE):
+def power_tables(rate, largest, precision, size=1 << 8, guard=64):
     """Lower bounds of ``exp(-rate * k)``, for k below a size and its multiples up to a largest.
 
     Two lists of integers, in units of 2^-precision, and how far these are off at most; kept for
@@ -129,7 +126,7 @@ def power_tables(rate, largest, precision, size=TABLE):
     from flint import arb, ctx
 
     found, width = [], 0
-    with ctx.workprec(precision + GUARD):
+    with ctx.workprec(precision + guard):
         unit = arb(2) ** precision
         base = (-arb(rate.numerator) / arb(rate.denominator)).exp()
         for number in (size, largest // size + 1):
