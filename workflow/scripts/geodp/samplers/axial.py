@@ -65,7 +65,9 @@ class AxialDistribution:
         batch = self.axis.shape[:-1]
         cumulative = np.cumsum(np.exp(self.log_mass), axis=-1)
         threshold = rng.random((*batch, chains)) * cumulative[..., -1:]
-        cell = np.minimum(inverted(cumulative, threshold), cumulative.shape[-1] - 1)
+        sums = cumulative.reshape((-1, cumulative.shape[-1]))
+        cell = inverted(sums, np.repeat(np.arange(len(sums)), chains), threshold.ravel())
+        cell = np.minimum(cell, sums.shape[-1] - 1).reshape(threshold.shape)
         indices = np.divmod(cell, CELLS[1][1])
         r, t = (
             low + rng.random(low.shape) * (high - low)

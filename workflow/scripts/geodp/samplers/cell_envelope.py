@@ -121,17 +121,11 @@ class Cells:
         corners = np.array(list(product((-0.5, 0.5), repeat=self.middle.shape[-1])))
         across = self.at(np.repeat(np.flatnonzero(~radially), len(corners)))
         corners = np.tile(corners, (int(np.sum(~radially)), 1))
-        return Cells(
-            np.concatenate([along.member, across.member]),
-            np.concatenate([along.face, across.face]),
-            np.concatenate([np.where(inner, along.low, between), across.low]),
-            np.concatenate([np.where(inner, between, along.high), across.high]),
-            np.concatenate([along.middle, across.middle + across.half[:, None] * corners]),
-            np.concatenate([along.half, 0.5 * across.half]),
-            # About, for the choice of where to halve once more.
-            np.concatenate([0.5 * along.along, across.along]),
-            np.concatenate([along.across, 0.5 * across.across]),
-        )
+        low, high = np.where(inner, along.low, between), np.where(inner, between, along.high)
+        # Extents are about halved, for the choice of where to halve once more.
+        along = replace(along, low=low, high=high, along=0.5 * along.along)
+        middle, half = across.middle + across.half[:, None] * corners, 0.5 * across.half
+        return along.joined(replace(across, middle=middle, half=half, across=0.5 * across.across))
 
     def split(self, excess):
         """The same without bounds, halved once to three times.

@@ -161,8 +161,9 @@ def plan(target, draws, work=5e7, run_out=1e-12, most_proposals=20_000, mode_acc
     words += f"; acceptance at least {worst:.2g}; all {proposals} proposals are refused with a "
     words += f"probability of at most {run_out:.0e}"
     kernel = Exact(tuple(envelopes), chosen, proposals)
-    planned = SamplerPlan(kernel, 0, total_variation=run_out, proposals=proposals)
-    planned = replace(planned, exact_share=1.0, certificate=words)
+    planned = SamplerPlan(
+        kernel, 0, np.nan, run_out, proposals=proposals, exact_share=1.0, certificate=words
+    )
     return planned, certified.reshape(target.batch), None if np.all(certified) else reason
 
 

@@ -205,11 +205,13 @@ def by_rejection(shape, propose, rounds=np.inf):
     return drawn, left
 
 
-def inverted(cumulative, thresholds):
-    """Indices from 0 to k at which sums (*batch, k) pass thresholds (*batch, draws)."""
-    found = np.empty(thresholds.shape, dtype=int)
-    for row in np.ndindex(found.shape[:-1]):
-        found[row] = np.searchsorted(cumulative[row], thresholds[row], "right")
+def inverted(cumulative, members, thresholds):
+    """Indices at which the sums (k, cells) of members, the same ones together, pass thresholds."""
+    found = np.empty(len(members), dtype=int)
+    first = np.flatnonzero(np.append(True, members[1:] != members[:-1])[: len(members)])
+    for start, end in zip(first, np.append(first[1:], len(members)), strict=True):
+        rows = slice(start, end)
+        found[rows] = np.searchsorted(cumulative[members[start]], thresholds[rows], "right")
     return found
 
 

@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 from geodp.manifolds.symmetric import jacobi_sine
 from geodp.mechanisms.gradient_bounds import ROUNDING
 from geodp.randomness import random_directions
-from geodp.samplers.kernel import Target, log_sphere_area
+from geodp.samplers.kernel import Target, inverted, log_sphere_area
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +146,7 @@ class RadialEnvelope:
         cumulative, last = self._masses
         threshold = rng.random(len(members)) * cumulative[members, -1]
         # Rounding of the sums must not choose a shell in which nothing is proposed.
-        shell = np.minimum(_shells_of(cumulative, members, threshold), last[members])
+        shell = np.minimum(inverted(cumulative, members, threshold), last[members])
         beyond = shell == self.log_bound.shape[-1]
         shell = np.minimum(shell, self.log_bound.shape[-1] - 1)
         length = draw_lengths(rng, self.edges[members, shell], self.edges[members, shell + 1], dim)
@@ -206,16 +206,6 @@ def leave(space, points, members, steps):
     points = points.reshape((-1, *space.point_shape))
     vectors = space.vector(space.frame(points)[members], steps)
     return space.exp(points[members], vectors), space.exp_volume(points[members], vectors)
-
-
-def _shells_of(cumulative, members, thresholds):
-    """Indices at which the sums (k, shells) of members, the same ones together, pass thresholds."""
-    found = np.empty(len(members), dtype=int)
-    first = np.flatnonzero(np.append(True, members[1:] != members[:-1]))
-    for start, end in zip(first, np.append(first[1:], len(members)), strict=True):
-        rows = slice(start, end)
-        found[rows] = np.searchsorted(cumulative[members[start]], thresholds[rows], "right")
-    return found
 
 
 def _integral(steps, gap, places):
