@@ -311,21 +311,16 @@ def choose(found):
     return choice.plan(np.random.default_rng(11), found, 1000)
 
 
-def test_draws_are_exact_where_all_is_certified():
-    plan = choose(target("H2"))
-    assert isinstance(plan.sampler, exact.Exact)
-    assert (plan.drawn_by, plan.steps, plan.exact_share) == ("exact", 0, 1.0)
-    assert plan.total_variation == 1e-12
-    assert plan.certificate.startswith("energy is convex along geodesics from the mode; acceptance")
-
-
-def test_matched_chains_where_nothing_is_certified():
-    plan = choose(laplace_target(SPHERE, [0.1]))
-    assert plan.certificate == "none: its density gives no bounds"
-    assert isinstance(plan.sampler, matched.Matched)
-    expected = ("matched", 0.0, plan.steps + 1)
-    assert (plan.drawn_by, plan.exact_share, plan.proposals) == expected
-    assert plan.steps >= 3
+def test_draws_are_exact_where_all_is_certified_and_matched_where_nothing_is():
+    certified, matching = choose(target("H2")), choose(laplace_target(SPHERE, [0.1]))
+    words = "energy is convex along geodesics from the mode; acceptance"
+    assert certified.certificate.startswith(words)
+    assert matching.certificate == "none: its density gives no bounds"
+    for plan, kind, steps, share in ((certified, "exact", 0, 1.0), (matching, "matched", 3, 0.0)):
+        assert (plan.drawn_by, plan.sampler.name, plan.exact_share) == (kind, kind, share)
+        assert plan.steps >= steps
+    assert (certified.steps, certified.total_variation) == (0, 1e-12)
+    assert matching.proposals == matching.steps + 1
 
 
 class AtTheMode(RandomWalk):

@@ -196,16 +196,14 @@ def test_supports_are_bounded_where_data_are(manifold, data_radius, limits, leng
     np.testing.assert_array_equal(support.footpoint_centre, expected)
 
 
-def test_nothing_is_drawn_from_all_of_a_space_that_no_ball_fills():
+def test_a_support_without_a_radius_that_it_needs_is_refused():
+    """All of a space that no ball fills, and a ball of footpoints."""
     mechanism = published_mechanism(Product([Sphere(1), Sphere(1)]), (0.001,))
     with pytest.raises(DataError, match="no ball about a point is all of"):
         mechanism.footpoint_target(1.0)
-
-
-def test_a_ball_of_footpoints_without_a_radius_is_refused():
-    sensitivity = gradient_sensitivity(GeodesicModel(Sphere(2)), np.array([0.1]), NUMBER)
+    sensitivity = gradient_sensitivity(GeodesicModel(Sphere(2)), TAU, NUMBER)
     with pytest.raises(DataError, match="needs a radius: give footpoint_radius, or data_radius"):
-        published_support(Sphere(2), sensitivity, np.array([0.0, 0.0, 1.0]))
+        published_support(Sphere(2), sensitivity, POLE)
 
 
 @pytest.mark.parametrize(
