@@ -178,22 +178,24 @@ class GradientDensity(ABC):
         return -(norm + change) / scale, (change - norm) / scale
 
     @abstractmethod
+    def _places_of(self, members):
+        """Where the densities of some members are, as arguments of `replace`."""
+
     def take(self, members):
         """Densities at k indices of the flattened batch; the new batch has shape (k,)."""
-
-    def _records_of(self, members):
-        """Covariates, points and scales of some members, as arguments of `replace`."""
         data_shape = self.covariates.shape[:-2]
         # The members of a data set follow one another.
         data_set = members // int(np.prod(self.scale.shape[len(data_shape) :], dtype=int))
         # Without covariates there is nothing to tell the number of data sets by.
         shape = (int(np.prod(data_shape, dtype=int)), *self.covariates.shape[-2:])
         points = self.points.reshape((*shape[:2], *self.manifold.point_shape))
-        return {
-            "covariates": self.covariates.reshape(shape)[data_set],
-            "points": points[data_set],
-            "scale": self.scale.reshape(-1)[members],
-        }
+        return replace(
+            self,
+            covariates=self.covariates.reshape(shape)[data_set],
+            points=points[data_set],
+            scale=self.scale.reshape(-1)[members],
+            **self._places_of(members),
+        )
 
     def slopes(self, states, distances):
         """Bounds of the second derivative of the energy along all geodesics from states.
@@ -268,13 +270,9 @@ class FootpointDensity(GradientDensity):
             return None
         return self._means_of(states, partial(far_slope, manifold))
 
-    def take(self, members):
-        shape = (-1, *self.manifold.point_shape)
-        return replace(
-            self,
-            **self._records_of(members),
-            fitted={block: value.reshape(shape)[members] for block, value in self.fitted.items()},
-        )
+    def _places_of(self, members):
+        shape, fitted = (-1, *self.manifold.point_shape), self.fitted.items()
+        return {"fitted": {block: value.reshape(shape)[members] for block, value in fitted}}
 
 
 @dataclass(frozen=True)
@@ -303,11 +301,9 @@ class ShootingVectorDensity(GradientDensity):
     def _change(self, states, radii, angles, pole):
         return partial(shooting_vector_change, self.manifold), (radii,)
 
-    def take(self, members):
-        manifold = self.manifold
-        return replace(
-            self,
-            **self._records_of(members),
-            footpoint=self.footpoint.reshape((-1, *manifold.point_shape))[members],
-            frame=self.frame.reshape((-1, manifold.dim, *manifold.point_shape))[members],
-        )
+    def _places_of(self, members):
+        shape = self.manifold.point_shape
+        return {
+            "footpoint": self.footpoint.reshape((-1, *shape))[members],
+            "frame": self.frame.reshape((-1, self.manifold.dim, *shape))[members],
+        }
