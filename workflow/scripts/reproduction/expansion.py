@@ -13,13 +13,6 @@ from reproduction.configuration.study import TABLES
 from reproduction.places import digest_of, find, folders
 from reproduction.studies import RANDOM_WALK, RELEASE, STAND_IN, Study
 
-# Figures of predictions along one covariate, by the name and size of the space that they draw.
-OF_ONE_COVARIATE = {
-    "curves": ("sphere", 2, "on the sphere of dimension 2"),
-    "shapes": ("kendall", None, "of planar landmarks"),
-    "ellipses": ("spd", 2, "of 2 x 2 matrices"),
-}
-
 
 def expand(configuration):
     """The studies of a validated configuration, expanded, by name.
@@ -200,8 +193,14 @@ def _faults_of_figure(study, name, figure):
     if kind == "ratios" and not settings["neighbours"]["n"]:
         yield f": no sizes are given under studies.{study.name}.neighbours.n: add them"
     covariates = settings["model"]["covariates"]
-    if kind in OF_ONE_COVARIATE:
-        space, size, words = OF_ONE_COVARIATE[kind]
+    # Of predictions along one covariate: the name and size of the space that they draw.
+    of_one_covariate = {
+        "curves": ("sphere", 2, "on the sphere of dimension 2"),
+        "shapes": ("kendall", None, "of planar landmarks"),
+        "ellipses": ("spd", 2, "of 2 x 2 matrices"),
+    }
+    if kind in of_one_covariate:
+        space, size, words = of_one_covariate[kind]
         if covariates != 1:
             why = f"it shows predictions along one covariate and model.covariates is {covariates}"
             yield f": {why}: remove it"

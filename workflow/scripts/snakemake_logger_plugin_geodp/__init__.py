@@ -9,21 +9,6 @@ from pathlib import Path
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
-# Beginnings of routine messages, which are not shown either.
-ROUTINE = (
-    "Building DAG",
-    "Using shell",
-    "Conda environments: ignored",
-    "Select jobs to execute",
-    "RuleException",
-    "Exiting because a job execution failed",
-    "Removing output files of failed job",
-    "Shutting down, this might take some time",
-    "WorkflowError:\nAt least one job did not complete",
-    "Complete log(s)",
-    "Elapsed time",
-)
-
 
 class LogHandler(LogHandlerBase):
     """The lines of a run, written by Snakemake's queue of records, one after another."""
@@ -34,6 +19,20 @@ class LogHandler(LogHandlerBase):
     has_filter = False
     has_formatter = False
     needs_rulegraph = False
+    # Beginnings of routine messages, which are not shown either.
+    routine = (
+        "Building DAG",
+        "Using shell",
+        "Conda environments: ignored",
+        "Select jobs to execute",
+        "RuleException",
+        "Exiting because a job execution failed",
+        "Removing output files of failed job",
+        "Shutting down, this might take some time",
+        "WorkflowError:\nAt least one job did not complete",
+        "Complete log(s)",
+        "Elapsed time",
+    )
 
     def __post_init__(self):
         settings = self.common_settings
@@ -65,7 +64,7 @@ class LogHandler(LogHandlerBase):
             # The lines of jobs replace these.
             case LogEvent.RESOURCES_INFO | LogEvent.JOB_STARTED | LogEvent.PROGRESS:
                 pass
-            case _ if not str(record.msg).startswith(ROUTINE):
+            case _ if not str(record.msg).startswith(self.routine):
                 line = self.format(record)
         self._write(line)
 

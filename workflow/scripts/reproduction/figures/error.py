@@ -14,9 +14,6 @@ from reproduction.figures import style
 # The error of the public centre in place of any release.
 WITHOUT_DATA = {"color": "0.5", "linestyle": (0, (6, 3)), "linewidth": 1.0}
 
-# What may tell curves apart, as legends have it.
-WORDS = {"n": "n = {}", "noise_variance": "noise variance {}", "none": ""}
-
 
 def draw(table, params):
     settings, numbers = params.figure, _numbers(table, params)
@@ -188,7 +185,8 @@ def _sizes_in_words(numbers, column):
 
 def _own_words(row, curves):
     """What tells a curve apart from the others; empty if there is nothing."""
-    return WORDS[curves].format(row.get(curves))
+    words = {"n": "n = {}", "noise_variance": "noise variance {}", "none": ""}
+    return words[curves].format(row.get(curves))
 
 
 def _shared_words(numbers, curves):
