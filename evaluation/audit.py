@@ -84,8 +84,6 @@ SPACES = {
     "spd": (make_manifold("spd", 2), np.eye(2)),
 }
 
-COUNTED = "a count, then a step"
-
 
 def cases(space, stated, number=4, far=1.2):
     """Name, words about stages, plan, two data sets, `Pair` and fault of each kind of release.
@@ -93,6 +91,7 @@ def cases(space, stated, number=4, far=1.2):
     Records but the last lie at the centre in the middle of the range, where gradients are zero.
     The last is as far away in one direction, at one end of the range, as in the other: ``far``.
     """
+    counted = "a count, then a step"
     manifold, centre = SPACES[space]
     towards, total = manifold.frame(centre)[0], Fraction(str(stated))
     # Steps are so short that next to none ends at the edge of the support.
@@ -118,25 +117,25 @@ def cases(space, stated, number=4, far=1.2):
         ("release", "a choice, then a step", [choice, step], opposite, None),
         ("release", "moments, then a step", [moments, step], other_end, None),
         ("release", "a matrix of moments", [matrix], other_end, None),
-        ("release", COUNTED, count, opposite, None),
+        ("release", counted, count, opposite, None),
         ("release, factor 2 left out", "one step", [whole], opposite, "half the sensitivity"),
         *(
             (f"release, {fault}", "one step", [whole], pair, fault)
             for pair, fault in ((opposite, "clipping after the sum"), (near, "tau from the data"))
         ),
-        ("release, a budget spent twice", COUNTED, twice, opposite, None),
+        ("release, a budget spent twice", counted, twice, opposite, None),
     ):
         # A count is released where subjects are added or removed.
         assumptions = Assumptions(
             *(manifold, centre, 1.4, 2.0, (-0.5, 0.5), number),
             residual_scale=0.1,
-            neighbours=ADD_OR_REMOVE if words == COUNTED else REPLACE,
+            neighbours=ADD_OR_REMOVE if words == counted else REPLACE,
             covariate_spread="evenly",
         )
         budget = PrivacyBudget(str(float(sum(stage.budget for stage in stages))))
         plan = ReleasePlan(assumptions, budget, tuple(stages), 1.0, 1.0, 1.0)
         first, second = zip(pair.covariates, pair.points, strict=True)
-        second = tuple(part[:-1] for part in second) if words == COUNTED else second
+        second = tuple(part[:-1] for part in second) if words == counted else second
         yield name, words, plan, (first, second), pair, fault
 
 

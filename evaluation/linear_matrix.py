@@ -19,7 +19,8 @@ WEIGHT = 0.8
 
 # Share of the budget for what clipping takes from the sum of squares of responses; 1.5 deviations
 # are taken from it, and it is released if they are at most this part of the records.
-EXCESS_SHARE, CAUTION, PRECISE = 0.05, 1.5 * np.sqrt(2.0), 0.1
+EXCESS_SHARE = 0.05
+CAUTION = 1.5 * np.sqrt(2.0)
 
 
 @dataclass(frozen=True)
@@ -97,8 +98,9 @@ def contributions(design, responses, limit):
 
 def excess_noise(limit, records, epsilon, delta=None):
     """Noise of what clipping takes from the sum of squares, or None if that is not released."""
+    precise_share = 0.1
     unit = noise_of(1.0, epsilon, delta, EXCESS_SHARE)
-    precise = CAUTION * unit.deviation(1) <= PRECISE * records
+    precise = CAUTION * unit.deviation(1) <= precise_share * records
     return noise_of(1.0 - limit**2, epsilon, delta, EXCESS_SHARE) if precise and limit < 1 else None
 
 

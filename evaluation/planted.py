@@ -283,20 +283,6 @@ for name, *part in (
 ):
     FAULTS.setdefault(name, []).append(part)
 
-# Formats and the space in which alone a fault shows.
-SHOWN = {
-    "products rounded up": ((), ("euclidean", 8)),
-    TERMS: ((), ("euclidean", 2)),
-    MATRICES: (["npz"], ("spd", 3)),
-    BREAKS: (["csv"], None),
-    LINES: (["tps", "txt"], None),
-    "labels that lost digits": ([FRAME], None),
-    TEXTS: ([FRAME], ("euclidean", 8)),
-    "a line for a row": (["csv"], None),
-    "labels of .nts that shift": (["nts"], None),
-    ARRAYS: (["joined"], None),
-}
-
 
 def planted(name):
     """A context in which releases have a fault."""
@@ -326,7 +312,20 @@ def first_seen(name, key, pairs=300, turns=40):
     a pair is released shows nothing of it, nor do times, but of a fault that takes time: a busy
     machine may make them differ.
     """
-    seen, (formats, only) = 0, SHOWN.get(name, ((), None))
+    # Formats and the space in which alone a fault shows.
+    formats_of = {
+        "products rounded up": ((), ("euclidean", 8)),
+        TERMS: ((), ("euclidean", 2)),
+        MATRICES: (["npz"], ("spd", 3)),
+        BREAKS: (["csv"], None),
+        LINES: (["tps", "txt"], None),
+        "labels that lost digits": ([FRAME], None),
+        TEXTS: ([FRAME], ("euclidean", 8)),
+        "a line for a row": (["csv"], None),
+        "labels of .nts that shift": (["nts"], None),
+        ARRAYS: (["joined"], None),
+    }
+    seen, (formats, only) = 0, formats_of.get(name, ((), None))
     spaces = [
         space
         for space in SPACES

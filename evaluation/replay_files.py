@@ -49,6 +49,14 @@ def may_be_refused(table, how):
 
 def write(space, table, columns, how, path):
     """Write a table to a path, and beside it what is joined to it."""
+    lines = {"tps": tps_lines, "nts": nts_lines, "txt": morphologika_lines}
+    writers = {
+        **{"parquet": pd.DataFrame.to_parquet, "feather": pd.DataFrame.to_feather},
+        **{"sav": pyreadstat.write_sav, "dta": pyreadstat.write_dta},
+        "rds": lambda found, path: rdata.write_rds(path, found),
+        "xlsx": lambda found, path: found.to_excel(path, index=False),
+        "ods": write_ods,
+    }
     name, dated = how["suffix"], []
     if name in DATED:
         name, dated = DATED[name], space.covariate_columns
@@ -56,14 +64,14 @@ def write(space, table, columns, how, path):
     if name == "csv":
         path.write_bytes(csv_bytes(table, columns, how))
     elif name in LANDMARKS:
-        text = how["end"].join([*LINES[name](space, table, how["end"]), ""])
+        text = how["end"].join([*lines[name](space, table, how["end"]), ""])
         path.write_bytes(text.encode("utf-8", "surrogateescape"))
-    elif name in WRITERS:
+    elif name in writers:
         if name in ("xlsx", "ods"):
             # A row without a value would be none.
             table = [{**row, COMMENT: row[COMMENT] or "-"} for row in table]
         found = storable(table, columns, dated)
-        WRITERS[name](typed(found, name) if name in ("sav", "dta", "rds") else found, path)
+        writers[name](typed(found, name) if name in ("sav", "dta", "rds") else found, path)
     elif name == FOLDER:
         path.mkdir()
         found = storable(table, columns)
@@ -108,13 +116,14 @@ def write_joined(space, table, labels, path):
 
 
 # From which dates count, and up to how many days they do.
-SINCE, MOST_DAYS = "2000-01-01", 1e5
+SINCE = "2000-01-01"
 
 
 def date_text(text):
     """The date of a number of days as text; what is no number, or too large, as it is."""
+    most_days = 1e5
     days = pd.to_numeric(pd.Series([text], dtype=object), errors="coerce").astype(float)[0]
-    if not abs(days) < MOST_DAYS:
+    if not abs(days) < most_days:
         return text
     return (pd.Timestamp(SINCE) + pd.Timedelta(days, "D")).isoformat(sep=" ")
 
@@ -155,15 +164,6 @@ def ods_cell(value):
     kind, word = ("string", "string-value") if isinstance(value, str) else ("float", "value")
     text = quoteattr(str(value), {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
     return f'<table:table-cell office:value-type="{kind}" office:{word}={text}/>'
-
-
-WRITERS = {
-    **{"parquet": pd.DataFrame.to_parquet, "feather": pd.DataFrame.to_feather},
-    **{"sav": pyreadstat.write_sav, "dta": pyreadstat.write_dta},
-    "rds": lambda found, path: rdata.write_rds(path, found),
-    "xlsx": lambda found, path: found.to_excel(path, index=False),
-    "ods": write_ods,
-}
 
 
 def typed(found, name):
@@ -244,29 +244,27 @@ def frame(table, columns, kind="float", whole=False):
 
 def numbers(texts, kind):
     """A column of numbers of a type."""
+    # A value of a column, from its text and number: by itself, whatever the others are.
+    of_others = {"1": 1, "1e0": True, "0.25": 0.25 + 0j, "+1": 1 + 1j, "M": "M", "": np.nan}
+    held = {
+        # As it came from another program: complex, whole, true, a text or nothing.
+        "inferred": lambda text, value: of_others.get(text, value),
+        # As pandas holds those of one type and a text.
+        "single": lambda text, value: "M" if text in ("M", "0.25") else np.float32(value),
+        "object": lambda text, value: np.float32(value) if len(text) % 2 else value,
+        "decimal": lambda text, value: value if np.isnan(value) else Decimal(value),
+    }
     # Each as a program would read it for others.
     each = [pd.Series([text], dtype=object) for text in texts]
     found = [pd.to_numeric(one, errors="coerce").astype(float)[0] for one in each]
     with np.errstate(all="ignore"):
-        if kind not in HELD:
+        if kind not in held:
             types = {"float32": "f4", "complex": complex, "nullable": "Float64", "float": float}
             return pd.Series(np.array(found)).astype(types[kind])
-        values = [HELD[kind](*both) for both in zip(texts, found, strict=True)]
+        values = [held[kind](*both) for both in zip(texts, found, strict=True)]
         # Whatever type pandas makes of all together, as where it joins frames.
         made = pd.Series(values, dtype=None if kind in ("inferred", "single") else object)
         return made if made.dtype.kind in "biufc" else pd.Series(values, dtype=object)
-
-
-# A value of a column, from its text and number: by itself, whatever the others are.
-OF_OTHERS = {"1": 1, "1e0": True, "0.25": 0.25 + 0j, "+1": 1 + 1j, "M": "M", "": np.nan}
-HELD = {
-    # As it came from another program: complex, whole, true, a text or nothing.
-    "inferred": lambda text, value: OF_OTHERS.get(text, value),
-    # As pandas holds those of one type and a text.
-    "single": lambda text, value: "M" if text in ("M", "0.25") else np.float32(value),
-    "object": lambda text, value: np.float32(value) if len(text) % 2 else value,
-    "decimal": lambda text, value: value if np.isnan(value) else Decimal(value),
-}
 
 
 # --- Files of landmarks ---
@@ -325,9 +323,6 @@ def morphologika_lines(space, table, end):
     yield from ("[labelvalues]", *map(values, table), "[rawpoints]")
     for row in table:
         yield from ("'" + row[COMMENT].replace(end, " "), *places(space, row))
-
-
-LINES = {"tps": tps_lines, "nts": nts_lines, "txt": morphologika_lines}
 
 
 # --- Settings ---

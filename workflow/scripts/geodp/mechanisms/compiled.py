@@ -12,9 +12,6 @@ import numpy as np
 from geodp.manifolds.unit_norm import LARGEST_COSINE
 from geodp.mechanisms.gradient_bounds import DISTANCE_ROUNDING, LEFT_OUT
 
-# Below this angle ``a``, radians, ``-a cot a`` is less than one.
-BEND_STARTS = 2.0
-
 # Compiler options of each function to be compiled, by name.
 KERNELS: dict[str, dict] = {}
 
@@ -187,17 +184,19 @@ def _changes(by_footpoint, away, covariates, length, moved, turned, across, alon
 
     Weights of records that are better left out, see `gradient_bounds.LEFT_OUT`, become zero.
     """
+    # Below this angle ``a``, radians, ``-a cot a`` is less than one.
+    bend_starts = 2.0
     for i in range(len(covariates)):
         x = abs(covariates[i])
         distance, cosine, sine = away[0, i] + DISTANCE_ROUNDING, away[1, i], away[2, i]
         # Rounded up as the distance is.
         cosine, sine = cosine - DISTANCE_ROUNDING * sine, sine + DISTANCE_ROUNDING * cosine
         # At the cut locus rounding may make the sine negative.
-        bend = -distance * cosine / max(sine, 1e-300) if distance > BEND_STARTS else 1.0
+        bend = -distance * cosine / max(sine, 1e-300) if distance > bend_starts else 1.0
         bend = max(1.0, bend)
         farthest = distance + (moved + x * turned if by_footpoint else x * moved)
         cosine, sine = _cosine_and_sine(min(farthest, math.pi))
-        end = max(1.0, -farthest * cosine / sine) if farthest > BEND_STARTS else 1.0
+        end = max(1.0, -farthest * cosine / sine) if farthest > bend_starts else 1.0
         bend = 0.5 * (bend + end) if farthest < math.pi else math.inf
         halfway = 0.5 * (distance + farthest)
         if by_footpoint:

@@ -17,11 +17,6 @@ from geodp.models.start import (
     starting_parameters,
 )
 
-# Energies that differ by so small a part of them, or by so little, differ by rounding alone.  Where
-# barely damped steps promise no more, and so many in a row lower no gradient, damped ones neither,
-# rounding has ended what can be gained.
-ROUNDING, LEAST_GAIN, BARELY, IN_VAIN = 1e-12, 1e-14, 1e-3, 4
-
 # Distance of a record from its prediction, as a fraction of the injectivity radius, beyond which a
 # small change of the fit could reverse the direction of its residual.
 CUT_LOCUS_FRACTION = 0.9
@@ -96,6 +91,10 @@ def minimise(
     and ``near`` a `HessianNearby` to use in place of the approximate one; the other arguments are
     those of `fit`.
     """
+    # Energies that differ by so small a part of them, or by so little, differ by rounding alone.
+    # Where barely damped steps promise no more, and so many in a row lower no gradient, damped ones
+    # neither, rounding has ended what can be gained.
+    relative_rounding, least_gain, barely, most_in_vain = 1e-12, 1e-14, 1e-3, 4
     manifold = model.manifold
     blocks = model.blocks if blocks is None else blocks
     data = (covariates, points)
@@ -110,7 +109,7 @@ def minimise(
     is_smooth = not isinstance(model.loss, Distance)
     in_vain, slow, iterations = np.zeros(norm.shape, dtype=int), False, 0
     while iterations < max_iterations:
-        active = (norm > tolerance * scale) & (in_vain < IN_VAIN)
+        active = (norm > tolerance * scale) & (in_vain < most_in_vain)
         if not np.any(active):
             break
         iterations += 1
@@ -133,17 +132,17 @@ def minimise(
         trial_norm = _gradient_norm(manifold, trial, found)
         gain = current.energy - found.energy
         # Where energies differ by rounding alone the gradient is the better judge.
-        least = ROUNDING * current.energy + LEAST_GAIN
+        least = relative_rounding * current.energy + least_gain
         by_gradient = (np.abs(gain) <= least) | (decrease <= least)
         accept = active & np.where(by_gradient, trial_norm < norm, gain > 1e-4 * decrease)
         little = (
             is_smooth
-            & (decrease <= ROUNDING * current.energy)
-            & ((damping <= BARELY) | (in_vain > 0))
+            & (decrease <= relative_rounding * current.energy)
+            & ((damping <= barely) | (in_vain > 0))
         )
         in_vain = np.where(active, np.where(little & ~accept, in_vain + 1, 0), in_vain)
         damping = np.where(
-            accept, np.where(damping > 1e-6, 0.1 * damping, 0.0), np.maximum(10 * damping, BARELY)
+            accept, np.where(damping > 1e-6, 0.1 * damping, 0.0), np.maximum(10 * damping, barely)
         )
         state, current = _accepted(manifold, accept, (trial, found), (state, current))
         slow = slow or bool(np.any(active & (trial_norm > 0.01 * norm)))
@@ -153,7 +152,7 @@ def minimise(
         state,
         current.energy,
         norm / scale,
-        (norm <= tolerance * scale) | (in_vain >= IN_VAIN),
+        (norm <= tolerance * scale) | (in_vain >= most_in_vain),
         iterations,
         distances,
     )

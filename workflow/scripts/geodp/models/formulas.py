@@ -11,13 +11,6 @@ from typing import Any
 from geodp.errors import DataError
 from geodp.models.terms import LINE, PERIODIC, POLYNOMIAL, SPLINE, WORDS, basis_of
 
-TERMS = {
-    SPLINE: "spline(age, 4), of 4 knots",
-    POLYNOMIAL: "polynomial(age, 2), of degree 2",
-    PERIODIC: "periodic(day, 365.25), of that period",
-    WORDS: "words(region, 'north', 'south', 'west'), the first of which is the reference",
-}
-
 
 @dataclass(frozen=True)
 class Formula:
@@ -81,7 +74,13 @@ def read_formula(text: str) -> Formula:
 
 def _factor(expression, text):
     """Column and basis of a term."""
-    known = f"known are a column by its name, {'; '.join(TERMS.values())}"
+    terms = {
+        SPLINE: "spline(age, 4), of 4 knots",
+        POLYNOMIAL: "polynomial(age, 2), of degree 2",
+        PERIODIC: "periodic(day, 365.25), of that period",
+        WORDS: "words(region, 'north', 'south', 'west'), the first of which is the reference",
+    }
+    known = f"known are a column by its name, {'; '.join(terms.values())}"
     try:
         found = ast.parse(expression, mode="eval").body
     except SyntaxError:
@@ -97,7 +96,7 @@ def _factor(expression, text):
             f"formula {text!r}: {expression} would take its numbers or words from all records, and "
             f"so tell of them beside the budget: give public ones; {known}"
         )
-    if not isinstance(found, ast.Call) or name not in TERMS or found.keywords:
+    if not isinstance(found, ast.Call) or name not in terms or found.keywords:
         raise DataError(f"formula {text!r}: {expression} is no term: {known}")
     column, given = (*found.args[:1], None)[0], found.args[1:]
     values = [each.value for each in given if isinstance(each, ast.Constant)]

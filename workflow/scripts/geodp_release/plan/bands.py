@@ -29,9 +29,7 @@ from geodp_release.stages.step import limits_at, stretch
 LEVELS = (0.9, 0.95)
 
 
-# Prior standard deviation of second moments about those of normal residuals, in parts of these; and
-# their least eigenvalue in such parts.
-UNLIKE_NORMAL, LEAST_SCATTER = 0.5, 0.05
+LEAST_SCATTER = 0.05
 
 
 class Estimate(NamedTuple):
@@ -100,6 +98,9 @@ class Scatter:
     @classmethod
     def of(cls, release, found):
         """Of a release, whose simulated releases are given; ``None`` if it measured none."""
+        # Prior standard deviation of second moments about those of normal residuals, in parts of
+        # these; and their least eigenvalue in such parts.
+        unlike_normal = 0.5
         assumptions = release.plan.assumptions
         stages = list(with_looks(release.plan, ProductsStage))
         if all(stage.directions for stage, *_ in stages):
@@ -119,7 +120,7 @@ class Scatter:
             spread = stage.deviation(assumptions) * clip**2 * assumptions.subjects / release.number
             typical = np.trace(expected) / stage.size(assumptions)
             noise = np.sqrt(stage.size(assumptions)) * spread / typical
-            part = UNLIKE_NORMAL**2 / (UNLIKE_NORMAL**2 + noise**2)
+            part = unlike_normal**2 / (unlike_normal**2 + noise**2)
             parts[stage.directions] = matrix, spread, part, (length, share, stage.clip)
         matrix, spread, part, (length, share, clip) = parts[False]
         # What clipping took from squares, at most, spread as those of normal residuals are; clips

@@ -18,12 +18,6 @@ from geodp_release.plan.stage_search import plan_release
 from geodp_release.promise.assumptions import Assumptions
 from geodp_release.promise.budget import PrivacyBudget
 
-# Largest number of subjects that is looked for.
-MOST_NEEDED = 10**7
-
-# By how much numbers of subjects and budgets are multiplied in a table of plans.
-SUBJECTS, BUDGETS = (0.5, 1, 2, 4), (Decimal("0.5"), 1, 2)
-
 
 def planned(assumptions: Assumptions, budget: PrivacyBudget) -> ReleasePlan:
     """The plan of `plan_release`, which takes seconds, kept for the next call with these inputs."""
@@ -46,27 +40,29 @@ def subjects_needed(assumptions: Assumptions, budget: PrivacyBudget) -> int | No
     number that is tried: about 5, and up to 15 if the number given is far off.  A plan takes 2 to 7
     seconds, and this up to a minute.
     """
+    # Largest number of subjects that is looked for.
+    most_needed = 10**7
 
     def share(number):
         """Squared error, as a share of that without data; and whether the plan is noise."""
         plan = planned(replace(assumptions, subjects=number), budget)
         return (plan.error / plan.error_without_data) ** 2, plan.is_noise
 
-    number = min(assumptions.subjects, MOST_NEEDED)
-    shares, low, high = {}, 0, MOST_NEEDED + 1
+    number = min(assumptions.subjects, most_needed)
+    shares, low, high = {}, 0, most_needed + 1
     limit, within = NOISE**2, 0.1
     # Double, or take as many as the error suggests, until numbers on both sides are known.
-    while (low == 0 and high > 1) or high > MOST_NEEDED:
+    while (low == 0 and high > 1) or high > most_needed:
         shares[number], is_noise = share(number)
         if is_noise:
-            if number == MOST_NEEDED:
+            if number == most_needed:
                 return None
             low = number
             # Noise falls with the square of the number.  From half of the error without data on a
             # plan knows nothing of the data.
             squares = shares[number] / limit
             factor = 8.0 if shares[number] > 0.5 else np.clip(np.sqrt(squares), 2.0, 8.0)
-            number = min(int(np.ceil(number * factor)), MOST_NEEDED)
+            number = min(int(np.ceil(number * factor)), most_needed)
         else:
             high = number
             factor = np.clip(np.sqrt(limit / shares[number]), 2.0, 32.0)
@@ -90,13 +86,14 @@ def subjects_needed(assumptions: Assumptions, budget: PrivacyBudget) -> int | No
 
 
 def plans_about(assumptions: Assumptions, budget: PrivacyBudget) -> list[ReleasePlan]:
-    """Plans for `SUBJECTS` times as many subjects, each for `BUDGETS` times the budget."""
+    """Plans for half to four times as many subjects, each for half to twice the budget."""
+    subjects, budgets = (0.5, 1, 2, 4), (Decimal("0.5"), 1, 2)
     inputs = [
         (
             replace(assumptions, subjects=max(1, int(share * assumptions.subjects))),
             replace(budget, amount=part * budget.amount),
         )
-        for share, part in product(SUBJECTS, BUDGETS)
+        for share, part in product(subjects, budgets)
     ]
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(planned, *zip(*inputs, strict=True)))

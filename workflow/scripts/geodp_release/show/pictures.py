@@ -35,7 +35,8 @@ from geodp_release.show.shape_pictures import (
 PANELS, COVARIATES = 5, 9
 
 # Points of a curve; and of one in more than so many dimensions, where each takes a second.
-POINTS, FEW_POINTS, MANY_DIMENSIONS = 121, 13, 200
+POINTS = 121
+FEW_POINTS = 13
 
 
 def picture(release, settings, covariates, level):
@@ -278,7 +279,8 @@ def _coordinates(release, settings, level, most=9):
 
 
 def _number_of_points(manifold):
-    return POINTS if manifold.dim <= MANY_DIMENSIONS else FEW_POINTS
+    many_dimensions = 200
+    return POINTS if manifold.dim <= many_dimensions else FEW_POINTS
 
 
 def _others(release, settings):

@@ -35,12 +35,6 @@ EACH = (
     *("reached", "doublings", "length", "far", "last_level", "counted", "excess", "left"),
 )
 
-# Cached properties of `FlatReleases` that do not depend on the state: a step keeps them.
-LASTING = (
-    *("moment_matrix", "matrix_of_deviations", "coordinates", "deviations"),
-    *("scales_at_nodes", "shifts_at_nodes"),
-)
-
 
 def afforded(number, size, least=128, small=10_000):
     """Number of simulated releases by `Assumptions` of a ``size`` in place of so many ``small``.
@@ -172,10 +166,15 @@ class FlatReleases:
 
     def stepped(self, state, **found):
         """Releases at a new state, brought back to the support, with what else a step found."""
+        # Cached properties of `FlatReleases` that do not depend on the state: a step keeps them.
+        lasting = (
+            *("moment_matrix", "matrix_of_deviations", "coordinates", "deviations"),
+            *("scales_at_nodes", "shifts_at_nodes"),
+        )
         reached = np.linalg.norm(state, axis=-1) / self.radii
         state = state / np.maximum(reached, 1.0)[..., None]
         after = replace(self, state=state, reached=reached, **found)
-        after.__dict__.update({name: vars(self)[name] for name in LASTING if name in vars(self)})
+        after.__dict__.update({name: vars(self)[name] for name in lasting if name in vars(self)})
         return after
 
     def drawn(self, rows):

@@ -10,21 +10,6 @@ import pandas as pd
 from geodp.errors import DataError
 from geodp.settings.section import refused
 
-# Columns besides those of tables: formulas by name, of columns of the table and of those above.
-DERIVED = {
-    "log_error": "log(mean_squared_error)",
-    "log_non_private_error": "log(non_private_mean_squared_error)",
-    "log_residual": "0.5 * log(non_private_mean_squared_error)",
-    "log_gap": "log_error - log_non_private_error",
-    "log_mean_prediction_distance": "log(mean_prediction_distance)",
-    "tau_over_n": "tau / n",
-    # One where an error is not below the non-private one, up to rounding.
-    "not_below": "1.0 * (mean_squared_error >= 0.999999999 * non_private_mean_squared_error)",
-    # Mean over median of the error that privacy adds: far above zero if a few draws are far out.
-    "log_tail": "log(mean_squared_error - non_private_mean_squared_error)"
-    " - log(median_squared_error - non_private_mean_squared_error)",
-}
-
 _NUMBER = r"-?\d{1,12}(?:\.\d{1,12})?"
 _VALUE = rf"(?:'[^'\\\n]*'|{_NUMBER})"
 _ORDERED = rf"(?:<=|>=|<|>) {_NUMBER}"
@@ -91,6 +76,21 @@ def with_derived_columns(table):
     ``budget`` is the total, and ``imbalance`` the largest minus the smallest budget of a block.
     Both are rounded to nine decimals, so that equal budgets compare equal.
     """
+    # Columns besides those of tables: formulas by name, of columns of the table and of those above.
+    derived = {
+        "log_error": "log(mean_squared_error)",
+        "log_non_private_error": "log(non_private_mean_squared_error)",
+        "log_residual": "0.5 * log(non_private_mean_squared_error)",
+        "log_gap": "log_error - log_non_private_error",
+        "log_mean_prediction_distance": "log(mean_prediction_distance)",
+        "tau_over_n": "tau / n",
+        # One where an error is not below the non-private one, up to rounding.
+        "not_below": "1.0 * (mean_squared_error >= 0.999999999 * non_private_mean_squared_error)",
+        # Mean over median of the error that privacy adds: far above zero if a few draws are far
+        # out.
+        "log_tail": "log(mean_squared_error - non_private_mean_squared_error)"
+        " - log(median_squared_error - non_private_mean_squared_error)",
+    }
     table = table.copy()
     if "noise_variance" in table:
         table["noise_variance"] = pd.to_numeric(table["noise_variance"], errors="coerce")
@@ -102,7 +102,7 @@ def with_derived_columns(table):
         total = budgets.sum(axis=1, skipna=False).round(9)
         table["budget"] = total.fillna(table["budget"]) if "budget" in table else total
         table["imbalance"] = (budgets.max(axis=1) - budgets.min(axis=1)).round(9)
-    for name, formula in DERIVED.items():
+    for name, formula in derived.items():
         with suppress(pd.errors.UndefinedVariableError), np.errstate(all="ignore"):
             table[name] = table.eval(formula, engine="python")
     return table
