@@ -1,4 +1,4 @@
-"""Errors of lines of red wine by diffprivlib and by DP-SGD of Opacus, for a paper's claims.
+"""Errors of diffprivlib and DP-SGD on the red wine data, recorded once for the study `wine`.
 
 They run in environments of their own, and their mean squared errors are kept below
 resources/recorded, for the study `wine` of config/config.yaml.  The paper states no setting of

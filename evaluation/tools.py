@@ -1,4 +1,4 @@
-"""Share of the gain of least squares that private lines keep, on data sets that packages ship.
+"""Part of the gain of least squares over the zero line that private lines keep, on real data.
 
 Data sets that packages ship are prepared as in yuxiangw/optimal_dp_linear_regression (Wang 2018):
 covariates centred and scaled, each record's scaled to length one, the response centred and divided

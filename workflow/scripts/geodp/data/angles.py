@@ -1,4 +1,4 @@
-"""Angles and times that come round, in one column, as points of the circle S^1."""
+"""Angles and clock times in one column, as points of the circle S^1."""
 
 import re
 from typing import NamedTuple

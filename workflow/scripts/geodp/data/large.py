@@ -1,4 +1,4 @@
-"""Large arrays outside of memory: in a file without a name, of which nothing is left at the end."""
+"""Arrays too large for memory, kept in a temporary file that no crash leaves behind."""
 
 import math
 import mmap

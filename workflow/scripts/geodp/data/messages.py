@@ -1,4 +1,4 @@
-"""Names of files, rows and columns in messages, and errors of files that cannot be read."""
+"""Names of files, rows and columns in messages; opening of files, and errors where that fails."""
 
 import os
 import warnings

@@ -1,4 +1,4 @@
-"""Shares of a whole as points of a sphere: their square roots, so that zeros are like others."""
+"""Shares of a whole as points of a sphere, by square roots, which zeros do not prevent."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Symmetric matrices as programs write them: which entries in which order, and times what."""
+"""Orders and factors in which programs write the triangle of a symmetric matrix."""
 
 from functools import lru_cache
 

@@ -1,4 +1,4 @@
-"""Quantile regression: fits, and scores of private mechanisms that are fast in a small box.
+"""Quantile regression: exact fits, and log densities of private mechanisms, fast in a small box.
 
 In a box of coefficients most residuals keep their sign.  Those records enter the gradient of the
 pinball loss by a constant and the loss by a linear function, and only the others are looked at.

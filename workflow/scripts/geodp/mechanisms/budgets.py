@@ -1,4 +1,4 @@
-"""Grids of privacy budgets, kept as decimal text so that 1.0 stays 1.0 in names and paths."""
+"""Privacy budgets as exact decimal text: reading, division among blocks, and names of cells."""
 
 from decimal import ROUND_DOWN, Decimal, InvalidOperation, localcontext
 

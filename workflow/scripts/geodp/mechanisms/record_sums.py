@@ -1,4 +1,4 @@
-"""Sums over records on spheres, shapes and 2 x 2 matrices, of arrays with any batch.
+"""Gradients of the energy and bounds of their change, summed over records: fast loops by space.
 
 They equal those of `geodp.mechanisms.gradient_bounds.record_means`, which works on arrays of the
 size of states times records; the loops are those of `geodp.mechanisms.compiled`.

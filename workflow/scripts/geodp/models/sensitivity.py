@@ -1,4 +1,4 @@
-"""Published sensitivities of gradients and of estimates."""
+"""Published sensitivities of gradients and of estimates, and realised ones of neighbours."""
 
 from dataclasses import dataclass
 

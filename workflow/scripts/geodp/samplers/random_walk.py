@@ -1,4 +1,4 @@
-"""Riemannian random walk Metropolis, the papers' sampler: steps in units of the scale."""
+"""Riemannian random walk Metropolis, the papers' sampler; steps in units of the target's scale."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Records of estimators, in arrays, lists and data frames: each is read by itself."""
+"""Records given in memory (arrays, lists, data frames) as numbers, each record by itself."""
 
 import numpy as np
 from scipy.sparse import issparse

@@ -1,4 +1,4 @@
-"""Processor times of releases with an extreme record and without, and of draws by their values."""
+"""Times of releases with and without an extreme record, and of draws; for the evaluation."""
 
 import time
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Assumptions of a release's settings, names and units in it, and covariates to tabulate."""
+"""Settings of a release as `Assumptions`, and the names, units and covariates its page shows."""
 
 from functools import cached_property
 

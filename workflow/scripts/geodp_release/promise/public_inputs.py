@@ -1,4 +1,4 @@
-"""Checks of each public input by itself, and the words that some may be."""
+"""Checks of each public input by itself, and the words that are allowed as values of some."""
 
 from functools import lru_cache
 from typing import Any

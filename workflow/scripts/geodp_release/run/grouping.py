@@ -1,4 +1,4 @@
-"""Labels of records: which are of one subject, and the how manieth record of it each is.
+"""Labels of records: which records are of one subject, and the place of each among them.
 
 No label makes this raise, or changes what becomes of others.
 """

@@ -1,4 +1,4 @@
-"""Noise of the stages of a release: exact on whole numbers, simulated in floats, and its loss.
+"""Noise of stages, exact on integers and simulated in floats; and the privacy loss of it.
 
 All that leaves a stage passes through `Noise.add` or `ExactChoice.draw`.  Exact noise is a function
 of public inputs, and its document stands in the file of a release beside the budgets.

@@ -1,4 +1,4 @@
-"""Records of subjects in several parts, and sums over these, which are computed where parts are."""
+"""Sums over the parts of records that Dask holds, computed by its workers."""
 
 import logging
 import warnings

@@ -1,4 +1,4 @@
-"""Private counts: of subjects, and by the parts of their records of residuals that are long.
+"""Private counts: of subjects, where not public, and of records with long residuals.
 
 The public statement about tails, at each covariate: beyond the length l that a share q of residuals
 exceeds at most the share ``q exp(-(t - l) / s)`` exceeds t, as if they were exponential from there

@@ -1,4 +1,4 @@
-"""Effects of curvature on steps and errors in flat space, by derivatives of predictions.
+"""From steps and errors in flat space to those on the manifold, by derivatives of predictions.
 
 And where a step leads: always to a state in the support.
 """

@@ -1,4 +1,4 @@
-"""Noisy matrices of second moments: of covariates and residuals with their step, and of bands.
+"""Two stages of noisy matrices: moments, from which a step follows; and products, for bands.
 
 Those of contributions say how far the estimate varies with the sample.
 """

@@ -1,4 +1,4 @@
-"""Tables of clipped residuals, in units of a typical one, by quadrature."""
+"""What clipping leaves of residuals about a wrong prediction: tables for simulated releases."""
 
 import math
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""The page of verdicts, and verdicts as pages show them."""
+"""Functions for all pages that show verdicts, and the page of verdicts itself."""
 
 import pandas as pd
 

@@ -1,4 +1,4 @@
-"""Tables that are computed in place of data and draws."""
+"""Sections of a study's ``tables``: one model for each kind of computed table."""
 
 from typing import Annotated, ClassVar, Literal
 

@@ -1,4 +1,4 @@
-"""Draws of geodesics for one data set, and ratios of sensitivities of neighbours."""
+"""Figure of a paper's notebook: draws for one data set, and ratios of sensitivities."""
 
 import numpy as np
 

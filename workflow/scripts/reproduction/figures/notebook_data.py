@@ -1,4 +1,4 @@
-"""Records on the sphere about a geodesic, with the fit: the data of the figure `notebook`."""
+"""Figure of the data of the figure `notebook`: records on the sphere, and the fit."""
 
 import numpy as np
 

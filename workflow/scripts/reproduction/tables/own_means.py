@@ -1,4 +1,4 @@
-"""Private means of the records of a file: of a table of one's own, and mean shapes.
+"""Private and other means of records of a file, for studies; what is written shows the data.
 
 What is written shows the data, too: it is no release.
 """

@@ -1,4 +1,4 @@
-"""Lines of red wine (Kulkarni and Soto, first version, Table 1 and Figure 4).
+"""Regression lines of red wine data (Kulkarni and Soto, first version, Table 1 and Figure 4).
 
 Four standardised responses on alcohol: the paper names the responses alone.  The published
 mechanism has its covariate on several scales.  In flat space both of its densities are
