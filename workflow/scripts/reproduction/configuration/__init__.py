@@ -9,6 +9,12 @@ from importlib import import_module
 
 from geodp.errors import DataError
 
+# Module and Pydantic model of each file under config, by the name of its schema.
+MODELS = {
+    "config": "reproduction.configuration.study:ReproductionSettings",
+    "release": "geodp_release.ask.settings:ReleaseSettings",
+}
+
 
 class ConfigurationError(DataError):
     """A configuration that cannot be used; the message names the key and the remedy."""
@@ -16,12 +22,7 @@ class ConfigurationError(DataError):
 
 def settings_model(name):
     """Pydantic model of a file under config, loaded on demand."""
-    # Module and Pydantic model of each file under config, by the name of its schema.
-    models = {
-        "config": "reproduction.configuration.study:ReproductionSettings",
-        "release": "geodp_release.ask.settings:ReleaseSettings",
-    }
-    module, model = models[name].split(":")
+    module, model = MODELS[name].split(":")
     return getattr(import_module(module), model)
 
 
