@@ -32,7 +32,7 @@ rule evaluate:
         "../scripts/evaluate.py"
 
 
-rule table:
+use rule privacy_losses as table with:
     input:
         unpack(inputs_of_table),
     output:
@@ -44,22 +44,14 @@ rule table:
         table=r"\w+",
     # The longest are begun first.
     priority: 1
-    conda:
-        "../../envs/environment.yaml"
-    threads: share
     params:
-        study="{study}",
         module=lambda wildcards: kind_of_table(wildcards).module,
         function=lambda wildcards: STUDIES[wildcards.study].computed[wildcards.table]["kind"],
         settings=lambda wildcards: STUDIES[wildcards.study].computed[wildcards.table],
-        seed=study_seed,
         # A file may be replaced by an older one.
         digests=digests_of_table,
         code=lambda wildcards: code(
             "table.py", f"reproduction.tables.{kind_of_table(wildcards).module}"
         ),
-        lock=LOCK_DIGEST,
     message:
         "{wildcards.study}: compute {wildcards.table}"
-    script:
-        "../scripts/table.py"

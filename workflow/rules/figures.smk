@@ -3,7 +3,7 @@
 # In: tables; groups and cells. Out: figures/<figure>.pdf, .svg, .png, .csv; tables/<figure>_<kind>.csv.
 
 
-rule figure_table:
+use rule privacy_losses as figure_table with:
     input:
         unpack(inputs_of_figure_table),
     output:
@@ -12,23 +12,17 @@ rule figure_table:
         f"{RESULTS}/{{study}}/logs/tables_{{figure}}_{{kind}}.log",
     wildcard_constraints:
         kind="convergence|curves|predictions|regression|transport",
-    conda:
-        "../../envs/environment.yaml"
-    threads: share
     params:
-        study="{study}",
         module="{kind}",
-        function="tabulate",
-        figure=lambda wildcards: STUDIES[wildcards.study].settings["figures"][wildcards.figure],
+        settings=lambda wildcards: STUDIES[wildcards.study].settings["figures"][wildcards.figure],
+        # Not of every kind of table.
+        seed=None,
         needs=needed_params,
         code=lambda wildcards: code(
             "table.py", f"reproduction.tables.{wildcards.kind}", *needs_of(wildcards).modules
         ),
-        lock=LOCK_DIGEST,
     message:
         "{wildcards.study}: {wildcards.kind} of {wildcards.figure}"
-    script:
-        "../scripts/table.py"
 
 
 rule figure:

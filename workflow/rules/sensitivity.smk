@@ -10,6 +10,7 @@ rule privacy_losses:
         "../../envs/environment.yaml"
     threads: share
     params:
+        study="{study}",
         module="losses",
         function="tabulate",
         settings=settings("losses"),
@@ -22,17 +23,13 @@ rule privacy_losses:
         "../scripts/table.py"
 
 
-rule neighbour_ratios:
+use rule privacy_losses as neighbour_ratios with:
     output:
         shown_table("neighbours"),
     log:
         f"{RESULTS}/{{study}}/logs/neighbour_ratios.log",
-    conda:
-        "../../envs/environment.yaml"
-    threads: share
     params:
         module="neighbours",
-        function="tabulate",
         manifold=settings("manifold"),
         model=settings("model"),
         data=settings(
@@ -46,12 +43,8 @@ rule neighbour_ratios:
         ),
         data_radius=settings("data_radius"),
         settings=settings("neighbours"),
-        seed=study_seed,
         code=code_of(
             "table.py", "reproduction.tables.neighbours", "geodp.mechanisms.kng_as_published"
         ),
-        lock=LOCK_DIGEST,
     message:
         "{wildcards.study}: compare pairs of neighbouring data sets"
-    script:
-        "../scripts/table.py"

@@ -18,7 +18,7 @@ from reproduction.models import study_model
 
 def tabulate(job):
     """Distances of random walks at some steps, and of independent draws, a row each."""
-    params, radius, rows = job.params, job.params.figure.get("footpoint_radius"), []
+    params, radius, rows = job.params, job.params.settings.get("footpoint_radius"), []
     for name, chosen, data, fit in zip(
         ("as configured", "reduced"), params.studies, job.input.data, job.input.fit, strict=False
     ):
@@ -42,7 +42,7 @@ def _compared(params, name, mechanism, data, checkpoints=60):
     Of walks, at so many steps, also how the distribution of their distances differs from that of
     the draws.
     """
-    settings, budget = params.figure, float(params.cell_budgets["footpoint"])
+    settings, budget = params.settings, float(params.cell_budgets["footpoint"])
     steps, chains, draws = (settings[key] for key in ("steps", "chains", "draws"))
     target = mechanism.footpoint_target(budget)
     common = {

@@ -31,7 +31,7 @@ def tabulate(job):
         rows.append(row | {"error": found.error})
     mechanism = mechanism_class("kng_as_published")
     common = {
-        **{"study": job.wildcards.study, "data": "simulated", "n": number},
+        **{"study": job.params.study, "data": "simulated", "n": number},
         **{"mechanism": mechanism.name, "guarantee": mechanism.guarantee.line},
         "support": f"p anywhere, |v| <= {bound:g}, records in a ball of radius {0.5 * bound:g}",
         **{"seed": params.seed, "lock": params.lock},

@@ -13,8 +13,8 @@ from reproduction.models import study_model
 
 def tabulate(job):
     """A row for each pair of each size."""
-    study, params, settings, tables = job.wildcards.study, job.params, job.params.settings, []
-    model, noise = study_model(params), str(settings["noise_variance"])
+    params, settings, tables = job.params, job.params.settings, []
+    study, model, noise = params.study, study_model(params), str(settings["noise_variance"])
     for number in settings["n"]:
         rng = random_stream(params.seed, study, f"n{number}", "neighbours")
         of = params.data, study, settings["pairs"], number + 1, float(noise)

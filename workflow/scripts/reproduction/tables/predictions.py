@@ -18,7 +18,7 @@ from reproduction.tables.evaluation import budget_columns, is_refused, stated
 
 def tabulate(job, level=0.9):
     """Coordinates or landmarks of every prediction, a row each; bands of releases at a level."""
-    params, settings, tables = job.params, job.params.figure, []
+    params, settings, tables = job.params, job.params.settings, []
     model = study_model(params)
     manifold, values, count = model.manifold, settings["values"], settings["draws"]
     [data_file], [fit] = job.input.data, job.input.fit
