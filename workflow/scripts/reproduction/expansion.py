@@ -1,8 +1,6 @@
 """From a configuration to its studies, with errors for contradictions and missing files."""
 
-from decimal import Decimal
 from itertools import chain, product
-from pathlib import Path
 
 from geodp.errors import DataError
 from geodp.mechanisms.budgets import cell_name, divided_budgets
@@ -26,10 +24,8 @@ def expand(configuration):
         for name, settings in configuration.get("studies", {}).items()
     }
     for study in studies.values():
-        for name, figure in study.settings["figures"].items():
-            own = () if study.computed else _faults_of_figure(study, name, figure)
-            for words in chain(own, _faults_across(studies, study, name)):
-                raise _refused(f"studies.{study.name}.figures.{name}{words}")
+        for words in _faults(study, studies):
+            raise _refused(f"studies.{study.name}{words}")
     return studies
 
 
@@ -53,28 +49,26 @@ def _expand_study(name, settings, cells_per_job):
     table = find_table(settings["data"], f"{key}.data.path")
     settings = settings | {"manifold": _with_digest(settings["manifold"], f"{key}.manifold")}
     study = Study(name, settings, cells_per_job, table, groups={}, cells={}, grids=[])
-    written = {}
     budgets = {
-        grid: _cells(part, study.budgets, written, f"{key}.budgets.{grid}")
+        grid: _cells(part, study.budgets, f"{key}.budgets.{grid}")
         for grid, part in settings["budgets"].items()
     }
     totals = settings["release"]["totals"] if settings["release"] else []
-    released = _cells({"totals": totals}, (ALL,), written, f"{key}.release")
+    released = _cells({"totals": totals}, (ALL,), f"{key}.release")
     has_stand_in = settings["data"].get("stand_in") is not None
-    for index, entry in enumerate(settings["cells"]):
+    for index, entry in enumerate(settings["cells"] or [{"budgets": []}]):
         place = f"{key}.cells[{index}]"
+        groups = _groups(study.source, has_stand_in, entry, place)
+        study.groups.update(groups)
+        for group in groups:
+            study.cells.setdefault(group, {})
         for grid in entry["budgets"]:
             if grid not in budgets:
                 words = f"there is no grid {grid} under {key}.budgets"
                 raise _refused(f"{place}.budgets: {words} (there are: {', '.join(budgets)})")
-            groups = _groups(study.source, has_stand_in, entry, place)
-            study.groups.update(groups)
             for group in groups:
-                study.cells.setdefault(group, {}).update(budgets[grid])
+                study.cells[group].update(budgets[grid])
                 study.grids.extend((grid, group, cell) for cell in budgets[grid])
-    if not settings["cells"]:
-        study.groups.update(_groups(study.source, has_stand_in, {}, f"{key}.cells"))
-        study.cells.update((group, {}) for group in study.groups)
     # Two entries, or a repeated budget, may give the same cell.
     study.grids[:] = dict.fromkeys(study.grids)
     for group in study.groups:
@@ -83,7 +77,6 @@ def _expand_study(name, settings, cells_per_job):
     if not study.groups:
         words = f"all entries give n, which is of stand-ins, and there is a file {table}"
         raise _refused(f"{key}.cells: {words}: add an entry without n")
-    _check_sections(study, key)
     return study
 
 
@@ -92,52 +85,23 @@ def _expand_tables(name, settings, key):
     tables, files = {}, {}
     for table, chosen in settings["tables"].items():
         place = f"{key}.tables.{table}"
+        tables[table] = dict(chosen)
         if "manifold" in chosen:
-            with_digest = _with_digest(chosen["manifold"], f"{place}.manifold")
-            chosen = chosen | {"manifold": with_digest}
+            tables[table]["manifold"] = _with_digest(chosen["manifold"], f"{place}.manifold")
         if chosen.get("data"):
             files[table] = find_table(chosen["data"], f"{place}.data.path")
         for index, path in enumerate(chosen.get("files", [])):
             _check_file(f"{place}.files[{index}]", path)
-        tables[table] = chosen
     settings = settings | {"tables": tables}
-    study = Study(name, settings, None, None, groups={}, cells={}, grids=[], files=files)
-    for table, chosen in tables.items():
-        for read, columns in TABLES[chosen["kind"]].reads.items():
-            place = f"{key}.tables.{table}"
-            if read == table:
-                raise _refused(f"{place}: it reads a table {read}, which is itself: rename it")
-            if reason := study.missing_columns(read, columns):
-                raise _refused(f"{place}: {reason}")
-    return study
+    return Study(name, settings, None, None, groups={}, cells={}, grids=[], files=files)
 
 
-def _check_sections(study, key):
-    """Refuse draws, a support or walks that the study does not have."""
-    if unknown := set(study.settings["draws"]) - set(study.budgets):
-        words = f"the mechanism {study.mechanism} draws {', '.join(study.budgets)}"
-        raise _refused(f"{key}.draws.{min(unknown)}: {words}: name one of these")
-    if study.settings["support"]["footpoint_centre"] == "truth" and study.source == "table":
-        words = "there is no truth for observed data: give coordinates, or fit"
-        raise _refused(f"{key}.support.footpoint_centre: {words}")
-    for index, (group, cell) in enumerate(study.walked):
-        if cell not in study.cells.get(group, {}):
-            words = f"there is no cell {cell} in group {group} (groups: {', '.join(study.groups)})"
-            raise _refused(f"{key}.random_walk.cells[{index}]: {words}")
-
-
-def _cells(part, names, written, key):
-    """Budgets of the cells of a grid, by name; refuses equal ones that are written in two ways."""
+def _cells(part, names, key):
+    """Budgets of the cells of a grid, by name."""
     try:
-        cells = {cell_name(each): each for each in divided_budgets(part, names, key)}
+        return {cell_name(each): each for each in divided_budgets(part, names, key)}
     except DataError as problem:
         raise _refused(problem) from None
-    for cell, budgets in cells.items():
-        first = written.setdefault(tuple(map(Decimal, budgets.values())), cell)
-        if first != cell:
-            words = f"the cells {first} and {cell} have the same budgets"
-            raise _refused(f"{key}: {words}: write each budget in one way")
-    return cells
 
 
 def find_table(data, key):
@@ -152,9 +116,6 @@ def find_table(data, key):
     there = find(given)
     if len(there) > 1:
         raise _refused(f"{key}: there are both {there[0]} and {there[1]}: keep one")
-    for name in given:
-        if Path(name).is_dir():
-            raise _refused(f"{key}: {name} is a folder: name the file in it")
     return None if not there and data["stand_in"] is not None else _check_file(key, *given)
 
 
@@ -184,15 +145,50 @@ def _groups(source, has_stand_in, entry, place):
     return {name: {"n": n, "noise_variance": None} for name, n in names.items()}
 
 
+def _faults(study, studies):
+    """What contradicts other settings of a study, the key below it first."""
+    yield from _faults_of_tables(study) if study.computed else _faults_of_sections(study)
+    for name, figure in study.settings["figures"].items():
+        own = () if study.computed else _faults_of_figure(study, name, figure)
+        for words in chain(own, _faults_across(studies, study, name, figure)):
+            yield f".figures.{name}{words}"
+
+
+def _faults_of_tables(study):
+    """Tables that are made of others, which are not there."""
+    for table, chosen in study.computed.items():
+        for read, columns in TABLES[chosen["kind"]].reads.items():
+            if read == table:
+                yield f".tables.{table}: it reads a table {read}, which is itself: rename it"
+            if reason := study.missing_columns(read, columns):
+                yield f".tables.{table}: {reason}"
+
+
+def _faults_of_sections(study):
+    """Draws, a support or walks that the study does not have."""
+    if unknown := set(study.settings["draws"]) - set(study.budgets):
+        words = f"the mechanism {study.mechanism} draws {', '.join(study.budgets)}"
+        yield f".draws.{min(unknown)}: {words}: name one of these"
+    if study.settings["support"]["footpoint_centre"] == "truth" and study.source == "table":
+        words = "there is no truth for observed data: give coordinates, or fit"
+        yield f".support.footpoint_centre: {words}"
+    for index, (group, cell) in enumerate(study.walked):
+        if words := _no_cell(study, group, cell):
+            yield f".random_walk.cells[{index}]: {words}"
+
+
+def _no_cell(study, group, cell):
+    """That a group has not a cell, in words; empty if it has."""
+    if cell in (cells := study.cells.get(group, {})):
+        return ""
+    there = f"its first are: {', '.join(list(cells)[:5])}; groups: {', '.join(study.groups)}"
+    return f"there is no cell {cell} in the group {group} ({there}): name another"
+
+
 def _faults_of_figure(study, name, figure):
     """What a figure shows that its study has not, the key below it first."""
-    kind, settings = figure["kind"], study.settings
-    yield from _faults_of_grids(study, name, figure)
-    if "cell" in figure:
-        yield from _faults_of_cells(study, name, figure)
-    if kind == "ratios" and not settings["neighbours"]["n"]:
-        yield f": no sizes are given under studies.{study.name}.neighbours.n: add them"
-    covariates = settings["model"]["covariates"]
+    yield from _faults_of_cells(study, name, figure)
+    kind, covariates = figure["kind"], study.settings["model"]["covariates"]
     # Of predictions along one covariate: the name and size of the space that they draw.
     of_one_covariate = {
         "curves": ("sphere", 2, "on the sphere of dimension 2"),
@@ -204,60 +200,48 @@ def _faults_of_figure(study, name, figure):
         if covariates != 1:
             why = f"it shows predictions along one covariate and model.covariates is {covariates}"
             yield f": {why}: remove it"
-        own = settings["manifold"]
+        own = study.settings["manifold"]
         if own["name"] != space or size not in (None, own["size"]):
             yield f": {kind} are drawn {words} only: remove it"
     if "values" in figure:
-        yield from _faults_of_values(study, figure["values"])
-        yield from _faults_of_draws(study, name, figure)
-    if kind == "samplers" and not study.grids:
-        yield ": without budgets nothing is sampled: remove it"
+        yield from _faults_of_predictions(study, name, figure)
     if kind == "regression" and not covariates:
         yield ": model.covariates is 0, a mean: remove it"
     if kind == "convergence":
         yield from _faults_of_walks(study)
 
 
-def _faults_of_grids(study, name, figure):
-    """Grids and groups of a figure (panels and curves) that the study does not have."""
-    members = dict.fromkeys((grid, group) for grid, group, _ in study.grids)
-    grids, kind = figure.get("grids", []), figure["kind"]
-    for grid in grids:
-        # Releases have a row of their own in a figure of errors.
-        is_row = kind == "error" and grid == RELEASE
-        if is_row or grid not in {each for each, _ in members}:
-            words = f"name one that studies.{study.name}.cells uses"
-            yield f".grids: no cells use a grid {grid}: {words}"
-    shown = figure.get("groups", [])
-    for group in [*shown, *([study.shown_group(name)] if "group" in figure else [])]:
-        if group not in study.groups:
-            yield f": there is no group {group} (there are: {', '.join(study.groups)})"
-    shown = shown or list(dict.fromkeys(group for grid, group in members if grid in grids))
-    for grid, group in product(grids, shown):
-        if (grid, group) not in members:
-            words = "name other groups or grids"
-            yield f": the group {group} has no cells in the grid {grid}: {words}"
-    if kind == "error" and len(shown) > MOST_CURVES:
-        words = f"name {MOST_CURVES} groups at most"
-        yield f".groups: {len(shown)} curves cannot be told apart: {words}"
-    if RELEASE in grids and len(set(grids)) > 1:
-        yield ".grids: release does not go with others: give it a figure of its own"
-
-
 def _faults_of_cells(study, name, figure):
-    """Cells that the group of a figure does not have, or that do not go together."""
-    named, cells = figure["cell"], study.cells[study.shown_group(name)]
-    for cell in [named] if isinstance(named, str) else named:
-        if cell not in cells:
-            yield f".cell: there is no cell {cell} (the first are: {', '.join(list(cells)[:5])})"
-    samplers = {sampler for _, sampler in study.shown_cells(name)}
-    if RELEASE in samplers and len(samplers) > 1:
-        yield ".cell: cells of releases do not go with others: give them a figure of their own"
+    """Cells of a figure, by grid and group or by name, that are not there or do not go together."""
+    grids, is_error = figure.get("grids", []), figure["kind"] == "error"
+    # Releases have a row of their own in a figure of errors.
+    members = dict.fromkeys(
+        (group, grid) for grid, group, _ in study.grids if not (is_error and grid == RELEASE)
+    )
+    used = (group for group, grid in members if grid in grids)
+    groups = figure.get("groups") or list(dict.fromkeys(used)) or [study.first_group]
+    for group, grid in product(groups, grids):
+        if (group, grid) not in members:
+            there = f"(groups: {', '.join(study.groups)})"
+            words = f"the group {group} has no cells in the grid {grid} {there}"
+            yield f": {words}: name other groups or grids"
+    if is_error and len(groups) > MOST_CURVES:
+        words = f"name {MOST_CURVES} groups at most"
+        yield f".groups: {len(groups)} curves cannot be told apart: {words}"
+    drawn = set(grids)
+    if "cell" in figure:
+        named = [figure["cell"]] if isinstance(figure["cell"], str) else figure["cell"]
+        for cell in named:
+            if words := _no_cell(study, study.shown_group(name), cell):
+                yield f".cell: {words}"
+        drawn = {sampler for _, sampler in study.shown_cells(name)}
+    if RELEASE in drawn and len(drawn) > 1:
+        yield ": releases do not go with other draws: give them a figure of their own"
 
 
-def _faults_of_values(study, values):
-    """Covariates of predictions outside the range, where that is known, or without a logarithm."""
-    known = study.settings["data"].get("covariate_range")
+def _faults_of_predictions(study, name, figure):
+    """Covariates outside the known range or without a logarithm; draws that cells do not have."""
+    values, known = figure["values"], study.settings["data"].get("covariate_range")
     limits = [0.0, 1.0] if study.source == "simulated" else known
     for index, value in enumerate(values if limits else []):
         if not limits[0] <= value <= limits[1]:
@@ -265,16 +249,6 @@ def _faults_of_values(study, values):
             yield f".values[{index}]: {value:g} {words}: choose a value within it"
     if study.transformation == "log" and min(values) <= 0:
         yield f".values: {min(values)} has no logarithm: give positive values"
-
-
-def _faults_of_walks(study):
-    if study.mechanism != "kng_as_published":
-        words = f"not {study.mechanism} of the study {study.name}"
-        yield f": the random walk draws kng_as_published, {words}: remove it"
-
-
-def _faults_of_draws(study, name, figure):
-    """Draws that the cells of a figure do not have."""
     group = study.shown_group(name)
     for cell, sampler in study.shown_cells(name):
         if sampler == RANDOM_WALK and (group, cell) not in study.walked:
@@ -287,14 +261,20 @@ def _faults_of_draws(study, name, figure):
             yield f".draws: {words}: lower it or raise that"
 
 
-def _faults_across(studies, study, name):
+def _faults_of_walks(study):
+    if study.mechanism != "kng_as_published":
+        words = f"not {study.mechanism} of the study {study.name}"
+        yield f": the random walk draws kng_as_published, {words}: remove it"
+
+
+def _faults_across(studies, study, name, figure):
     """What is wrong with what a figure shows of other studies, the key below it first."""
-    figure, there = study.settings["figures"][name], f"(there are: {', '.join(studies)})"
+    there = f"(there are: {', '.join(studies)})"
     for owner, table in () if study.own_table(name) else study.tables_of(name):
         if owner not in studies:
             yield f".studies: there is no study {owner} {there}"
         if table not in studies[owner].table_names:
-            yield f": the study {owner} has no table {table}: add it"
+            yield f": the study {owner} has no table {table}: add it, or what it is made of"
         columns = study.columns_of(name)[table]
         if columns and (reason := studies[owner].missing_columns(table, columns)):
             yield f": {reason}"
@@ -302,5 +282,5 @@ def _faults_across(studies, study, name):
         if other not in studies:
             yield f".reduced: there is no study {other} {there}"
         yield from (f".reduced{words}" for words in _faults_of_walks(studies[other]))
-        if figure["cell"] not in studies[other].cells[studies[other].first_group]:
-            yield f".reduced: the study {other} has no cell {figure['cell']}: add it there"
+        if words := _no_cell(studies[other], studies[other].first_group, figure["cell"]):
+            yield f".reduced: the study {other}: {words}"
