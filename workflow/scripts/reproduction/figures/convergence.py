@@ -34,7 +34,6 @@ def draw(numbers, params):
     budget = numbers["budget_footpoint"].iloc[0]
     number = numbers["n"].iloc[0]
     walked.set_title(f"footpoint, {style.SYMBOLS['footpoint']} = {budget:g}, n = {number}")
-    style.letter_panels(axes)
     style.legend_above(figure, handles)
     return figure, numbers
 

@@ -5,7 +5,7 @@ import pandas as pd
 from matplotlib import colormaps
 
 from reproduction.figures import style
-from reproduction.figures.sphere_view import SphereView
+from reproduction.figures.sphere_view import draw_scene
 
 
 def draw(numbers, params):
@@ -23,7 +23,6 @@ def draw(numbers, params):
     for whole, part_of_it, group in zip(*axes, groups, strict=True):
         part = numbers[numbers["group"] == group]
         fitted = part[part["kind"] == "without privacy"][coordinates].to_numpy()
-        view = SphereView.facing(fitted[len(fitted) // 2], along=fitted[-1] - fitted[0])
         records = part[part["kind"] == "observed"][coordinates].to_numpy()
         released = part[part["kind"] == "private"].sort_values(
             "budget", ascending=False, kind="stable"
@@ -32,15 +31,11 @@ def draw(numbers, params):
             (shades[total], curve[coordinates].to_numpy(), bool(curve["refused"].iloc[0]))
             for total, curve in released.groupby("budget", sort=False)
         ]
-        for panel in (whole, part_of_it):
-            hidden |= view.draw_scene(panel, records, fitted, drawn)
-        # The records and the fit; draws may leave it.
-        view.zoom(part_of_it, np.concatenate([records, fitted]), whole)
+        hidden |= draw_scene((whole, part_of_it), records, fitted, drawn)
         noise = part["noise_variance"].iloc[0]
         title = f"n = {part['n'].iloc[0]}"
         whole.set_title(title if pd.isna(noise) else f"noise variance {noise}, {title}")
         part_of_it.set_title("the frame above, larger")
-    style.letter_panels(axes)
     equal = " = ".join(style.SYMBOLS[name].strip("$") for name in names)
     shares = f"\n(${equal} = \\epsilon/{len(names)}$)" if len(names) > 1 else ""
     look = {"linewidth": 1.8}

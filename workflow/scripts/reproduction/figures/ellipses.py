@@ -44,7 +44,6 @@ def draw(numbers, params):
                 difference.fill_between(np.rad2deg(angles), *ends, **band)
         shape.set(title=f"{params.covariate_label} = {value:g}", aspect="equal")
         difference.xaxis.set_major_locator(MultipleLocator(180))
-    style.letter_panels(axes)
     middle = len(values) // 2
     axes[0, 0].set_ylabel("second axis")
     axes[0, middle].set_xlabel("first axis (half axes: roots of the eigenvalues)")

@@ -43,7 +43,6 @@ def draw(table, params):
             style.label_levels(panels[-1], *zip(*levels, strict=True))
         what = style.mechanism_label(drawn["mechanism"].iloc[0])
         panels[0].set_ylabel(f"{what}\nln mean squared error{unit}")
-    style.letter_panels(axes)
     style.legend_above(figure, *_legend(numbers, looks, settings["curves"]))
     return figure, numbers
 

@@ -44,7 +44,6 @@ def draw(*tables, params):
         _finish(axis, panel, title)
     for axis in axes.ravel()[len(shown) :]:
         axis.set_visible(False)
-    style.letter_panels(axes)
     style.share_legend(figure, axes, 3)
     return figure, pd.concat(numbers, ignore_index=True)
 

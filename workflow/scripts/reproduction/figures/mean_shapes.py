@@ -36,7 +36,6 @@ def draw(errors, params, shown=6):
         row[0].text(0.0, low - 0.02, "0.1 of the centroid size", fontsize=6, ha="center", va="top")
     for panel, title in zip(axes[0], names.values(), strict=True):
         panel.set_title(title, fontsize=8)
-    style.letter_panels(axes)
     handles = [style.line(label="mean shape", **bold)]
     handles.append(style.line(label="private mean shapes", **thin))
     figure.legend(handles=handles, loc="outside upper center", ncols=2, fontsize=7)

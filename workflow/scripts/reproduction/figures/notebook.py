@@ -29,5 +29,4 @@ def draw(draws, neighbours, params):
     of_pairs.set(xlabel="published over realised sensitivity", ylabel="pairs of neighbours")
     for panel in (axes[0, 0], axes[1, 0], of_pairs):
         panel.legend(fontsize=7)
-    style.letter_panels(axes)
     return figure, draws

@@ -1,9 +1,7 @@
 """Figure of the data of the figure `notebook`: records on the sphere, and the fit."""
 
-import numpy as np
-
-from reproduction.figures.sphere_view import SphereView
-from reproduction.figures.style import letter_panels, new_figure
+from reproduction.figures.sphere_view import draw_scene
+from reproduction.figures.style import new_figure
 
 
 def draw(records, params):
@@ -12,9 +10,5 @@ def draw(records, params):
         for kind in ("observed", "without privacy")
     )
     figure, [panels] = new_figure(1, 2, width=6.4, height=3.4)
-    view = SphereView.facing(fitted[len(fitted) // 2], along=fitted[-1] - fitted[0])
-    for panel in panels:
-        view.draw_scene(panel, points, fitted)
-    view.zoom(panels[1], np.concatenate([points, fitted]), panels[0])
-    letter_panels(panels)
+    draw_scene(panels, points, fitted)
     return figure, records

@@ -2,7 +2,7 @@
 
 from matplotlib.ticker import LogLocator, NullLocator
 
-from reproduction.figures.style import CURVES, letter_panels, new_figure
+from reproduction.figures.style import CURVES, new_figure
 
 
 def draw(numbers, params):
@@ -25,6 +25,5 @@ def draw(numbers, params):
         panel.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         panel.yaxis.set_minor_locator(NullLocator())
         panel.yaxis.set_major_formatter("{x:g}")
-    letter_panels(axes)
     axes[0, 0].set_ylabel("published / realised sensitivity")
     return figure, numbers

@@ -25,9 +25,9 @@ def draw(numbers, params, in_a_row=4, most=7):
     shown = [*([] if are_shapes else coordinates[:most]), "residual"]
     number = len(shown) + are_shapes
     rows, columns = -(-number // in_a_row), min(number, in_a_row)
-    figure, axes = style.new_figure(
-        rows * len(names), columns, width=2.4 * columns, height=2.1 * rows * len(names) + 0.5
-    )
+    rows *= len(names)
+    size = {"width": 2.4 * columns, "height": 2.1 * rows + 0.5}
+    figure, axes = style.new_figure(rows, columns, **size, lettered=False)
     dots = {"color": "0.6", "marker": ".", "linestyle": "", "markersize": 4, "label": "records"}
     line = {"color": style.WITHOUT_PRIVACY.colour, "linewidth": 2.0, "label": "fit"}
     for name, panels in zip(names, np.reshape(axes, (len(names), -1)), strict=True):

@@ -33,7 +33,6 @@ def draw(numbers, params):
         panel.yaxis.set_major_formatter("{x:g}")
         panel.set_xlabel(f"{'total' if word == 'all' else word} budget {style.SYMBOLS[parameter]}")
         panel.set_title("releases" if word == "all" else word)
-    style.letter_panels(axes)
     axes[0, 0].set_ylabel("effective sample size\nper state of a chain")
     handles = [
         style.line(**(curve.keywords | {"linestyle": ""}), label=label)

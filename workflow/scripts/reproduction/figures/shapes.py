@@ -38,7 +38,6 @@ def draw(numbers, params):
         panel.set(aspect="equal", xticks=[], yticks=[])
         for side in panel.spines.values():
             side.set_visible(False)
-    style.letter_panels(axes)
     _draw_scale(axes[-1, 0], numbers)
     if len(rows) > 1:
         several = private["cell"].nunique() > 1

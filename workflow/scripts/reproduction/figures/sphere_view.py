@@ -34,41 +34,6 @@ class SphereView:
         far = np.where(turned[:, 2:] < 0, turned[:, :2], np.nan)
         return near.T, far.T
 
-    def draw_scene(self, axes, records, fitted, drawn=()):
-        """The globe, records (n, 3), a fitted geodesic (m, 3) and drawn ones with their colours.
-
-        Those that are refused are dashed.
-
-        Returns whether part of a drawn geodesic is on the far side, where it is dotted.
-        """
-        hidden = False
-        self.draw_globe(axes)
-        front, back = self.split(records)
-        axes.plot(*front, ".", color="0.45", markersize=4, zorder=2)
-        axes.plot(*back, ".", color="0.8", markersize=3, zorder=1)
-        for colour, points, is_refused in drawn:
-            front, back = self.split(points)
-            dashes = "--" if is_refused else "-"
-            axes.plot(*front, color=colour, linewidth=1.3, linestyle=dashes, zorder=3)
-            axes.plot(*back, color=colour, linewidth=0.9, linestyle=":", zorder=1)
-            hidden |= bool(np.any(np.isfinite(back)))
-        front, _ = self.split(fitted)
-        axes.plot(*front, color="black", linewidth=2.4, zorder=5)
-        axes.set_aspect("equal")
-        axes.axis("off")
-        return hidden
-
-    def zoom(self, axes, points, whole):
-        """Show the part of the globe that holds points, in a frame, which ``whole`` shows too."""
-        seen = self.flat(points)
-        low, high = seen.min(axis=0), seen.max(axis=0)
-        half = min(1.05, 0.54 * np.max(high - low))
-        corner = 0.5 * (low + high) - half
-        axes.set(xlim=(corner[0], corner[0] + 2.0 * half), ylim=(corner[1], corner[1] + 2.0 * half))
-        frame = {"fill": False, "edgecolor": "0.3", "linewidth": 0.8, "zorder": 6}
-        for each in (axes, whole):
-            each.add_patch(Rectangle(corner, 2.0 * half, 2.0 * half, **frame))
-
     def draw_globe(self, axes):
         """Outline, and a graticule every 30 degrees on the near side."""
         angle = np.linspace(0.0, 2.0 * np.pi, 181)
@@ -80,3 +45,37 @@ class SphereView:
             axes.plot(np.cos(latitude) * np.sin(across), level, **faint)
         for longitude in lines:
             axes.plot(np.cos(across) * np.sin(longitude), np.sin(across), **faint)
+
+
+def draw_scene(panels, records, fitted, drawn=()):
+    """A globe and in a second panel, larger, its part with the records (n, 3) and the fit (m, 3).
+
+    Drawn geodesics have a colour, places, and whether they are refused: these are dashed.  Draws
+    may leave the part.  Returns whether some of a drawn geodesic is on the far side, where it is
+    dotted.
+    """
+    hidden, view = False, SphereView.facing(fitted[len(fitted) // 2], along=fitted[-1] - fitted[0])
+    seen = view.flat(np.concatenate([records, fitted]))
+    low, high = seen.min(axis=0), seen.max(axis=0)
+    half = min(1.05, 0.54 * np.max(high - low))
+    corner = 0.5 * (low + high) - half
+    for panel in panels:
+        view.draw_globe(panel)
+        front, back = view.split(records)
+        panel.plot(*front, ".", color="0.45", markersize=4, zorder=2)
+        panel.plot(*back, ".", color="0.8", markersize=3, zorder=1)
+        for colour, points, is_refused in drawn:
+            front, back = view.split(points)
+            dashes = "--" if is_refused else "-"
+            panel.plot(*front, color=colour, linewidth=1.3, linestyle=dashes, zorder=3)
+            panel.plot(*back, color=colour, linewidth=0.9, linestyle=":", zorder=1)
+            hidden |= bool(np.any(np.isfinite(back)))
+        front, _ = view.split(fitted)
+        panel.plot(*front, color="black", linewidth=2.4, zorder=5)
+        panel.set_aspect("equal")
+        panel.axis("off")
+        frame = {"fill": False, "edgecolor": "0.3", "linewidth": 0.8, "zorder": 6}
+        panel.add_patch(Rectangle(corner, 2.0 * half, 2.0 * half, **frame))
+    (left, low), (right, high) = corner, corner + 2.0 * half
+    panels[1].set(xlim=(left, right), ylim=(low, high))
+    return hidden

@@ -81,20 +81,16 @@ def cell_in_words(row):
     return ", ".join(f"${symbol} = {amount:g}$" for symbol, amount in budgets.items())
 
 
-def new_figure(rows, columns, width, height, **keywords):
-    """Figure and array of axes in the house style; sizes in inches."""
+def new_figure(rows, columns, width, height, lettered=True, **keywords):
+    """Figure and array of axes in the house style, several with letters; sizes in inches."""
     mpl.rcParams.update(STYLE)
-    return plt.subplots(
+    figure, axes = plt.subplots(
         rows, columns, figsize=(width, height), squeeze=False, layout="constrained", **keywords
     )
-
-
-def letter_panels(axes):
-    """Letters at the upper left of the panels of a figure, if it has several."""
-    panels = [panel for panel in np.ravel(axes) if panel.get_visible()]
-    if len(panels) > 1:
-        for letter, panel in zip(ascii_lowercase, panels, strict=False):
+    if axes.size > 1 and lettered:
+        for letter, panel in zip(ascii_lowercase, axes.flat, strict=False):
             panel.set_title(letter, loc="left", fontweight="bold")
+    return figure, axes
 
 
 def line(**look):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from reproduction.figures.sphere_view import SphereView
-from reproduction.figures.style import CURVES, letter_panels, new_figure
+from reproduction.figures.style import CURVES, new_figure
 
 
 def draw(numbers, params):
@@ -38,5 +38,4 @@ def draw(numbers, params):
         panel.set_title(f"{angle:.4f} rad apart;\nthe ways enclose an area of {area:.4f}")
         panel.set_aspect("equal")
         panel.axis("off")
-    letter_panels(axes)
     return figure, numbers
