@@ -8,8 +8,7 @@ import pytest
 
 from geodp import SPD, DataError, GeodesicModel, Sphere, simulate_geodesic_data
 from reproduction.jobs import job, save_arrays, save_json
-from reproduction.mechanism import _centre, load_mechanism
-from reproduction.models import fit_values
+from reproduction.models import _centre, fit_values, load_mechanism
 
 
 @pytest.fixture

@@ -197,17 +197,10 @@ def shown_table(name):
 
 def cells_of_block(wildcards):
     """Budgets of the cells of a block, by cell."""
-    blocks = STUDIES[wildcards.study].cell_blocks
-    wanted = wildcards.group, wildcards.sampler, int(wildcards.block)
-    if wanted not in blocks:
-        there = [number for *kind, number in blocks if tuple(kind) == wanted[:2]]
-        numbered = f"blocks {there[0]} to {there[-1]}" if there else "none"
-        sys.exit(
-            f"Error: study {wildcards.study} has no block {wanted[2]} of the {wanted[1]} sampler "
-            f"in group {wanted[0]}, which has {numbered}: ask for one that is there, or "
-            "change cells_per_job"
-        )
-    return blocks[wanted]
+    study = STUDIES[wildcards.study]
+    there = {"{}/{}_{}".format(*block): cells for block, cells in study.cell_blocks.items()}
+    wanted = f"{wildcards.group}/{wildcards.sampler}_{wildcards.block}"
+    return there[known(wanted, there, "block of cells", study)]
 
 
 def of_sampler(name):

@@ -14,6 +14,7 @@ use rule privacy_losses as figure_table with:
         kind="convergence|curves|predictions|regression|transport",
     params:
         module="{kind}",
+        function="tabulate",
         settings=lambda wildcards: STUDIES[wildcards.study].settings["figures"][wildcards.figure],
         # Not of every kind of table.
         seed=None,

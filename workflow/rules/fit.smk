@@ -17,16 +17,13 @@ rule fit:
     threads: share
     params:
         source=lambda wildcards: STUDIES[wildcards.study].source,
-        manifold=settings("manifold"),
-        model=settings("model"),
+        **{key: settings(key) for key in ("manifold", "model", "data_radius", "support")},
         # Without budgets nothing is drawn, and there is nothing to bound.
         mechanism=lambda wildcards: (
             STUDIES[wildcards.study].settings["mechanism"]
             if STUDIES[wildcards.study].grids
             else None
         ),
-        data_radius=settings("data_radius"),
-        support=settings("support"),
         settings=settings("data"),
         group=lambda wildcards: STUDIES[wildcards.study].groups[wildcards.group],
         # No seed where a file is read. The digest is a parameter since a replaced file may be older

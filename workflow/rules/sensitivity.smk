@@ -12,7 +12,7 @@ rule privacy_losses:
     params:
         study="{study}",
         module="losses",
-        function="tabulate",
+        function="losses",
         settings=settings("losses"),
         seed=study_seed,
         code=code_of("table.py", "reproduction.tables.losses", "geodp.mechanisms.kng_as_published"),
@@ -29,9 +29,8 @@ use rule privacy_losses as neighbour_ratios with:
     log:
         f"{RESULTS}/{{study}}/logs/neighbour_ratios.log",
     params:
-        module="neighbours",
-        manifold=settings("manifold"),
-        model=settings("model"),
+        function="neighbours",
+        **{key: settings(key) for key in ("manifold", "model", "data_radius")},
         data=settings(
             "data",
             "shooting_vector_length",
@@ -41,10 +40,6 @@ use rule privacy_losses as neighbour_ratios with:
             "random_point_radius",
             "noise",
         ),
-        data_radius=settings("data_radius"),
         settings=settings("neighbours"),
-        code=code_of(
-            "table.py", "reproduction.tables.neighbours", "geodp.mechanisms.kng_as_published"
-        ),
     message:
         "{wildcards.study}: compare pairs of neighbouring data sets"

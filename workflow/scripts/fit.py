@@ -9,8 +9,7 @@ with job() as snakemake:
 
     from geodp.errors import DataError
     from geodp.models.fitting import CutLocusError, FitError
-    from reproduction.mechanism import load_mechanism
-    from reproduction.models import fit_values, study_model
+    from reproduction.models import fit_values, load_mechanism, study_model
 
     study, group = snakemake.wildcards.study, snakemake.wildcards.group
     params, output = snakemake.params, snakemake.output

@@ -12,8 +12,7 @@ with job() as snakemake:
     from geodp.samplers.kernel import SamplerPlan
     from geodp.samplers.random_walk import RandomWalk
     from reproduction.diagnostics import convergence
-    from reproduction.mechanism import load_mechanism
-    from reproduction.models import study_model
+    from reproduction.models import load_mechanism, study_model
 
     params, files, of = snakemake.params, snakemake.input, snakemake.wildcards
     chosen, settings = SimpleNamespace(**params.mechanism), params.settings

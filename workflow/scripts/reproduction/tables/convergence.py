@@ -12,8 +12,7 @@ from geodp.samplers.choice import plan
 from geodp.samplers.kernel import SamplerPlan, run
 from geodp.samplers.random_walk import RandomWalk
 from reproduction.jobs import load_arrays
-from reproduction.mechanism import load_mechanism
-from reproduction.models import study_model
+from reproduction.models import load_mechanism, study_model
 
 
 def tabulate(job):

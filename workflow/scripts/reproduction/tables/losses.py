@@ -1,13 +1,19 @@
-"""Realised privacy losses of the published densities on the sphere, step by step."""
+"""Realised privacy losses and sensitivities of the published mechanism, of simulated neighbours."""
 
+import numpy as np
 import pandas as pd
 
 from geodp.audit.published import VARIANTS, Variant, worst_published_loss
+from geodp.errors import DataError
 from geodp.mechanisms.registry import mechanism_class
+from geodp.models.sensitivity import neighbour_ratios
+from geodp.randomness import random_stream
+from reproduction.data.simulated import simulate_data
+from reproduction.models import study_model
 
 
-def tabulate(job):
-    """A row for each step: the largest loss that was found."""
+def losses(job):
+    """Realised privacy losses on the sphere: the largest that was found, a row a step."""
     # What is searched, footpoints anywhere: with a tau (and a footpoint's shooting vector) that
     # both data sets share, as if they were public; as published; and with a public tau, the
     # diameter of the ball that holds the records.
@@ -39,3 +45,29 @@ def tabulate(job):
     table = pd.DataFrame([common | row for row in rows])
     table["loss_over_stated"] = table["realised"] / table["stated"]
     return table
+
+
+def neighbours(job):
+    """Published over realised sensitivity of the gradient, a row a pair of neighbours."""
+    params, settings, tables = job.params, job.params.settings, []
+    study, model, noise = params.study, study_model(params), str(settings["noise_variance"])
+    for number in settings["n"]:
+        rng = random_stream(params.seed, study, f"n{number}", "neighbours")
+        of = params.data, study, settings["pairs"], number + 1, float(noise)
+        made = simulate_data(rng, model, *of)
+        ratios = neighbour_ratios(model, made.covariates, made.points, params.data_radius)
+        if not np.all(ratios["converged"]):
+            raise DataError(
+                f"{np.sum(~ratios['converged'])} of {settings['pairs']} fits of pairs of "
+                f"neighbours at n = {number} did not converge: lower neighbours.noise_variance"
+            )
+        columns = {
+            **{"study": study, "manifold": model.manifold.name, "data": "simulated"},
+            **{"n": number, "noise_variance": noise, "pair": range(1, settings["pairs"] + 1)},
+            # The sensitivities are the published mechanism's.
+            "guarantee": mechanism_class("kng_as_published").guarantee.line,
+            **{"seed": params.seed, "lock": params.lock},
+            **ratios,
+        }
+        tables.append(pd.DataFrame(columns))
+    return pd.concat(tables)

@@ -11,8 +11,7 @@ from geodp.mechanisms.mechanism import sampled_by
 from geodp_release.show.pictures import ellipse_factors
 from geodp_release.show.shape_pictures import landmark_radii
 from reproduction.jobs import load_arrays, load_cells
-from reproduction.mechanism import load_mechanism
-from reproduction.models import load_fit, study_model
+from reproduction.models import load_fit, load_mechanism, study_model
 from reproduction.tables.evaluation import budget_columns, is_refused, stated
 
 
