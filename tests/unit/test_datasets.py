@@ -39,15 +39,6 @@ def test_covariances_are_those_of_logs_within_a_man():
     np.testing.assert_allclose(found, expected)
 
 
-def test_storms_have_the_day_of_the_year_and_the_place_of_their_first_record():
-    dates = pd.date_range("2021-03-01", "2021-12-31")
-    given = {"name": dates.strftime("%j"), "year": 2021, "month": dates.month, "day": dates.day}
-    first = pd.DataFrame(given).assign(lat=20.0, long=-60.0)
-    found = converted(pd.concat([first, first.assign(lat=30.0)]), KNOWN["storms"])
-    assert list(found["day"]) == list(dates.day_of_year)
-    assert set(found["lat"]) == {20.0}
-
-
 def test_landmarks_are_in_pairs_and_their_size_is_of_the_whole_figure():
     square = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, -1.0], [-1.0, 1.0]])
     found = of_landmarks(np.stack([square, 3.0 * square + 5.0], axis=-1), ["a", "b"])

@@ -26,20 +26,17 @@ def after(first, second):
     return second
 
 
-INTERRUPTED = "Interrupted: start the run again to go on."
-CLOSED = "permission denied: a.csv: let this user write there, or work in another folder"
-
-
 @pytest.mark.parametrize(
     ("problem", "start"),
     [
         (DataError("row 3: no number: correct it"), "Error in study rats: row 3: no number: corr"),
-        (OSError(errno.ENOSPC, "", "a.csv"), "Error: no space left on device: a.csv: free some "),
         (OSError(errno.EDQUOT, "", "a.csv"), "Error: disk quota exceeded: a.csv: free some space"),
         (after(OSError(errno.ENOSPC, ""), ValueError("closed")), "Error: no space left on device"),
-        (OSError(errno.EACCES, "", "a.csv"), f"Error: {CLOSED}"),
-        (KeyboardInterrupt(), INTERRUPTED),
-        (after(KeyboardInterrupt(), ValueError("open handle")), INTERRUPTED),
+        (
+            OSError(errno.EACCES, "", "a.csv"),
+            "Error: permission denied: a.csv: let this user write ",
+        ),
+        (after(KeyboardInterrupt(), ValueError("open handle")), "Interrupted: start the run again"),
     ],
 )
 def test_what_is_not_of_the_program_is_one_sentence(log, problem, start):
@@ -121,11 +118,9 @@ def loaded(folder, name, **changes):
     return data, found, load_mechanism(model, settings, "mine", *paths)
 
 
-@pytest.mark.parametrize("ball", [True, False], ids=["ball", "anywhere"])
-def test_mechanism_is_made_from_files(tmp_path, ball):
+def test_mechanism_is_made_from_files(tmp_path):
     """Every data set has the support of its own."""
-    chosen = {"footpoint_centre": "fit" if ball else None}
-    data, found, whole = loaded(tmp_path, "kng_as_published", **chosen)
+    data, found, whole = loaded(tmp_path, "kng_as_published", footpoint_centre="fit")
     np.testing.assert_array_equal(whole.points, data.points)
     np.testing.assert_array_equal(whole.bounds()["tau"], found.largest_residual)
     one = whole.take(slice(1, 2))
@@ -134,7 +129,7 @@ def test_mechanism_is_made_from_files(tmp_path, ball):
     np.testing.assert_allclose(one.support.shooting_vector_length, [2.0 * radius])
     target = one.footpoint_target(1.0)
     np.testing.assert_allclose(target.support.centre, found.footpoint[1:], rtol=1e-15)
-    np.testing.assert_allclose(target.support.radius, [radius if ball else np.pi])
+    np.testing.assert_allclose(target.support.radius, [radius])
 
 
 def test_refusal_names_the_file(tmp_path):

@@ -5,7 +5,6 @@ import logging
 from types import SimpleNamespace
 
 from snakemake_interface_logger_plugins.common import LogEvent
-from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
 
 from snakemake_logger_plugin_geodp import LogHandler
 
@@ -42,10 +41,6 @@ def shown(*records, dryrun=False):
     handler.close()
     handler.close()
     return handler.stream.getvalue().splitlines()
-
-
-def test_snakemake_finds_the_plugin():
-    assert LoggerPluginRegistry().get_plugin("geodp").log_handler is LogHandler
 
 
 def test_a_line_a_job_and_what_to_open():
