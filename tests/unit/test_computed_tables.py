@@ -266,7 +266,7 @@ def test_curves_of_a_figure_differ_and_each_name_is_of_one():
     looks = {(line.get_color(), line.get_marker()) for line in figure.axes[0].lines}
     assert len(looks) == 12
     plt.close(figure)
-    with pytest.raises(DataError, match=r"^labels of the figure name e, which is no curve"):
+    with pytest.raises(DataError, match=r"^labels or dots of the figure name e, which is no curve"):
         lines.draw(table, params=SimpleNamespace(figure=settings | {"labels": {"c1": "", "e": ""}}))
 
 

@@ -129,18 +129,8 @@ CLAIM_FILES = {paper_key(each["claims"]): find([each["claims"]])[0] for each in 
 PAPER_NAMES = {paper_key(each["claims"]): each["name"] for each in config["papers"]}
 
 
-def plan_files():
-    """Files of the plan, for a configuration without studies."""
-    return [] if STUDIES or RELEASE else list(PLAN_FILES.values())
-
-
 def claims_files(paper):
     return [f"{RESULTS}/claims/{paper}.{suffix}" for suffix in ("csv", "html")]
-
-
-def report_files():
-    """The report, if there is anything to report."""
-    return [f"{RESULTS}/report.html"] if STUDIES else []
 
 
 def study_files():

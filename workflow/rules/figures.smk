@@ -18,9 +18,9 @@ use rule privacy_losses as figure_table with:
         settings=lambda wildcards: STUDIES[wildcards.study].settings["figures"][wildcards.figure],
         # Not of every kind of table.
         seed=None,
-        needs=needed_params,
+        needs=lambda wildcards: needs_of(wildcards)["params"],
         code=lambda wildcards: code(
-            "table.py", f"reproduction.tables.{wildcards.kind}", *needs_of(wildcards).modules
+            "table.py", f"reproduction.tables.{wildcards.kind}", *needs_of(wildcards)["modules"]
         ),
     message:
         "{wildcards.study}: {wildcards.kind} of {wildcards.figure}"

@@ -16,9 +16,9 @@ rule fit:
         "../../envs/environment.yaml"
     threads: share
     params:
-        source=lambda wildcards: STUDIES[wildcards.study].source,
         **{key: settings(key) for key in ("manifold", "model", "data_radius", "support")},
         # Without budgets nothing is drawn, and there is nothing to bound.
+        source=lambda wildcards: STUDIES[wildcards.study].source,
         mechanism=lambda wildcards: (
             STUDIES[wildcards.study].settings["mechanism"]
             if STUDIES[wildcards.study].grids

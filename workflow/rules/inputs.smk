@@ -32,11 +32,16 @@ def digests_of_table(wildcards):
 
 
 def needs_of(wildcards):
-    """What the table of a figure alone needs."""
+    """What the table of a figure alone needs; one that reads no group has no data and no model."""
     study = STUDIES[wildcards.study]
     own = [name for name in study.settings["figures"] if study.own_table(name) == wildcards.kind]
     known(wildcards.figure, own, f"figure with a table {wildcards.kind}", study)
-    return getattr(figure_inputs, wildcards.kind)(study, wildcards.figure, STUDIES)
+    needs = getattr(figure_inputs, wildcards.kind)(study, wildcards.figure, STUDIES)
+    needs = {"groups": [], "cells": [], "modules": [], "params": {}} | needs
+    if needs["groups"]:
+        common = {key: study.settings[key] for key in ("manifold", "model")}
+        needs["params"] |= common | {"seed": seed_of(study)}
+    return needs
 
 
 def tables_of_figure(wildcards):
@@ -49,24 +54,14 @@ def tables_of_figure(wildcards):
 def inputs_of_figure_table(wildcards):
     """Files of groups, and of draws of cells."""
     needs, study = needs_of(wildcards), STUDIES[wildcards.study]
-    cells = [
-        block_file(study.name, group, sampler, study.block_of[group, cell, sampler])
-        for group, cell, sampler in needs.cells
-    ]
     return {
-        "data": [group_file(*group, "data.npz") for group in needs.groups],
-        "fit": [group_file(*group, "fit.json") for group in needs.groups],
-        "cells": cells,
+        "data": [group_file(*group, "data.npz") for group in needs["groups"]],
+        "fit": [group_file(*group, "fit.json") for group in needs["groups"]],
+        "cells": [
+            block_file(study.name, group, sampler, study.block_of[group, cell, sampler])
+            for group, cell, sampler in needs["cells"]
+        ],
     }
-
-
-def needed_params(wildcards):
-    """Parameters that a table of a figure needs; one that reads no group has no data and no model."""
-    needs, study = needs_of(wildcards), STUDIES[wildcards.study]
-    if not needs.groups:
-        return needs.params
-    common = {key: study.settings[key] for key in ("manifold", "model")}
-    return needs.params | common | {"seed": seed_of(study)}
 
 
 def told(wildcards):
@@ -94,20 +89,15 @@ def claimed_tables(paper):
         for row in csv.DictReader(text):
             against = (row.get("against") or "").partition(" ")[0]
             for name in {row.get("study"), against} & STUDIES.keys():
+                study = STUDIES[name]
+                # Or of the first figure for which a table of that kind is made.
+                own = {study.own_table(each): each for each in reversed(study.settings["figures"])}
                 for table in (row.get("table"), "errors"):
-                    if table in STUDIES[name].table_names:
+                    if table in study.table_names:
                         found[name, table] = table_file(name, table)
-                    elif table and (owner := figure_with_table(STUDIES[name], table)):
-                        found[name, table] = table_file(name, owner)
+                    elif table and table in own:
+                        found[name, table] = table_file(name, f"{own[table]}_{table}")
     return dict(sorted(found.items()))
-
-
-def figure_with_table(study, kind):
-    """Name of the first table of a kind that is made for a figure alone, if there is one."""
-    names = (
-        f"{name}_{kind}" for name in study.settings["figures"] if study.own_table(name) == kind
-    )
-    return next(names, None)
 
 
 def seed_of_paper(paper):
@@ -130,17 +120,12 @@ def plan_of_the_configuration(wildcards):
 
 def command_of_times():
     """The command, for the folder of this run and its configuration, that shows times of jobs."""
-    here = Path.cwd()
-
-    def seen(path):
-        path = Path(path).absolute()
-        return shlex.quote(str(path.relative_to(here) if path.is_relative_to(here) else path))
-
-    run, where = "./run", ""
-    if here != CHECKOUT:
-        run, where = seen(CHECKOUT / "run"), f" -s {seen(CHECKOUT / 'workflow' / 'Snakefile')}"
-    own = "".join(f" {seen(path)}" for path in GIVEN)
-    return f"{run} snakemake{where} --report times.html" + (own and f" --configfile{own}")
+    call = ["./run", "snakemake"]
+    if Path.cwd() != CHECKOUT:
+        call = [CHECKOUT / "run", "snakemake", "-s", CHECKOUT / "workflow" / "Snakefile"]
+    call += ["--report", "times.html"]
+    call += ["--configfile", *map(os.path.relpath, GIVEN)] if GIVEN else []
+    return shlex.join(map(str, call))
 
 
 def report_figures():

@@ -29,8 +29,8 @@ use rule privacy_losses as neighbour_ratios with:
     log:
         f"{RESULTS}/{{study}}/logs/neighbour_ratios.log",
     params:
-        function="neighbours",
         **{key: settings(key) for key in ("manifold", "model", "data_radius")},
+        function="neighbours",
         data=settings(
             "data",
             "shooting_vector_length",

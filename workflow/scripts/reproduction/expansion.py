@@ -30,7 +30,6 @@ def expand(configuration):
 
 
 def _refused(words):
-    """Error that begins with the place of a key."""
     return ConfigurationError(f"configuration key {words}")
 
 
@@ -81,7 +80,6 @@ def _expand_study(name, settings, cells_per_job):
 
 
 def _expand_tables(name, settings, key):
-    """A study of tables that are computed."""
     tables, files = {}, {}
     for table, chosen in settings["tables"].items():
         place = f"{key}.tables.{table}"

@@ -1,18 +1,11 @@
-"""Inputs and parameters of jobs that make a table for one figure: a function for each kind."""
+"""Inputs and parameters of jobs that make a table for one figure: a function for each kind.
 
-from dataclasses import dataclass, field
+Each returns some of ``groups``, pairs of a study and a group, of which data and fit are read;
+``cells``, (group, cell, sampler) of the figure's study; ``modules``, which the job loads by name;
+and ``params``.
+"""
 
 from reproduction.studies import DEFAULT, RELEASE
-
-
-@dataclass(frozen=True)
-class Needs:
-    """Inputs and parameters of the job that makes a figure's own table."""
-
-    groups: tuple = ()  # Pairs of a study and a group, of which data and fit are read.
-    cells: tuple = ()  # (group, cell, sampler), of the figure's study.
-    modules: tuple = ()  # Those that the job loads by name.
-    params: dict = field(default_factory=dict)
 
 
 def convergence(study, figure, studies):
@@ -22,17 +15,17 @@ def convergence(study, figure, studies):
     if reduced := studies.get(chosen.get("reduced")):
         both.append((reduced, reduced.first_group))
     walk = study.settings["random_walk"]
-    return Needs(
-        groups=tuple((each.name, group) for each, group in both),
-        modules=(study.sampling_module(DEFAULT),),
-        params={
+    return {
+        "groups": [(each.name, group) for each, group in both],
+        "modules": [study.sampling_module(DEFAULT)],
+        "params": {
             "studies": [each.mechanism_settings | {"study": each.name} for each, _ in both],
             "cell_budgets": study.cells[group][chosen["cell"]],
             "sampler": study.sampler_settings(DEFAULT),
             "steps_of_draws": walk["steps"],
             "step_scale": walk["step_scale"],
         },
-    )
+    }
 
 
 def curves(study, figure, studies):
@@ -50,15 +43,15 @@ def curves(study, figure, studies):
         }
         for group in chosen["groups"]
     ]
-    return Needs(
-        groups=tuple((study.name, name) for name in chosen["groups"]),
-        cells=tuple(
+    return {
+        "groups": [(study.name, name) for name in chosen["groups"]],
+        "cells": [
             (each["group"], cell, study.sampler_of(each["group"], cell))
             for each in groups
             for cell in each["cells"]
-        ),
-        params={"groups": groups},
-    )
+        ],
+        "params": {"groups": groups},
+    }
 
 
 def predictions(study, figure, studies):
@@ -66,25 +59,25 @@ def predictions(study, figure, studies):
     group, shown = study.shown_group(figure), study.shown_cells(figure)
     # Bands of releases follow from their public inputs.
     released = any(sampler == RELEASE for _, sampler in shown)
-    return Needs(
-        groups=((study.name, group),),
-        cells=tuple((group, *each) for each in shown),
-        modules=(study.sampling_module(RELEASE),) if released else (),
-        params={
+    return {
+        "groups": [(study.name, group)],
+        "cells": [(group, *each) for each in shown],
+        "modules": [study.sampling_module(RELEASE)] if released else [],
+        "params": {
             "name": figure,
             "shown": [(*each, study.cells[group][each[0]]) for each in shown],
             "released": study.sampled_mechanism(RELEASE, group) if released else None,
             "transformation": study.transformation,
         },
-    )
+    }
 
 
 def regression(study, figure, studies):
     """The study's first group."""
     params = {key: study.settings[key] for key in ("data", "covariate_label")}
-    return Needs(groups=((study.name, study.first_group),), params=params)
+    return {"groups": [(study.name, study.first_group)], "params": params}
 
 
 def transport(study, figure, studies):
     """None, since the triangle is always the same."""
-    return Needs()
+    return {}

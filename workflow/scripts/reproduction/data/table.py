@@ -51,32 +51,27 @@ def read_settings(path, space, settings, key):
 
     ``key`` is the path of the latter, which the `DataError` of a file that is otherwise names.
     """
+    # Checked before; means have no covariate.
+    section, columns = TableData.model_construct(**settings), settings["columns"]
+    limits = section.ranges[0] if len(section.ranges) == 1 else section.ranges or None
+    same = ("transformation", "subject", "keep", "outline")
     try:
-        return _read(path, study_manifold(space), settings)
+        manifold = study_manifold(space)
+        if columns is None and not has_landmarks(manifold):
+            raise DataError(
+                f"the columns of a point are not given: name those of a point of {manifold.name}",
+                argument="columns",
+            )
+        if columns is None and Path(path).suffix.lower() == ".mat":
+            columns = ["landmarks"]
+        return read_table(
+            *(path, manifold, settings["covariate"], columns, settings["coordinates"]),
+            reading=section.reading,
+            covariate_range=limits,
+            **{key: settings[key] for key in same},
+        )
     except DataError as problem:
         if problem.argument is None:
             raise
         # Arguments of the reader have the names of keys.
         raise DataError(f"{problem} (configuration key {key}.{problem.argument})") from problem
-
-
-def _read(path, manifold, settings):
-    # Checked before; means have no covariate.
-    columns, section = settings["columns"], TableData.model_construct(**settings)
-    if columns is None and not has_landmarks(manifold):
-        raise DataError(
-            f"the columns of a point are not given: name those of a point of {manifold.name}",
-            argument="columns",
-        )
-    if columns is None and Path(path).suffix.lower() == ".mat":
-        columns = ["landmarks"]
-    return read_table(
-        path,
-        manifold,
-        settings["covariate"],
-        columns,
-        settings["coordinates"],
-        reading=section.reading,
-        covariate_range=section.ranges[0] if len(section.ranges) == 1 else section.ranges or None,
-        **{key: settings[key] for key in ("transformation", "subject", "keep", "outline")},
-    )

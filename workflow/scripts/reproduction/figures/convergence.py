@@ -39,7 +39,6 @@ def draw(numbers, params):
 
 
 def _in_words(which, part, unit):
-    """A distribution in the legend."""
     if which == "reduced":
         # After the comma the name of the space says to what landmarks are reduced.
         return part["manifold"].iloc[0].partition(", ")[2]

@@ -24,12 +24,11 @@ def draw(*tables, params):
     figure, axes = style.new_figure(rows, columns, width=3.5 * columns, height=2.8 * rows + 0.7)
     found = [(*part, _curves(*part, labels)) for part in shown]
     curves = [name for name in labels if any(name in each for *_, each in found)]
-    dots = {name: "dots" for panel in settings["panels"] for name in panel["dots"]}
     known = {*curves, *(value for _, value, *_ in found)}
-    for name, key in {**dict.fromkeys(labels, "labels"), **dots}.items():
+    for name in chain(labels, *(panel["dots"] for panel in settings["panels"])):
         if name not in known:
             raise DataError(
-                f"{key} of the figure name {name}, which is no curve of it with a label "
+                f"labels or dots of the figure name {name}, which is no curve of it with a label "
                 f"(there are: {', '.join(curves)}): name one of these or leave it out"
             )
     looks = {name: _look(k) for k, name in enumerate(curves)}
@@ -126,7 +125,6 @@ def _draw_curve(axis, part, look, label, dots):
 
 
 def _finish(axis, panel, title):
-    """Scales, labels, marked values and the title of a panel."""
     scales = {f"{name}scale": "log" for name in panel["log"]}
     axis.set(xlabel=panel["xlabel"], ylabel=panel["ylabel"], title=title, **scales)
     if "y" not in panel["log"]:

@@ -106,7 +106,6 @@ def _drawn(params, cell, key, data, data_sets):
 
 
 def _draws(params, cell):
-    """Draws, a row a footpoint."""
     columns, key, data = _simulated(params, cell)
     [(away, angles, errors, least, _)] = _drawn(params, cell, key, data, 1)
     # One angle a footpoint: others at it share the footpoint.

@@ -105,7 +105,6 @@ def quantile_errors(job):
 
 
 def _errors_of_medians(key, budget, number, data_set):
-    """Rows of a data set."""
     key, truth = (*key, f"n{number}", f"{data_set}"), TRUTH_OF_MEDIANS
     chunks = record_chunks(random_stream(*key, "data"), truth, number)
     *covariates, responses = np.concatenate([chunk.copy() for chunk in chunks], axis=1)
