@@ -70,24 +70,15 @@ def test_a_sentence_is_printed_if_the_log_is_on_the_full_disk(log, monkeypatch, 
 
 
 SPHERE = Sphere(2)
-FITTED = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
-TRUE = np.array([[0.0, 0.0, 1.0], [0.0, 0.6, 0.8]])
-
-
-def centre(setting, **data):
-    support = {"footpoint_centre": setting}
-    return _centre(SPHERE, support, "mine", data, SimpleNamespace(footpoint=FITTED))
 
 
 def test_centres_are_of_each_data_set_or_one_for_all():
-    assert centre(None, true_footpoint=TRUE) is None
-    np.testing.assert_array_equal(centre("truth", true_footpoint=TRUE), TRUE)
-    # Observed data have no truth, and need none for their fit.
-    np.testing.assert_array_equal(centre("fit"), FITTED)
-    np.testing.assert_allclose(centre([0.0, 3.0, 4.0]), [0.0, 0.6, 0.8], rtol=1e-15)
-
-
-def test_numbers_that_make_no_point_are_refused_by_their_key():
+    true, fit = {"true_footpoint": np.eye(3)[:2]}, SimpleNamespace(footpoint=np.eye(3)[1:])
+    settings = (None, "truth", "fit", [0.0, 3.0, 4.0])
+    found = [_centre(SPHERE, {"footpoint_centre": each}, "mine", true, fit) for each in settings]
+    assert found[0] is None
+    np.testing.assert_array_equal(found[1:3], [np.eye(3)[:2], np.eye(3)[1:]])
+    np.testing.assert_allclose(found[3], [0.0, 0.6, 0.8], rtol=1e-15)
     for more, key in (({}, "support.footpoint_centre"), ({"centre_moved": None}, "release.centre")):
         with pytest.raises(DataError, match=f"key studies.mine.{key}: "):
             _centre(SPHERE, {"footpoint_centre": [0.0, 1.0]} | more, "mine", {}, None)
