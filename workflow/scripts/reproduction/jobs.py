@@ -20,13 +20,6 @@ import numpy as np  # noqa: E402
 from geodp.errors import DataError  # noqa: E402
 from geodp.plain import from_plain, plain  # noqa: E402
 
-# What to do about errors that are of a disk and not of a program.
-REMEDIES = dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free some space")
-REMEDIES |= dict.fromkeys(
-    (errno.EACCES, errno.EPERM, errno.EROFS),
-    "let this user write there, or work in another folder with --directory",
-)
-
 
 @contextmanager
 def job():
@@ -59,13 +52,17 @@ def _sentence(problem, snakemake):
     if isinstance(problem, DataError):
         study = snakemake.wildcards.get("study") or snakemake.params.get("study", "")
         return f"Error{f' in study {study}' if study else ''}: {problem}"
+    # What to do about errors that are of a disk and not of a program.
+    closed = "let this user write there, or work in another folder with --directory"
+    remedies = dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free some space")
+    remedies |= dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), closed)
     # Closing a file after an interruption or on a full disk may raise an exception of its own.
     while problem is not None:
         if isinstance(problem, KeyboardInterrupt):
             return "Interrupted: start the run again to go on."
-        if isinstance(problem, OSError) and problem.errno in REMEDIES:
+        if isinstance(problem, OSError) and problem.errno in remedies:
             what = f"{os.strerror(problem.errno).lower()}: {problem.filename or snakemake.log[0]}"
-            return f"Error: {what}: {REMEDIES[problem.errno]}, then start the run again"
+            return f"Error: {what}: {remedies[problem.errno]}, then start the run again"
         problem = problem.__cause__ or problem.__context__
     return ""
 

@@ -23,10 +23,6 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from geodp_release.show import picture_style
 from reproduction.jobs import replacing
 
-# As figures of releases, but for titles with formulas; text stays text in PDF as well.
-STYLE = picture_style.STYLE | {"text.parse_math": True, "savefig.dpi": 200, "savefig.bbox": "tight"}
-STYLE |= {"lines.markersize": 5, "pdf.fonttype": 42}
-
 
 @dataclass(frozen=True)
 class Curve:
@@ -83,7 +79,10 @@ def cell_in_words(row):
 
 def new_figure(rows, columns, width, height, lettered=True, **keywords):
     """Figure and array of axes in the house style, several with letters; sizes in inches."""
-    mpl.rcParams.update(STYLE)
+    # As figures of releases, but for titles with formulas; text stays text in PDF as well.
+    own = {"text.parse_math": True, "savefig.dpi": 200, "savefig.bbox": "tight"}
+    own |= {"lines.markersize": 5, "pdf.fonttype": 42}
+    mpl.rcParams.update(picture_style.STYLE | own)
     figure, axes = plt.subplots(
         rows, columns, figsize=(width, height), squeeze=False, layout="constrained", **keywords
     )
