@@ -106,7 +106,7 @@ def test_what_is_not_there_is_named(checkout):
     checkout.configure(read("tiny"))
     printed = checkout.refused("--dry-run", "results/tiny/rats/cells/observed/default_9.npz")
     [error] = [line for line in printed.splitlines() if line.startswith("Error: ")]
-    assert "in group observed, which has blocks 0 to 0: " in error
+    assert "no block of the default sampler in group observed 9: ask for one of 0" in error
     # Nor is there anything to report of a release.
     checkout.configuration = checkout.root / "config" / "release.example.yaml"
     shutil.copy(checkout.configuration, checkout.root)

@@ -187,10 +187,14 @@ def shown_table(name):
 
 def cells_of_block(wildcards):
     """Budgets of the cells of a block, by cell."""
-    study = STUDIES[wildcards.study]
-    there = {"{}/{}_{}".format(*block): cells for block, cells in study.cell_blocks.items()}
-    wanted = f"{wildcards.group}/{wildcards.sampler}_{wildcards.block}"
-    return there[known(wanted, there, "block of cells", study)]
+    study, kind = STUDIES[wildcards.study], (wildcards.group, wildcards.sampler)
+    blocks = {
+        str(number): cells
+        for (*of, number), cells in study.cell_blocks.items()
+        if tuple(of) == kind
+    }
+    what = f"block of the {kind[1]} sampler in group {kind[0]}"
+    return blocks[known(wildcards.block, blocks, what, study)]
 
 
 def of_sampler(name):
