@@ -32,6 +32,7 @@ rule evaluate:
         "../scripts/evaluate.py"
 
 
+# Script, environment and threads are those of privacy_losses, in sensitivity.smk.
 use rule privacy_losses as table with:
     input:
         unpack(inputs_of_table),

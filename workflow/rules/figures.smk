@@ -3,6 +3,7 @@
 # In: tables; groups and cells. Out: figures/<figure>.pdf, .svg, .png, .csv; tables/<figure>_<kind>.csv.
 
 
+# Script, environment and threads are those of privacy_losses, in sensitivity.smk.
 use rule privacy_losses as figure_table with:
     input:
         unpack(inputs_of_figure_table),
