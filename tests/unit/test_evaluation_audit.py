@@ -8,7 +8,7 @@ import audit
 import testers
 from geodp.audit import published
 from geodp.audit.disc import Disc
-from geodp.audit.published import SPHERE, VARIANTS, densities, realised_loss
+from geodp.audit.published import SPHERE, VARIANTS, Variant, densities, realised_loss
 from geodp.audit.worst_neighbours import Pair, climb, worst_neighbour
 from geodp.manifolds.euclidean import Euclidean
 from testers import TESTERS, property_test
@@ -63,6 +63,19 @@ def test_an_error_that_both_constants_share_is_none_of_the_loss():
     for each, is_same in ((same, True), (pair, False)):
         found = realised_loss(np.random.default_rng(1), densities_of(each, "tau shared", 3.0))
         assert (found.error == 0.0) == (found.loss == 0.0) == is_same
+
+
+def test_a_public_bound_on_residuals_clips_none_by_itself():
+    """A longer one has its whole part in the published density, whose scale does not cover it."""
+    pair = outlier()
+    data = SETTING, 1.0, pair.covariates[None], pair.points[None]
+    public, clipped = (
+        densities(Variant("", tau="public", clipped=each), *data) for each in (False, True)
+    )
+    assert (public.clip, clipped.clip) == (None, SETTING.tau)
+    np.testing.assert_array_equal(public.scale, clipped.scale)
+    states = public.pole[:, :, None]
+    assert not np.allclose(public.log_density(states), clipped.log_density(states))
 
 
 def test_verdicts_are_no_surer_than_losses():

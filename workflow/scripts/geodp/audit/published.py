@@ -5,7 +5,7 @@ them is a mechanism to use: even those whose loss keeps within the budget rest o
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
@@ -31,15 +31,18 @@ class Variant:
     block: str = "footpoint"
     # The bound on residuals: each data set's own largest (and then covariates are scaled by each
     # data set's own range, as published), the larger of the two, ``shared``, or a ``public``
-    # number, to which residuals are clipped.
+    # number.
     tau: str = "own"
     # The shooting vector of the footpoint's density: each data set's fit, or that of the first for
     # both, ``fixed``.
     vector: str = "own"
+    clipped: bool = False  # Whether residuals are clipped to tau.
     factor: float = 1.0  # Of the scale ``Delta / eps``; two pays for the normalising constant.
     whole: bool = False  # Footpoints anywhere, not in the public ball alone.
 
 
+SHOOTING: dict[str, Any] = {"block": "shooting_vector"}
+CLIPPED: dict[str, Any] = {"tau": "public", "vector": "fixed", "clipped": True}
 VARIANTS = {
     variant.name: variant
     for variant in (
@@ -48,12 +51,12 @@ VARIANTS = {
         Variant("tau shared", tau="shared"),
         Variant("tau shared, v fixed", tau="shared", vector="fixed"),
         Variant("tau shared, v fixed, any footpoint", tau="shared", vector="fixed", whole=True),
-        Variant("residuals clipped", tau="public", vector="fixed"),
-        Variant("residuals clipped, factor 2", tau="public", vector="fixed", factor=2.0),
-        Variant("shooting vector as published", "shooting_vector"),
-        Variant("shooting vector, tau shared", "shooting_vector", tau="shared"),
-        Variant("shooting vector, residuals clipped", "shooting_vector", tau="public"),
-        Variant("shooting vector, clipped, factor 2", "shooting_vector", tau="public", factor=2.0),
+        Variant("residuals clipped", **CLIPPED),
+        Variant("residuals clipped, factor 2", factor=2.0, **CLIPPED),
+        Variant("shooting vector as published", **SHOOTING),
+        Variant("shooting vector, tau shared", tau="shared", **SHOOTING),
+        Variant("shooting vector, residuals clipped", **CLIPPED, **SHOOTING),
+        Variant("shooting vector, clipped, factor 2", factor=2.0, **CLIPPED, **SHOOTING),
     )
 }
 
@@ -121,7 +124,7 @@ def densities(variant, setting, budget, covariates, points):
     # What did not converge has no density to compare.
     scale = np.where(found.converged, scale, np.nan)
     p, v = found.footpoint, found.shooting_vector
-    clip = setting.tau if variant.tau == "public" else None
+    clip = setting.tau if variant.clipped else None
     if variant.vector == "fixed" or variant.block == "shooting_vector":
         p, v = (np.broadcast_to(part[:, :1], part.shape) for part in (p, v))
     model, settings = _clipped_model(clip), {"tolerance": 1e-8, "max_iterations": 40}
