@@ -17,8 +17,8 @@ from geodp.mechanisms.gaussian import gaussian_deviation
 # Length of clipped responses beside covariates, which have length one.
 WEIGHT = 0.8
 
-# Share of the budget for what clipping takes from the sum of squares of responses; 1.5 deviations
-# are taken from it, and it is released if they are at most this part of the records.
+# Share of the budget for what clipping takes from the sum of squares of responses; and 1.5
+# deviations, which are taken from that.
 EXCESS_SHARE = 0.05
 CAUTION = 1.5 * np.sqrt(2.0)
 
@@ -98,6 +98,7 @@ def contributions(design, responses, limit):
 
 def excess_noise(limit, records, epsilon, delta=None):
     """Noise of what clipping takes from the sum of squares, or None if that is not released."""
+    # It is released if what is taken from it is at most this part of the records.
     precise_share = 0.1
     unit = noise_of(1.0, epsilon, delta, EXCESS_SHARE)
     precise = CAUTION * unit.deviation(1) <= precise_share * records

@@ -115,12 +115,13 @@ def write_joined(space, table, labels, path):
         csv.writer(text).writerows([[LABEL, *space.covariate_columns], *rows])
 
 
-# From which dates count, and up to how many days they do.
+# From which dates count.
 SINCE = "2000-01-01"
 
 
 def date_text(text):
     """The date of a number of days as text; what is no number, or too large, as it is."""
+    # Python knows no dates much farther.
     most_days = 1e5
     days = pd.to_numeric(pd.Series([text], dtype=object), errors="coerce").astype(float)[0]
     if not abs(days) < most_days:

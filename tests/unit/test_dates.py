@@ -171,6 +171,9 @@ def test_ranges_and_predictions_may_be_dates():
     assert found.public.ranges == [[0.0, 20.0], [0.0, 10.0]]
     np.testing.assert_allclose(found.predictions, [[10.0, 5], [20, 5]], atol=2e-3)
     assert found.labels(found.names) == ["time (years since 2000-01-01)", "dose"]
+    # What is wrong elsewhere is said of that, and not of the dates.
+    with pytest.raises(DataError, match=r"predictions\[1\]: it has 1 values, and there are 2"):
+        check(ReleaseSettings, given | {"predictions": [["2010-01-01", 5], ["2010-01-01"]]})
     given["data"] |= {"covariate": "visit"}
     given["public"]["covariate_range"] = ["2000-01-01", "2020-01-01"]
     given |= {"predictions": ["2010-01-01"], "covariate": "time"}

@@ -85,10 +85,10 @@ def test_bands_and_figures_end_where_subjects_do(manifold, coordinates):
     assert np.isfinite(made.band(x)).tolist() == [True, False]
     # Over where subjects are, and not in their midst alone.
     assert 0.0 < made.error < np.min(made.band([10.5, 11.5]))
-    settings = called(made, ["age"], coordinates=coordinates)
+    settings = called(made, ["weeks"], coordinates=coordinates)
     svg, caption = picture(made, settings, x, 0.95)
     assert svg.count("too few subjects here") == 1 or "subjects are too few" in caption
-    assert "age" in svg
+    assert "weeks" in svg
     assert ("longitude" in svg) == (coordinates == PLACES)
     rows = folder.predictions(made, settings, x)
     for row, there, note in zip(rows, [True, False], ["", "too few subjects here"], strict=True):

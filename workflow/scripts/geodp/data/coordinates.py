@@ -8,7 +8,7 @@ import numpy as np
 from geodp.data.angles import ANGLES
 from geodp.data.shares import percent_limits, percent_of, roots_of, whole_of
 from geodp.data.triangles import TRIANGLES, upper_triangle
-from geodp.manifolds.manifold import Drawn, in_one_piece
+from geodp.manifolds.drawn import Drawn, in_one_piece
 
 PLACES = "latitude_longitude"
 

@@ -10,11 +10,18 @@ from geodp.models.geodesic import GeodesicModel
 
 @dataclass(frozen=True)
 class Simulation:
-    """Simulated data sets and their true parameters."""
+    """Simulated data sets and their true parameters.
 
-    covariates: np.ndarray  # (*data_sets, n, k)
-    points: np.ndarray  # (*data_sets, n, *point_shape)
-    # By block, (*data_sets, *point_shape); the least-squares fit differs from them by the noise.
+    Attributes
+    ----------
+    covariates : ndarray, shape (*data_sets, n, k)
+    points : ndarray, shape (*data_sets, n, *point_shape)
+    parameters : dict of ndarray, shape (*data_sets, *point_shape)
+        True parameters by block; the least-squares fit differs from them by the noise.
+    """
+
+    covariates: np.ndarray
+    points: np.ndarray
     parameters: dict
 
 

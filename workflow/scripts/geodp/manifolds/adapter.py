@@ -4,7 +4,6 @@ geomstats is not imported here: the space that is given brings it.
 """
 
 from contextlib import contextmanager
-from functools import partialmethod
 
 import numpy as np
 
@@ -99,10 +98,20 @@ class GeomstatsManifold(DifferencedManifold):
         self.origin = trial[0] if origin is None else np.asarray(origin, dtype=float)
         self._try(trial)
 
-    exp, log, transport, inner, project_tangent = (
-        partialmethod(lambda self, verb, *arrays: self._batched[verb](*arrays), verb)
-        for verb in ("exp", "log", "transport", "inner", "project_tangent")
-    )
+    def exp(self, point, vector):
+        return self._batched["exp"](point, vector)
+
+    def log(self, point, other):
+        return self._batched["log"](point, other)
+
+    def transport(self, point, direction, vector):
+        return self._batched["transport"](point, direction, vector)
+
+    def inner(self, point, first, second):
+        return self._batched["inner"](point, first, second)
+
+    def project_tangent(self, point, array):
+        return self._batched["project_tangent"](point, array)
 
     def frame(self, point):
         """Gram-Schmidt in the metric, on a basis of the tangent space in ambient coordinates."""

@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from geodp.manifolds.drawn import Drawn
 from geodp.manifolds.euclidean import Flat, straight_distances
-from geodp.manifolds.manifold import Drawn, align_data_axes
+from geodp.manifolds.manifold import align_data_axes
 from geodp.manifolds.positive_definite import METRICS, PositiveDefinite
 from geodp.manifolds.symmetric import LogsByEigenspace
 from geodp.manifolds.symmetric_matrices import log_2x2, log_eigen, spectral, symmetrised

@@ -8,65 +8,82 @@ Tangent vectors are stored in the same ambient coordinates as points.
 import math
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
 from geodp.errors import DataError
+from geodp.manifolds.drawn import Drawn, in_one_piece
 from geodp.randomness import random_directions
 
 
-class Drawn(NamedTuple):
-    """What a figure shows of points along a curve, between limits, and of a centre."""
-
-    values: np.ndarray  # (n, c), as are the limits.
-    low: np.ndarray
-    high: np.ndarray
-    before: np.ndarray  # (c,), of the centre.
-    what: str  # What they are, as the beginning of a caption.
-    names: list | None = None  # Where they are not `Manifold.coordinate_names`.
-
-
-def in_one_piece(values, before, periods):
-    """Numbers (n, c) along a curve without jumps by periods (c,), and those (c,) of a point near.
-
-    The middle of the curve stays as it is.
-    """
-    values, before = np.array(values), np.array(before)
-    middle = len(values) // 2
-    for k, period in enumerate(periods):
-        if np.isfinite(period):
-            along = np.unwrap(values[:, k], period=period)
-            values[:, k] = along + (values[middle, k] - along[middle])
-            before[k] += period * np.round((values[middle, k] - before[k]) / period)
-    return values, before
-
-
 class Manifold(ABC):
-    """A complete Riemannian manifold."""
+    """A complete Riemannian manifold.
 
-    name: str  # In tables and messages.
-    dim: int  # Real.
-    point_shape: tuple[int, ...]  # Of one point in ambient coordinates.
-    dtype: type = float  # Or complex.
-    injectivity_radius: float = np.inf  # Smallest distance to a cut locus.
-    curvature_bounds: tuple[float, float]  # Of the sectional curvature.
-    length_unit: str = ""  # Of distances, such as ``rad``.
-    # What is wrong with noise in every ambient coordinate; empty if nothing.
+    Attributes
+    ----------
+    name : str
+        Name in tables and messages.
+    dim : int
+        Real dimension.
+    point_shape : tuple of int
+        Shape of one point in ambient coordinates.
+    dtype : type
+        ``float`` or ``complex``.
+    injectivity_radius : float
+        Smallest distance to a cut locus; infinite where there is none.
+    curvature_bounds : tuple of float
+        Lower and upper bound of the sectional curvature.
+    volume_growth : float
+        Exponential rate at which the volume of large balls grows with their radius: the largest
+        sum of the frequencies of a unit vector, each as often as its multiplicity.  The Laplace
+        density ``exp(-dist / s)`` has a finite integral if ``s`` times this rate is below one.
+        Unless given the largest possible: that of constant curvature at the lower bound.
+    length_unit : str
+        Unit of distances for axes, such as ``rad``.
+    against_ambient_noise : str
+        What is wrong with noise in every ambient coordinate; empty if nothing.
+    ambient_inner : bool
+        Whether the inner product is that of the ambient space.
+    scale_free : bool
+        Whether multiplying all points by a number changes no distance.
+    in_units : bool
+        Whether its numbers have units, in which a mistake multiplies all points.
+    keys : tuple of str
+        Keys of settings that it is made from.
+    example : dict
+        Such settings, for tests of every space.
+    smallest : int
+        Least size.
+    responses : str
+        What its points are, for who is asked which space there is.
+    other_orders : tuple
+        Orders of columns that a file may have by mistake: words, a function that gives the order
+        of so many, and whether only the public centre tells.
+    variants : tuple of type
+        Classes that settings of the same name make.
+    factors : tuple of Manifold
+        Of a product.
+    """
+
+    name: str
+    dim: int
+    point_shape: tuple[int, ...]
+    dtype: type = float
+    injectivity_radius: float = np.inf
+    curvature_bounds: tuple[float, float]
+    length_unit: str = ""
     against_ambient_noise: str = ""
-    ambient_inner: bool = False  # Whether the inner product is that of the ambient space.
-    scale_free: bool = False  # Whether multiplying all points by a number changes no distance.
-    # Whether its numbers have units, in which a mistake multiplies all points.
+    ambient_inner: bool = False
+    scale_free: bool = False
     in_units: bool = False
-    keys: tuple[str, ...] = ("size",)  # Of settings that it is made from.
-    example: ClassVar[dict] = {"size": 2}  # Such settings, for tests of every space.
-    smallest: int = 1  # Least size.
-    responses: str = ""  # What its points are, for who is asked which space there is.
-    # Orders of columns that a file may have by mistake: words, a function that gives the order of
-    # so many, and whether only the public centre tells.
+    keys: tuple[str, ...] = ("size",)
+    example: ClassVar[dict] = {"size": 2}
+    smallest: int = 1
+    responses: str = ""
     other_orders: tuple = ()
-    variants: tuple = ()  # Classes that settings of the same name make.
-    factors: tuple = ()  # Of a product.
+    variants: tuple = ()
+    factors: tuple = ()
     size: int
 
     @classmethod

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from geodp.data.coordinates import View, are_read, in_layout, limits_of
-from geodp.manifolds.manifold import Drawn
+from geodp.manifolds.drawn import Drawn
 from geodp.manifolds.symmetric import LogsAlong, SymmetricSpace
 
 

@@ -6,8 +6,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from geodp.manifolds.drawn import Drawn
 from geodp.manifolds.log_euclidean import LogEuclideanSPD
-from geodp.manifolds.manifold import Drawn, align_data_axes
+from geodp.manifolds.manifold import align_data_axes
 from geodp.manifolds.positive_definite import METRICS, PositiveDefinite
 from geodp.manifolds.symmetric import SMALLEST, LogsAlong, jacobi_factors
 from geodp.manifolds.symmetric_matrices import (

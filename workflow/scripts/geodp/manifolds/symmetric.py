@@ -117,17 +117,24 @@ class LogsByEigenspace(LogsAlong):
 class SymmetricSpace(Manifold):
     """A symmetric space: exp, log, transport and the spectrum of its curvature operator.
 
-    It has K eigenspaces.
+    Attributes
+    ----------
+    curvature_signs : tuple of {-1, 0, 1}, length K
+        Sign of the curvature in each eigenspace.
+    multiplicities : tuple of int, length K
+        Real dimension of each eigenspace; they add up to ``dim``.
+    two_point_homogeneous : bool
+        Whether all unit tangent vectors are alike, so that frequencies depend on lengths alone.
+    has_adjoints_along : bool
+        Whether there is a method ``adjoints_along(start, velocity, times, points)``, each (n, ...)
+        or of one point: adjoints of residuals about predictions on one geodesic, each record's by
+        itself.  These are coordinates (n, dim) in the frame at the start, by the argument of Exp
+        that moves, the vector's times the record's own time; and lengths (n,) of residuals.
     """
 
-    curvature_signs: tuple[int, ...]  # Sign of the curvature in each eigenspace: -1, 0 or 1.
-    multiplicities: tuple[int, ...]  # Real dimension of each eigenspace; they add up to ``dim``.
-    # Whether all unit tangent vectors are alike, so that frequencies depend on lengths alone.
+    curvature_signs: tuple[int, ...]
+    multiplicities: tuple[int, ...]
     two_point_homogeneous = False
-    # Whether there is a method ``adjoints_along(start, velocity, times, points)``, each (n, ...) or
-    # of one point: adjoints of residuals about predictions on one geodesic, each record's by
-    # itself.  These are coordinates (n, dim) in the frame at the start, by the argument of Exp that
-    # moves, the vector's times the record's own time; and lengths (n,) of residuals.
     has_adjoints_along = False
 
     @property

@@ -147,9 +147,10 @@ def fingerprint_of(settings, ledger):
     try:
         return ledger.fingerprint(*settings.data.paths)
     except OSError as problem:
+        joined = settings.data.join and settings.data.join.path
+        key = "data.join.path" if problem.filename == joined else "data.path"
         raise DataError(
-            f"key data.path: {problem.filename} cannot be read ({problem.strerror}): correct the "
-            "path"
+            f"key {key}: {problem.filename} cannot be read ({problem.strerror}): correct the path"
         ) from None
 
 

@@ -146,6 +146,10 @@ def _with_numbers(given):
         found = Dates(**dict(scales[name])).number(text)
         return value if found is None else found
 
+    def numbered(names, values):
+        """Values with the name of each; how many there have to be is checked elsewhere."""
+        return zip([*names, *[None] * len(values)], values, strict=False)
+
     try:
         data, public = given["data"], given["public"]
         scales = TypeAdapter(dict[str, DateSettings]).validate_python(data["dates"])
@@ -155,16 +159,18 @@ def _with_numbers(given):
         words = data.get("categories") or {}
         ranged = [name for name in names if not isinstance(words.get(name), list)]
         if isinstance(ranges[0], list):
-            pairs = zip(ranged, ranges, strict=True)
+            pairs = numbered(ranged, ranges)
             ranges = [[number(name, each) for each in pair] for name, pair in pairs]
         else:
             ranges = [number(ranged[0], each) for each in ranges]
-        rows = [
-            [number(*each) for each in zip(names, row, strict=True)]
-            if isinstance(row, list)
-            else number(names[0], row)
-            for row in given.get("predictions") or []
-        ]
+        rows = given.get("predictions") or []
+        if isinstance(rows, list):
+            rows = [
+                [number(*each) for each in numbered(names, row)]
+                if isinstance(row, list)
+                else number(names[0], row)
+                for row in rows
+            ]
     except (ValidationError, ValueError, TypeError, LookupError):
         # There are none, or they are refused where they are checked.
         return given

@@ -28,12 +28,18 @@ from geodp_release.stages.step import limits_at, stretch
 # Probabilities of the bands that a release shows.
 LEVELS = (0.9, 0.95)
 
-
+# Least eigenvalue of second moments about those of normal residuals, in parts of these.
 LEAST_SCATTER = 0.05
 
 
 class Estimate(NamedTuple):
-    """A number, or an array, with the interval of a level."""
+    """A number, or an array, with the interval of a level.
+
+    Attributes
+    ----------
+    value, low, high : float or ndarray
+    level : float
+    """
 
     value: Any
     low: Any
@@ -98,8 +104,7 @@ class Scatter:
     @classmethod
     def of(cls, release, found):
         """Of a release, whose simulated releases are given; ``None`` if it measured none."""
-        # Prior standard deviation of second moments about those of normal residuals, in parts of
-        # these; and their least eigenvalue in such parts.
+        # Prior standard deviation of second moments, in parts of those of normal residuals.
         unlike_normal = 0.5
         assumptions = release.plan.assumptions
         stages = list(with_looks(release.plan, ProductsStage))

@@ -24,21 +24,35 @@ APPLICATION, VERSION = 0x6764706C, 2
 
 @dataclass(frozen=True)
 class Entry:
-    """A release in a ledger; what it says of draws and fingerprints is for the holder."""
+    """A release in a ledger.
 
-    # Position in the ledger, from 1, and the time of the reservation: UTC, in ISO format.
+    Attributes
+    ----------
+    number : int
+        Position in the ledger, from 1.
+    when : str
+        Time of the reservation: UTC, in ISO format.
+    status : {"started", "finished", "cancelled"}
+    amount : Decimal
+        Spent, unless the status is "cancelled".
+    key : str
+    description : str
+    folder : Path or None
+        Where a finished release went.
+    draw : Path or None
+        Where that of a started release is kept; None where an earlier version reserved.
+    fingerprint : str or None
+        Of the data file; not of simulated data, nor where an earlier version reserved.
+    """
+
     number: int
     when: str
-    # "started", "finished", or of an earlier version "cancelled", which spent nothing.
     status: str
     amount: Decimal
     key: str
     description: str
-    # Where a finished release went.
     folder: Path | None = None
-    # Of the data file; not of simulated data, nor where an earlier version reserved.
     fingerprint: str | None = field(default=None, repr=False)
-    # Where the draw of a started release is kept; None where an earlier version reserved.
     draw: Path | None = field(default=None, repr=False, compare=False)
 
     @property

@@ -16,13 +16,15 @@ from geodp.models.residuals import PerRecordGeodesicResiduals
 from geodp_release.run.covariate_moments import product_indices
 from geodp_release.run.parts import in_parts
 
-# Steps of the lattice in the length to which gradients are clipped; in the largest loss; in the
-# largest length of a record's vector in a matrix of moments; in the norm to which contributions are
-# clipped whose products are summed; and of covariates, whose range is twice that.
+# Steps of the lattice: in the length to which gradients are clipped,
 LATTICE = 1 << 26
+# in the largest loss,
 LOSS_LATTICE = 1 << 10
+# in the largest length of a record's vector in a matrix of moments,
 MATRIX_LATTICE = 1 << 24
+# in the norm to which contributions are clipped whose products are summed,
 PRODUCT_LATTICE = 1 << 12
+# and of covariates, whose range is twice that.
 COVARIATE_LATTICE = 1 << 20
 
 # What rounding may add to a norm before it is clipped; far above its errors.
@@ -123,7 +125,10 @@ def gradient_sums(assumptions, records, state, clip, coordinates, longest=np.inf
 
 
 def _subject_gradients(assumptions, records, state, clip, coordinates, longest):
-    """Mean gradients (subjects, 1 + k, dim) by turns, each as those of `gradient_sums`."""
+    """Mean gradients (subjects, 1 + k, dim) of subjects, in steps of ``clip / LATTICE``, by turns.
+
+    Each is `LATTICE` at most in the norm of the coordinates.
+    """
     for found, valid, counts in _gradients_at(assumptions, records, state, coordinates):
         limits = clip, coordinates, longest
         each = sum(

@@ -34,7 +34,7 @@ from geodp_release.show.shape_pictures import (
 # Most predictions, and covariates, in a figure.
 PANELS, COVARIATES = 5, 9
 
-# Points of a curve; and of one in more than so many dimensions, where each takes a second.
+# Points of a curve; and of one in many dimensions, where each takes a second.
 POINTS = 121
 FEW_POINTS = 13
 

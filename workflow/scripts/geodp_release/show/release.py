@@ -46,13 +46,12 @@ class Release:
     moments : ndarray, shape (k (k + 3) / 2,)
         Of the covariates, scaled to -1/2 to 1/2, as assumed or noisy.
     lengths : tuple of float
-        Lengths that shares of the residuals are shorter than, where stages measure them.
-    plan : ReleasePlan
-    guarantee : ReleaseGuarantee
+        That shares of residuals are shorter than: half at first, more about the last step.
+    plan, guarantee : ReleasePlan and ReleaseGuarantee
     far : float, optional
         Noisy number of subjects, by the parts of their records, far from the geodesic.
-    reached, tails, products, about
-        See `geodp_release.stages.draw.Released`, and the schema of `geodp_release.show.document`.
+    reached, tails, products : see `geodp_release.stages.draw.Released`
+    about : About, optional, of names and units
     """
 
     footpoint: np.ndarray
@@ -223,7 +222,8 @@ class Release:
     def p_values(self) -> np.ndarray:
         """Of the hypothesis that predictions do not depend on a column of covariates: (c,).
 
-        By how often shooting vectors of simulated releases are as long whose true ones are zero.
+        By how often shooting vectors of simulated releases are as long whose true ones are zero, as
+        if clipping took as much from long residuals at all covariates.
         """
         terms = self.plan.assumptions.terms
         return np.array([self.p_value(terms.involving(each)) for each in range(len(terms.bases))])

@@ -71,7 +71,7 @@ def column_of(table, name):
 
 
 def with_derived_columns(table):
-    """A table with the columns `DERIVED` that it has the sources of, and with budgets.
+    """A table with columns that follow from its own, where it has these, and with budgets.
 
     ``budget`` is the total, and ``imbalance`` the largest minus the smallest budget of a block.
     Both are rounded to nine decimals, so that equal budgets compare equal.
