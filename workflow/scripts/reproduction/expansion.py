@@ -1,5 +1,6 @@
 """From a configuration to its studies, with errors for contradictions and missing files."""
 
+from decimal import Decimal
 from itertools import chain, product
 
 from geodp.errors import DataError
@@ -48,12 +49,13 @@ def _expand_study(name, settings, cells_per_job):
     table = find_table(settings["data"], f"{key}.data.path")
     settings = settings | {"manifold": _with_digest(settings["manifold"], f"{key}.manifold")}
     study = Study(name, settings, cells_per_job, table, groups={}, cells={}, grids=[])
+    written: dict = {}
     budgets = {
-        grid: _cells(part, study.budgets, f"{key}.budgets.{grid}")
+        grid: _cells(part, study.budgets, written, f"{key}.budgets.{grid}")
         for grid, part in settings["budgets"].items()
     }
     totals = settings["release"]["totals"] if settings["release"] else []
-    released = _cells({"totals": totals}, (ALL,), f"{key}.release")
+    released = _cells({"totals": totals}, (ALL,), written, f"{key}.release")
     has_stand_in = settings["data"].get("stand_in") is not None
     for index, entry in enumerate(settings["cells"] or [{"budgets": []}]):
         place = f"{key}.cells[{index}]"
@@ -94,12 +96,18 @@ def _expand_tables(name, settings, key):
     return Study(name, settings, None, None, groups={}, cells={}, grids=[], files=files)
 
 
-def _cells(part, names, key):
-    """Budgets of the cells of a grid, by name."""
+def _cells(part, names, written, key):
+    """Budgets of the cells of a grid, by name; refuses equal ones that are written in two ways."""
     try:
-        return {cell_name(each): each for each in divided_budgets(part, names, key)}
+        cells = {cell_name(each): each for each in divided_budgets(part, names, key)}
     except DataError as problem:
         raise _refused(problem) from None
+    for cell, budgets in cells.items():
+        first = written.setdefault(tuple(map(Decimal, budgets.values())), cell)
+        if first != cell:
+            words = f"the cells {first} and {cell} have the same budgets"
+            raise _refused(f"{key}: {words}: write each budget in one way")
+    return cells
 
 
 def find_table(data, key):
