@@ -132,11 +132,11 @@ def test_what_is_computed_along_a_geodesic_is_that_of_its_places(manifold):
         state = {"footpoint": start, "shooting_vector": velocity}
         expected = PerRecordGeodesicResiduals.of(manifold, state, times[:, None], points)
         found, distances = manifold.adjoints_along(start, velocity, times, points)
-        np.testing.assert_allclose(distances**2, expected.squared_distances, rtol=1e-9)
+        np.testing.assert_allclose(distances**2, expected.squared_distances, rtol=1e-12)
         frame = manifold.frame(start)
         for each, block in zip(found, state, strict=True):
             wanted = manifold.coordinates(start, expected.contributions(block), frame)
-            np.testing.assert_allclose(each, wanted, atol=1e-12)
+            np.testing.assert_allclose(each, wanted, atol=1e-13)
 
 
 # Arrays in files, and labels by hash
@@ -166,6 +166,15 @@ def test_extremes_are_the_first_of_blocks(monkeypatch):
         least, largest = large.extremes(numbers)
         np.testing.assert_array_equal(least, np.argmin(numbers, axis=-2))
         np.testing.assert_array_equal(largest, np.argmax(numbers, axis=-2))
+
+
+def test_of_numbers_most_of_which_are_missing_some_are_chosen(monkeypatch):
+    monkeypatch.setattr(large.sampled, "__defaults__", (10, 3))
+    numbers = np.full(1000, np.nan)
+    numbers[7] = 999.0
+    assert large.finite_ones(numbers).tolist() == [999.0]
+    numbers[::2] = 1.0
+    assert large.finite_ones(numbers).tolist() == [1.0] * 10
 
 
 def test_a_full_disk_is_a_lack_of_memory(monkeypatch):

@@ -284,3 +284,19 @@ def test_bad_records_contribute_nothing_and_nobody_is_told(manifold):
         assert matrix_of(assumptions, one, states[0]).any() == is_good
         losses = sums.loss_sums(assumptions, one, states, CLIP).tolist()
         assert is_good or losses == [sums.LOSS_LATTICE] * 2
+
+
+@pytest.mark.parametrize(
+    ("space", "centre", "points"),
+    [
+        # Of another length, either way.
+        (Sphere(2), [0.0, 0.6, 0.8], [[0.0, 0.6, 0.8], [0.0, 0.3, 0.4], [0.0, 1.2, 1.6]]),
+        # Farther away than digits reach.
+        (Euclidean(2), [0.0, 0.0], [[1e90, 0.0], [1e110, 0.0], [0.0, -1e200]]),
+    ],
+    ids=str,
+)
+def test_points_of_another_length_or_too_far_away_contribute_nothing(space, centre, points):
+    assumptions = assumed(space, 3, centre=np.array(centre))
+    records = subject_records(assumptions, [45.0] * 3, np.array(points), ONE_EACH)
+    assert np.ravel(records.valid).tolist() == [True, False, False]

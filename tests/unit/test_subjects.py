@@ -352,3 +352,10 @@ def test_no_number_makes_a_release_raise_or_warn(space, data):
     points = with_bad(points, data.draw(wild_points(space)))
     assert_rows(grouped(covariates, points, labels, assumptions), expected, OTHERS)
     assert released(planned(assumptions), covariates, points, labels)
+
+
+def test_integers_with_gaps_are_numbers():
+    expected, masked = grouped([30, 40, np.nan, 60, 25]), np.ma.array([30, 40, 0, 60, 25])
+    masked[BAD] = np.ma.masked
+    for each in (masked, pd.array([30, 40, None, 60, 25], "Int64")):
+        assert_rows(grouped(each), expected, slice(None))

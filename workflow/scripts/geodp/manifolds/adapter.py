@@ -14,6 +14,9 @@ from geodp.manifolds.differences import DifferencedManifold
 # value: iterative logarithms of a batch stop at another step, and transports are numerical.
 TOLERANCE = 1e-6
 
+# Errors of geomstats for batches, metrics or shapes that a function does not support.
+FAILURES = ArithmeticError, AttributeError, LookupError, NotImplementedError, TypeError, ValueError
+
 
 class GeomstatsManifold(DifferencedManifold):
     """A space of geomstats, with the metric it is equipped with.
@@ -267,7 +270,7 @@ class _Batched:
             try:
                 expected = self._loop(arrays)
                 break
-            except Exception as failure:  # for batches, metrics or shapes that it does not support
+            except FAILURES as failure:
                 problem = problem or f"fails ({type(failure).__name__})"
         if expected is None:
             return problem
@@ -278,7 +281,7 @@ class _Batched:
         for number in {1, 2, *self.point_shape, len(arrays[0])}:
             try:
                 found = self._whole([array[:number] for array in arrays])
-            except Exception:
+            except FAILURES:
                 found = np.inf
             if not np.all(abs(found - expected[:number]) <= allowed):
                 self.looped = True

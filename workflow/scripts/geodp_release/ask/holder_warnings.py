@@ -1,4 +1,7 @@
-"""Warnings for the holder of the data alone: inputs that look read off the data, and others."""
+"""Warnings for the holder of the data alone: inputs that look read off the data, and others.
+
+They depend on every record, so that they must go nowhere but to the holder's eyes.
+"""
 
 from collections import Counter
 from contextlib import suppress

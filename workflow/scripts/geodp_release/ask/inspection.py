@@ -1,4 +1,8 @@
-"""Records that a release cannot use as they are; what is said of them is private."""
+"""Records that a release cannot use as they are, for the holder of the data alone.
+
+What is found depends on every record, so that it must not be published, nor be the reason for
+changing public inputs: mend the data, or choose public inputs anew without them.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

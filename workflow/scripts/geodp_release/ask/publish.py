@@ -129,9 +129,10 @@ def refuse_other(settings, ledger, key):
     if any(entry.key == key and entry.finished for entry in entries):
         return
     for entry in entries:
+        if entry.description != settings.name or entry.key == key:
+            continue
         kept = None if entry.finished else ledger.kept(entry)
-        is_other = entry.description == settings.name and entry.key != key
-        if is_other and (entry.finished or kept is not None):
+        if entry.finished or kept is not None:
             what = f"drawn, which {kept} keeps" if kept else f"released into {entry.folder}"
             raise DataError(
                 f"{settings.name} was {what}, from data at another path, with other settings or by "
