@@ -1,8 +1,11 @@
-"""The report: what it holds."""
+"""The report: what it holds, and how it looks in a browser."""
 
 import html
+import json
+import os
 import re
 import shutil
+import subprocess
 from itertools import pairwise
 from pathlib import Path
 from zipfile import ZipFile
@@ -133,17 +136,80 @@ def test_papers_are_targets_that_make_their_own_figures_alone(checkout):
         assert ("sample" in planned) == (papers == ["kulkarni_soto"])
 
 
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
+in_a_browser = pytest.mark.skipif(
+    CHROMIUM is None, reason="there is no Chromium: install the package chromium"
+)
+
+# Measured by the page itself when it has been loaded, and told to the page of the frame.
+MEASURE = """<script>
+const complaints = [];
+addEventListener("error", event => complaints.push(event.message || event.target.src), true);
+addEventListener("load", () => parent.postMessage(JSON.stringify({
+    complaints,
+    requested: performance.getEntriesByType("resource").map(each => each.name),
+    pictures: [...document.images].map(image => ({
+        complete: image.complete, wide: image.naturalWidth, alternative: image.alt,
+        shown: image.width / Math.min(image.naturalWidth, 700)})),
+    width: document.documentElement.scrollWidth,
+    ends: [...document.querySelectorAll(".answer td")]
+        .map(cell => cell.getBoundingClientRect().right),
+    levels: [...document.querySelectorAll("h1,h2,h3,h4")].map(each => Number(each.tagName[1]))
+}), "*"));
+</script>"""
+FRAME = """<iframe src="page.html" width="{width}" height="800" style="border: 0"></iframe>
+<script>addEventListener("message", event => {{document.body.textContent = event.data}})</script>"""
+
+
+def seen(page, width, folder):
+    """What a headless browser sees of a page in a frame so many pixels wide; see `MEASURE`."""
+    text = page.read_text(encoding="utf-8")
+    (folder / "page.html").write_text(text.replace(">", f">{MEASURE}", 1), encoding="utf-8")
+    (folder / "frame.html").write_text(FRAME.format(width=width))
+    # As root Chromium starts without its sandbox only.
+    options = ["--headless", *(["--no-sandbox"] if os.geteuid() == 0 else []), "--disable-gpu"]
+    options += [f"--user-data-dir={folder / 'profile'}", "--window-size=1400,900"]
+    options += ["--virtual-time-budget=20000", "--dump-dom"]
+    call = [CHROMIUM, *options, (folder / "frame.html").as_uri()]
+    shown = subprocess.run(call, capture_output=True, text=True, check=True, timeout=300).stdout
+    return json.loads(html.unescape(re.search(r"(?s)<body>(.*)</body>", shown)[1]))
+
+
+@in_a_browser
+@pytest.mark.parametrize("width", [375, 1280])
 @pytest.mark.parametrize("page", ["report.html", "claims/kulkarni_soto.html"])
-def test_a_page_is_whole_by_itself(finished, page):
-    """It loads nothing, says what its pictures are, has a heading of each level, fits a phone."""
-    text = finished.files()[page].read_text(encoding="utf-8")
-    sources = re.findall(r'(?:\bsrc|<link\b[^>]*\bhref)=["\']([^"\']*)', text)
-    assert all(each.startswith("data:image") for each in sources)
-    alternatives = re.findall(r'<img\b[^>]*\balt="([^"]*)"', text)
-    assert len(alternatives) == text.count("<img") == len(sources)
-    assert all(len(each) > 10 for each in alternatives)
-    assert 'name="viewport"' in text
-    levels = [int(level) for level in re.findall(r"<h(\d)\b", text)]
+def test_page_in_a_browser(finished, page, width, tmp_path):
+    path = finished.files()[page]
+    assert 'name="viewport"' in path.read_text()
+    found = seen(path, width, tmp_path)
+    pictures = found["pictures"]
+    assert len(pictures) == (len(captions(text_of(finished))) if page == "report.html" else 0)
+    for picture in pictures:
+        assert picture["complete"]
+        assert picture["wide"] > 0
+        assert len(picture["alternative"]) > 10
+        # A phone scrolls figures that it can read.
+        assert picture["shown"] > 0.9
+    assert (found["complaints"], found["requested"]) == ([], [])
+    assert found["width"] <= width
+    # No number of the first table is cut off.
+    assert max(found["ends"], default=0) <= width
+    levels = found["levels"]
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+@in_a_browser
+def test_what_is_wrong_with_a_page_is_seen(tmp_path):
+    """The checks above can fail."""
+    (page := tmp_path / "wrong.html").write_text(
+        '<!DOCTYPE html><img src="data:image/png;base64,AAAA"><script src="http://localhost:9/a.js">'
+        '</script><script>nothing()</script><div style="width: 900px">wide</div>'
+    )
+    found = seen(page, 375, tmp_path)
+    assert found["pictures"][0]["wide"] == 0
+    assert "http://localhost:9/a.js" in found["complaints"]
+    assert any("nothing is not defined" in complaint for complaint in found["complaints"])
+    assert found["width"] >= 900
