@@ -324,7 +324,7 @@ def aims(table):
 
 def summarise(table):
     """Verdicts on aims; and ratios of effective draws per second, a panel a walk and a space."""
-    draws = table[table["what"] == "draws"].sort_values("beside", kind="stable")
+    draws = table[table["what"] == "draws"].sort_values(["beside", "n"])
     draws = draws.assign(panel=draws["space"] + ", " + draws["beside"])
     draws["panel"] = draws["panel"].str.replace("with", "\nwith")
     draws["curve"] = "n = " + draws["n"].astype(int).map("{:,}".format)

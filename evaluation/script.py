@@ -11,6 +11,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.ticker import LogLocator
 
 from geodp.samplers.integer_choice import generator_bits
 from geodp_release.run.subjects import ONE_EACH, subject_records
@@ -89,15 +90,18 @@ def panels(table, x, y, by, of, names=None, rows=1, size=(2.6, 2.6), **axis):
     right, and one legend.  ``names`` are those of curves in their order, all in that of the table
     unless given; ``axis`` is as `Axes.set` has it.
     """
-    parts = table.groupby(of, sort=False)
+    parts, names = table.groupby(of, sort=False), table[by].unique() if names is None else names
     columns = -(-len(parts) // rows)
     figure, axes = new_figure(rows, columns, size[0] * columns, size[1] * rows, sharex=True)
     for panel in axes.flat[len(parts) :]:
         panel.set_visible(False)
+    curves: dict = {}
     for panel, (name, part) in zip(axes.flat, parts, strict=False):
-        for curve, look in zip(names or part[by].unique(), CURVES, strict=False):
+        for curve, look in zip(names, CURVES, strict=False):
+            if curve not in set(part[by]):
+                continue
             found = part[part[by] == curve].groupby(x)[y].quantile([0.25, 0.5, 0.75]).unstack()
-            panel.plot(found.index, found[0.5], label=curve, **look)
+            [curves[curve]] = panel.plot(found.index, found[0.5], **look)
             ends = found[0.25], found[0.75]
             panel.fill_between(found.index, *ends, color=look["color"], alpha=0.12, linewidth=0)
         panel.set(**{"title": title(name), "xlabel": x, "ylabel": y} | axis)
@@ -108,9 +112,15 @@ def panels(table, x, y, by, of, names=None, rows=1, size=(2.6, 2.6), **axis):
             places = np.unique(table[x])
             panel.set_xticks(places, [f"{each:,g}" for each in places], rotation=45)
             panel.minorticks_off()
+        if axis.get("yscale") == "log":
+            # Many panels have no two powers of ten.
+            panel.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            panel.yaxis.set_major_formatter("{x:,g}")
     for panel in axes[:, 1:].flat:
         panel.set(ylabel="")
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
+    shown = [curve for curve in names if curve in curves]
+    handles = [curves[curve] for curve in shown]
+    figure.legend(handles, shown, loc="outside upper center", ncols=min(len(shown), 5))
     return figure
 
 

@@ -9,6 +9,7 @@ import pytest
 from conftest import autoregression
 
 import benchmark
+import script
 from geodp import Euclidean, mean
 from geodp.samplers.random_walk import RandomWalk
 
@@ -112,3 +113,13 @@ def test_worst_cases_are_those_that_count():
     assert list(found[4][2:]) == ["9.0", "S^2, 5", "1,000", "met"]
     assert list(found[5][2:]) == ["9.0", "S^2, 5", "1,000", "missed"]
     assert list(found[7][2:]) == ["not run here", "", "", ""]
+
+
+def test_a_curve_has_one_look_in_all_panels_and_is_named_where_not_all_panels_have_it():
+    rows = [(x, 1.0 + x, *which) for x in (1, 2) for which in ("an", "bn", "as", "cs")]
+    figure = script.panels(pd.DataFrame(rows, columns=["x", "y", "by", "of"]), "x", "y", "by", "of")
+    looks = [[line.get_color() for line in panel.lines] for panel in figure.axes]
+    [legend] = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["a", "b", "c"]
+    assert looks[0][0] == looks[1][0] and len({*looks[0], *looks[1]}) == 3
+    assert [line.get_color() for line in legend.get_lines()] == [*looks[0], looks[1][1]]

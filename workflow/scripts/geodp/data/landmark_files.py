@@ -14,7 +14,7 @@ import numpy as np
 from geodp.data.cells import TableReading, finite_number
 from geodp.data.checks import MISSING_CODES
 from geodp.data.columns import landmark_columns
-from geodp.data.messages import RecordFile
+from geodp.data.messages import RecordFile, are_landmarks
 from geodp.data.table import Table
 from geodp.data.text_tables import end_of
 from geodp.errors import DataError
@@ -38,9 +38,7 @@ class LandmarkFile(Table):
     def __init__(self, path, reading):
         super().__init__(path, _LandmarkReading(**vars(reading)))
         if reading.landmarks is None:
-            raise DataError(
-                f"{path} holds landmarks: set the space to kendall, for planar shapes of them"
-            )
+            raise are_landmarks(path)
         self.source = RecordFile(path, "specimen", "value")
         with self._opened("") as text:
             # Lines end as the first does, whatever is in a specimen.

@@ -53,6 +53,14 @@ class RecordFile:
         return DataError(f"{place}: {fault}: {self.remedy}")
 
 
+def are_landmarks(path):
+    """The error for a file of landmarks where points are no planar shapes."""
+    return DataError(
+        f"{path} holds landmarks: set the space to kendall, for planar shapes of them, or for sizes "
+        "beside shapes save them, times their scale, as columns x1, y1, ... of a CSV file"
+    )
+
+
 def parts_of(path):
     """Paths of the files of a table: its own, or those in a folder of Parquet files, by name.
 

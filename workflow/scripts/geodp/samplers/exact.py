@@ -45,9 +45,14 @@ class Exact(Kernel):
         shape = (*target.batch, chains)
         return State(position.reshape((*shape, *space.point_shape)), log_density.reshape(shape))
 
-    def _rejection(self, rng, envelope, members, chains, at_once=1 << 16):
-        """Positions and log densities (members, chains, ...): accepted proposals, in turn."""
+    def _rejection(self, rng, envelope, members, chains, at_once=1 << 16, numbers=1 << 18):
+        """Positions and log densities (members, chains, ...): accepted proposals, in turn.
+
+        So many proposals are computed at once, and of one member no more than have so many numbers:
+        what does not fit a processor's cache takes up to ten times as long.
+        """
         space = envelope.target.space
+        widest = max(1, min(at_once, numbers // (space.dim + 1)))
         position = np.empty((len(members), chains, *space.point_shape), dtype=space.dtype)
         log_density = np.empty((len(members), chains))
         # Of each member: number of draws, and of proposals since the last one.
@@ -62,9 +67,9 @@ class Exact(Kernel):
             wanted = np.minimum(wanted, missing * self.proposals - refused[left])
             share *= 2.0
             # In rows of one member each.
-            width = int(min(np.median(wanted), at_once))
+            width = int(min(np.median(wanted), widest))
             rows = np.repeat(left, np.maximum(np.rint(wanted / width), 1).astype(int))
-            step = max(1, at_once // width)
+            step = max(1, at_once // width) if width < widest else 1
             for first in range(0, len(rows), step):
                 row = rows[first : first + step]
                 *found, accepted = self._propose(rng, envelope, members[row], width)
