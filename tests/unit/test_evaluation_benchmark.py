@@ -121,5 +121,6 @@ def test_a_curve_has_one_look_in_all_panels_and_is_named_where_not_all_panels_ha
     looks = [[line.get_color() for line in panel.lines] for panel in figure.axes]
     [legend] = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["a", "b", "c"]
-    assert looks[0][0] == looks[1][0] and len({*looks[0], *looks[1]}) == 3
+    assert looks[0][0] == looks[1][0]
+    assert len({*looks[0], *looks[1]}) == 3
     assert [line.get_color() for line in legend.get_lines()] == [*looks[0], looks[1][1]]

@@ -56,8 +56,8 @@ class RecordFile:
 def are_landmarks(path):
     """The error for a file of landmarks where points are no planar shapes."""
     return DataError(
-        f"{path} holds landmarks: set the space to kendall, for planar shapes of them, or for sizes "
-        "beside shapes save them, times their scale, as columns x1, y1, ... of a CSV file"
+        f"{path} holds landmarks: set the space to kendall, for planar shapes of them, or for "
+        "sizes beside shapes save them, times their scale, as columns x1, y1, ... of a CSV file"
     )
 
 
