@@ -235,6 +235,27 @@ def test_a_draw_runs_out_as_seldom_as_it_is_said(run_out):
     assert never.made == 3 * few.proposals
 
 
+def test_proposals_of_one_member_are_no_more_at_once_than_have_so_many_numbers(monkeypatch):
+    kernel, sizes, propose = planned("R3").sampler, [], exact.Exact._propose
+
+    def seen(self, rng, envelope, members, count):
+        sizes.append(len(members) * count)
+        return propose(self, rng, envelope, members, count)
+
+    monkeypatch.setattr(exact.Exact, "_propose", seen)
+    away = []
+    for numbers in (1 << 18, 400):
+        rng, given = np.random.default_rng(20), (kernel.envelopes[0], np.arange(1), 4000)
+        position, log_density = kernel._rejection(rng, *given, numbers=numbers)
+        assert np.array_equal(log_density, target("R3").density.log_density(position))
+        away.append(SOLID.dist(target("R3").centre[:, None], position)[0])
+    # The first are made in few calls.
+    assert max(sizes) > 1000
+    assert len(sizes) > 40
+    assert sorted(sizes)[-40] == 100
+    assert stats.ks_2samp(*away).pvalue > FALSE_ALARM
+
+
 def test_draws_are_accepted_proposals_in_turn_or_the_last_that_is_allowed():
     """Of several members, whose proposals come in parts; against a loop over proposals."""
     rng, most = np.random.default_rng(19), 5
