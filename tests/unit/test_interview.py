@@ -13,7 +13,7 @@ from cohort import FOLDER, SETTINGS, rewrite, spent, write, write_cohort
 import geodp
 from geodp import DataError, Ledger, Release
 from geodp_release.ask.cli import main
-from geodp_release.ask.interview import Interview, new_settings
+from geodp_release.ask.interview import Interview, new_settings, stem_of
 from geodp_release.ask.settings import read_settings
 
 pytestmark = pytest.mark.usefixtures("folder", "undrawn")
@@ -57,7 +57,15 @@ def test_settings_are_written_from_a_header_and_public_answers(monkeypatch, caps
         ([], "clinic.yaml is there already"),
         (["sphere"], "no answer is left for: Columns of a response"),
         (["plane"], "Space of the responses: plane was given: choose from euclidean"),
-        (["", "sbp", "agee"], "agee was given: choose from id, age, sex, sbp"),
+        (["", "sbp", "agee"], "agee was given: choose from id, age, sex\n"),
+        # A response is no covariate, and a covariate no label of subjects.
+        (["", "sbp", "sbp"], "sbp was given: choose from id, age, sex\n"),
+        (
+            ["", "sbp", "id", "", "none", "0, 9", *[""] * 3, "1.5"],
+            "Number of subjects, as publicly",
+        ),
+        (["spd", "id, age"], "2 numbers are neither a symmetric matrix nor its triangle"),
+        (["", "sbp", "none", "", "", "100", "", "", "1, 2"], "its 2 numbers make no point"),
         (["", "sbp", "age", "", "", "90, 50"], "90, 50 was given: give two, the smaller first"),
         (["", "sbp", "none", "", "1.5"], "1.5 was given: give a whole number from 1 on"),
         (["", "sbp", "none", "", "", "100", "", "", "120", "", "0"], "give a number above zero"),
@@ -69,9 +77,21 @@ def test_settings_are_written_from_a_header_and_public_answers(monkeypatch, caps
         assert says in capsys.readouterr().err
 
 
-def test_landmarks_need_no_columns(monkeypatch):
+def test_landmarks_need_no_columns(monkeypatch, capsys):
     found = wrote("skulls.tps", "", SKULLS, monkeypatch)
     assert (found.data.columns, found.public.manifold.size) == (None, 3)
+    # Sizes beside shapes are read of a table alone, where their columns need no names either.
+    monkeypatch.setattr(sys, "stdin", io.StringIO("3\nsize_and_shape\n"))
+    assert main(["init", "skulls.tps", "--output", "b.yaml"]) == 2
+    assert "skulls.tps holds landmarks: set the space to kendall" in capsys.readouterr().err
+
+
+def test_a_folder_is_called_by_its_name(monkeypatch):
+    assert stem_of(".") == Path.cwd()
+    assert stem_of("a/b.csv") == Path("a/b")
+    for table in ("", "/"):
+        with pytest.raises(DataError, match="is no table: give the path of one"):
+            stem_of(table)
 
 
 def proposed(path, answers):

@@ -74,14 +74,19 @@ SPHERE = Sphere(2)
 
 def test_centres_are_of_each_data_set_or_one_for_all():
     true, fit = {"true_footpoint": np.eye(3)[:2]}, SimpleNamespace(footpoint=np.eye(3)[1:])
-    settings = (None, "truth", "fit", [0.0, 3.0, 4.0])
+    # Numbers may be rounded.
+    settings = (None, "truth", "fit", [0.0, 0.606, 0.808])
     found = [_centre(SPHERE, {"footpoint_centre": each}, "mine", true, fit) for each in settings]
     assert found[0] is None
     np.testing.assert_array_equal(found[1:3], [np.eye(3)[:2], np.eye(3)[1:]])
     np.testing.assert_allclose(found[3], [0.0, 0.6, 0.8], rtol=1e-15)
     for more, key in (({}, "support.footpoint_centre"), ({"centre_moved": None}, "release.centre")):
-        with pytest.raises(DataError, match=f"key studies.mine.{key}: "):
-            _centre(SPHERE, {"footpoint_centre": [0.0, 1.0]} | more, "mine", {}, None)
+        for wrong in ([0.0, 1.0], [0.0, 3.0, 4.0]):
+            with pytest.raises(DataError, match=f"key studies.mine.{key}: "):
+                _centre(SPHERE, {"footpoint_centre": wrong} | more, "mine", {}, None)
+    uneven = {"footpoint_centre": [1.0, 0.5, 0.0, 1.0]}
+    with pytest.raises(DataError, match="not a point of SPD"):
+        _centre(SPD(2), uneven, "mine", {}, None)
 
 
 @pytest.mark.parametrize("moved", [None, 0.3])

@@ -322,7 +322,9 @@ def test_the_same_data_by_another_path_are_not_paid_for_again(released, monkeypa
     ledger = {"ledger": str(holder / "mine.ledger")}
     monkeypatch.chdir("elsewhere")
     for path in (str(holder / "mine.csv"), "link.csv", "../mine.csv"):
-        run("release", changed(ledger | {"data.path": path}))
+        shown = run("release", changed(ledger | {"data.path": path})).out
+        assert f"The folder out/trial is not made: the release is in {holder}/out/trial." in shown
+    assert not Path("out").exists()
     assert str(Ledger.open(holder / "mine.ledger").spent) == "2"
     # The same settings here are of other data.
     write_cohort(Path(), "3")
@@ -349,3 +351,4 @@ def test_a_name_is_of_one_release(holder, run, refused, monkeypatch, is_finished
         assert (said.startswith(start), said.endswith(end)) == (True, True)
     assert spent() == "2"
     assert "geodp release would refuse it: trial was" in run("plan").out
+    assert "trial was begun with other settings from" in run("check").out

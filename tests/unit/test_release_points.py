@@ -73,12 +73,16 @@ def test_landmarks_have_decimal_commas_and_may_be_below_zero(folder):
     np.testing.assert_array_equal(points, expected)
     # Two numbers below zero are how tpsDig writes a missing landmark.
     shapes = tables.SHAPES.copy()
-    shapes[0], shapes[1, 2] = [[-1.0, 1.0], [9.0, 0.0], [1.0, -5.0]], -1.0
+    shapes[0], shapes[1, 2] = [[-1.0, 1.0], [9.0, 0.0], [1.0, -5.0]], [-2.0, -1.0]
     # A code in one coordinate alone is a number.
     shapes[3, 0] = 9999.0, 1.0
     assert tables.without(tables.read(tables.as_tps(shapes), **tables.LANDMARKS))[1] == [1]
     said = tables.found_faults("s.tps", **tables.LANDMARKS)[0]
     assert "x3: it has two numbers below zero, as tpsDig marks missing ones (move the" in said
+    # What it writes itself is no fault but no response.
+    shapes[1, 2] = -1.0
+    missing = tables.LANDMARKS | {"missing_responses": "drop"}
+    assert len(tables.read(tables.as_tps(shapes), **missing)[1]) == len(shapes) - 1
 
 
 def test_what_a_tps_file_has_besides_planar_landmarks_is_named(folder):
@@ -92,6 +96,12 @@ def test_what_a_tps_file_has_besides_planar_landmarks_is_named(folder):
     assert len(said) == 2
     said = tables.checked("s.tps", **tables.LANDMARKS).warnings
     assert "s.tps: curves or outlines of 1 specimens are left out" in said
+    assert not any("have no SCALE" in each for each in said)
+    Path("s.tps").write_text(text.replace("SCALE=\n", "", 1))
+    said = tables.checked("s.tps", **tables.LANDMARKS).warnings
+    assert any(
+        "1 of 4 specimens have no SCALE, so that their centroid_size" in each for each in said
+    )
 
 
 def test_another_number_of_landmarks_is_named_and_refused_by_no_header(folder):

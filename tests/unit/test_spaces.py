@@ -12,6 +12,7 @@ from cohort import changed, write
 from conftest import CIRCLE, SETTINGS_OF
 
 from geodp import DataError, Ledger
+from geodp.data.columns import need_no_names
 from geodp.data.coordinates import View, are_read, in_layout
 from geodp.manifolds.registry import MANIFOLDS, make_manifold, manifold_settings, parse_point
 from geodp.manifolds.rotations import ORTHOGONAL, Rotations
@@ -206,3 +207,10 @@ def test_landmarks_without_a_finite_log_size_are_no_point_and_do_not_warn(factor
         assert space.are_points(np.array([bad, good])).tolist() == [False, True]
     with pytest.raises(DataError, match="landmarks are no finite numbers, all coincide, or are"):
         parse_point(space, factor * square, "centre")
+
+
+def test_columns_of_landmarks_need_no_names():
+    found = {name: need_no_names(make_manifold(name, size=4)) for name in ("kendall", "sphere")}
+    assert found == {"kendall": True, "sphere": False}
+    assert need_no_names(make_manifold("size_and_shape", size=4))
+    assert not need_no_names(make_manifold("euclidean", size=2))

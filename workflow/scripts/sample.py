@@ -23,7 +23,8 @@ with job() as snakemake:
         "support": mechanism.support_description,
     }
     lengths = {key: settings.get(key, 0) for key in ("chains", "states")}
-    block, is_release = {}, of.sampler == "release"
+    # Drawn besides, or the study's own mechanism.
+    block, is_release = {}, mechanism.name == "release"
     if "data_sets" in settings:
         # Releases, and the random walk for comparison, are of the first data sets only.
         mechanism = mechanism.take(slice(0, settings["data_sets"]))

@@ -103,6 +103,11 @@ def has_landmarks(manifold):
     return manifold.dtype is complex
 
 
+def need_no_names(manifold):
+    """Whether columns of a point are found by name: ``x1, y1, x2, y2, ...``, of landmarks."""
+    return has_landmarks(manifold) or manifold.coordinate_names[:2] == landmark_columns(1)
+
+
 def landmark_columns(number):
     """Column names ``x1, y1, ..., xk, yk``."""
     return [f"{axis}{index}" for index in range(1, number + 1) for axis in "xy"]

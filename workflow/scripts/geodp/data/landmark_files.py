@@ -34,6 +34,8 @@ class LandmarkFile(Table):
     """A file of landmarks of so many a specimen; what it states besides them are ``fields``."""
 
     fields: tuple[str, ...] = ()
+    # Of digitisers, for both numbers of a missing landmark; NA and the like are no numbers.
+    codes: tuple[float, ...] = (*MISSING_CODES, -999.0)
 
     def __init__(self, path, reading):
         super().__init__(path, _LandmarkReading(**vars(reading)))
@@ -66,9 +68,7 @@ class LandmarkFile(Table):
         numbers = list(map(self.reading.number, texts))
         if len(texts) != 2 or None in numbers:
             return "", ""
-        # Of digitisers; NA and the like are no numbers.
-        is_code = numbers[0] == numbers[1] and numbers[0] in (*MISSING_CODES, -999.0)
-        return ("", "") if is_code else texts
+        return ("", "") if numbers[0] == numbers[1] and numbers[0] in self.codes else texts
 
     def _centroid_size(self, texts, scale):
         """The root of the summed squared distances of landmarks from their middle, as text."""
@@ -108,6 +108,7 @@ class TpsFile(LandmarkFile):
     """
 
     fields = ("ID", "IMAGE", "SCALE", "COMMENT", "VARIABLES")
+    codes = (*LandmarkFile.codes, -1.0)
 
     def _specimens(self):
         found, left = None, 0
@@ -131,14 +132,20 @@ class TpsFile(LandmarkFile):
             yield found
 
     def left_out(self):
-        """A sentence in a list on curves that specimens have besides their landmarks."""
+        """Sentences on curves besides landmarks, and on specimens that alone have no scale."""
         kinds = {"CURVES", "OUTLINES", "POINTS"}
-        number = sum(not kinds.isdisjoint(fields) for _, fields in self._specimens())
+        each = [fields for _, fields in self._specimens()]
+        number = sum(not kinds.isdisjoint(fields) for fields in each)
         said = f"{self.path}: curves or outlines of {number} specimens are left out"
-        return [said] if number else []
+        lacking = sum("SCALE" not in fields for fields in each)
+        scales = (
+            f"{self.path}: {lacking} of {len(each)} specimens have no SCALE, so that their "
+            "centroid_size is in another unit than that of the others"
+        )
+        return [said] * (number > 0) + [scales] * (0 < lacking < len(each))
 
     def _pair(self, texts):
-        """As of other files; two numbers below zero are a missing landmark, as of tpsDig."""
+        """As of other files; two other numbers below zero may be a missing landmark, too."""
         if len(texts) == 3:
             return "it has three numbers a landmark, as those in space (LM3)", ""
         pair = super()._pair(texts)

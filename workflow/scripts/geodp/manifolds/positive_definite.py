@@ -3,6 +3,7 @@
 import numpy as np
 
 from geodp.data.triangles import DIAGONAL_FIRST, FACTORS, TRIANGLES, upper_triangle
+from geodp.errors import DataError
 from geodp.manifolds.symmetric import SymmetricSpace
 from geodp.manifolds.symmetric_matrices import (
     ASYMMETRY,
@@ -55,6 +56,11 @@ class PositiveDefinite(SymmetricSpace):
     def asked(cls, columns, number, ask):
         size = cls.size_of(number)
         if size * (size + 1) != 2 * number:
+            if size * size != number:
+                raise DataError(
+                    f"{number} numbers are neither a symmetric matrix nor its triangle: name 3 or "
+                    "4 columns for 2 x 2 matrices, 6 or 9 for 3 x 3, and so on"
+                )
             return {"size": size}, "ambient"
         others = [*FACTORS, *(DIAGONAL_FIRST if size == 3 else ())]
         triangle = ask(

@@ -90,10 +90,11 @@ def manifold_from_settings(settings):
         raise DataError(f"manifold {name}: these settings make none: correct them") from None
 
 
-def parse_point(manifold, numbers, place):
+def parse_point(manifold, numbers, place, rounded=0.02):
     """The point nearest to numbers in one of the manifold's `layouts`.
 
-    Raises a `DataError` that calls the numbers ``place`` if they are not those of a point.
+    Raises a `DataError` that calls the numbers ``place`` if they are not those of a point, up to a
+    part of their size that digits left out may make.
     """
     values = np.asarray(numbers, dtype=float)
     if values.size not in manifold.layouts():
@@ -102,8 +103,13 @@ def parse_point(manifold, numbers, place):
             f"{layout_advice(manifold)}"
         )
     with np.errstate(all="ignore"):
-        [point] = manifold.project(manifold.from_layout(values.reshape((1, -1))))
-    reason = manifold.layout_fault(values) or manifold.invalid_reason(point)
+        [given] = manifold.from_layout(values.reshape((1, -1)))
+        [point] = manifold.project(given[None])
+        # Landmarks have a place and a size of their own.
+        is_far = not np.iscomplexobj(given) and not (
+            np.linalg.norm(point - given) <= rounded * np.linalg.norm(given)
+        )
+    reason = manifold.layout_fault(values) or manifold.invalid_reason(given if is_far else point)
     if reason is not None:
         raise DataError(f"{place}: not a point of {manifold.name}, since {reason}: correct it")
     return point

@@ -75,7 +75,7 @@ class SPD(PositiveDefinite):
 
     def drawn(self, centre, points, radii):
         low, high = self.shown_limits(points, radii)
-        what = "Entries, between their exact limits in the balls,"
+        what = "Entries, between their exact limits in the balls"
         return Drawn(self.shown(points), low, high, self.entries(centre), what)
 
     @property

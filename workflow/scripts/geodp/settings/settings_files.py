@@ -133,6 +133,9 @@ def sentence(problems, given):
     remedy = ": {found} is not allowed: {message}"
     if kind in WORDS["forms"]:
         remedy = f": {{found}} has the wrong type: give {WORDS['forms'][kind]}"
+        given_text = str(problem["input"])
+        if kind == "float_type" and re.fullmatch(r"[-+.\d]+e[-+]?\d+", given_text, re.IGNORECASE):
+            remedy = ": {found} is text in YAML, where a number is written as 2.0e-1 or 0.2"
     remedy = WORDS["remedies"].get(kind, remedy)
     if kind == "too_short" and not problem["input"]:
         what = "the list is" if isinstance(problem["input"], list) else "it is"
@@ -143,7 +146,9 @@ def sentence(problems, given):
         place = [*place, context["key"]]
     message = context.get("error", problem["msg"])
     shown = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
-    return f"key {shown[1:]}{remedy.format(found=found, message=message, **context)}"
+    text = remedy.format(found=found, message=message, **context)
+    # Some messages name the key themselves.
+    return f"key {shown[1:]}{text}" if shown else text.removeprefix(": ")
 
 
 def _some_of(choices, found, most=12):

@@ -95,9 +95,9 @@ def _parser():
 
 
 def _init(given):
-    from geodp_release.ask.interview import Interview, new_settings
+    from geodp_release.ask.interview import Interview, new_settings, stem_of
 
-    path = given.output or str(Path(given.table).with_suffix(".yaml"))
+    path = given.output or f"{stem_of(given.table)}.yaml"
     new_settings(given.table, path, Interview(input, _say, sys.stdin.isatty()))
     _say(f"Written: {path}. Look through it, then: geodp plan {path}, geodp release {path}")
 

@@ -14,6 +14,7 @@ from geodp.data.columns import PAIRS, PointColumns, told_columns, told_pair, tol
 from geodp.data.dates import UNITS, is_day
 from geodp.data.formats import open_table, table_kind
 from geodp.data.landmark_files import LandmarkFile
+from geodp.data.messages import are_landmarks
 from geodp.errors import DataError
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.registry import MANIFOLDS, make_manifold
@@ -76,7 +77,7 @@ def new_settings(table, path, interview):
     """
     if Path(path).exists():
         raise DataError(f"{path} is there already: give another by --output")
-    stem = Path(table).with_suffix("")
+    stem = stem_of(table)
     name = re.sub("[^A-Za-z0-9_-]+", "-", stem.name).strip("-") or "release"
     given = _answers(table, interview) | {"name": name, "stem": str(stem), "file": path}
     text = render("settings.yaml.j2", None, {"yaml": _yaml}, **given)
@@ -93,6 +94,15 @@ def new_settings(table, path, interview):
     except DataError:
         Path(path).unlink()
         raise
+
+
+def stem_of(table):
+    """The path of a table without its suffix; a folder such as "." is called by its name."""
+    path = Path(table)
+    path = path if path.name else path.resolve()
+    if not (table and path.name):
+        raise DataError(f"{table or 'nothing'} is no table: give the path of one")
+    return path.with_suffix("")
 
 
 def _yaml(value):
@@ -115,12 +125,12 @@ def _answers(path, ask):
     data["covariates"] = ask(
         "Covariates, with commas between; none for a mean",
         next(filter(_is_covariate, rest), "none"),
-        lambda text: [] if text == "none" else [_one_of(each, names) for each in _list(text)],
+        lambda text: [] if text == "none" else [_one_of(each, rest) for each in _list(text)],
     )
     labels = [name for name in rest if name not in data["covariates"]]
     data["subject"] = ask.choice(
         f"Column with the subject of each record; or {ONE_EACH}",
-        next(filter(is_subject, rest), ONE_EACH),
+        next(filter(is_subject, labels), ONE_EACH),
         [*labels, ONE_EACH],
     )
     found = {"data": data, "manifold": manifold, "units": ask.units, "sources": ask.sources}
@@ -166,6 +176,8 @@ def _responses(path, table, ask):
         ask.tell(f"  {word}: {what}")
     guess = told.space if told else "sphere" if pair else "euclidean"
     space = ask.choice("Space of the responses", guess, spaces)
+    if isinstance(table, LandmarkFile) and space != "kendall":
+        raise are_landmarks(path)
     if told and told.space == space:
         return {"name": space, "size": told.size}, told.columns, told.coordinates
     several = [name for name in names if len(table.numbered([name])) > 1]
@@ -257,7 +269,7 @@ def _public_inputs(data, space, ask):
     centre = ask.optional(
         "Centre: a rough response in the middle of all ranges, known without these data, as "
         f"numbers with commas between{f' ({names})' if names else ''}; or anywhere",
-        lambda text: list(map(_number, _list(text))),
+        lambda text: _centre(space, list(map(_number, _list(text))), data["coordinates"]),
         default="anywhere",
     )
     given["centre"] = centre or "anywhere"
@@ -288,6 +300,15 @@ def _public_inputs(data, space, ask):
         "Privacy budget epsilon of this release", "1", lambda text: str(parse_budget(text, "it"))
     )
     return given
+
+
+def _centre(space, numbers, coordinates):
+    """Numbers of a centre, if they make one."""
+    # Slow to load: not before the first question.
+    from geodp_release.ask.wording import centre_of
+
+    centre_of(space, numbers, coordinates)
+    return numbers
 
 
 def _list(text):

@@ -159,7 +159,12 @@ def since(settings, ledger, key):
     """Whether the data changed since their release, in a sentence for the holder alone."""
     entries = [each for each in ledger.entries() if each.key == key and each.status != CANCELLED]
     if not entries:
-        return f"{settings.name} was not released from {ledger.path}."
+        others = any(
+            each.description == settings.name and each.status != CANCELLED
+            for each in ledger.entries()
+        )
+        what = "was begun with other settings" if others else "was not released"
+        return f"{settings.name} {what} from {ledger.path}."
     entry = next((each for each in entries if each.finished), entries[-1])
     what = f"the release that {ledger.path} began on {entry.when}"
     if entry.fingerprint is None:
@@ -271,6 +276,8 @@ def _made(settings, plan, ledger, key, tell, despite_check, for_holder):
                 "keeps no copy of a finished release: move the folder back there, or give another "
                 "name for another draw, which spends again; nothing was spent"
             )
+        if entry.finished and folder.absolute() != entry.folder.absolute():
+            tell(f"The folder {folder} is not made: the release is in {entry.folder}.")
         # Said whether the data changed or not.
         tell(
             "The release is of the data as they were when it was drawn; `geodp check` tells their "

@@ -18,6 +18,7 @@ from geodp.data.columns import (
     check_columns,
     has_landmarks,
     named_columns,
+    need_no_names,
     number_of_coordinates,
     point_columns,
 )
@@ -153,7 +154,7 @@ def check_data_settings(settings):
             raise DataError(
                 f"key data.outline: points of {manifold.name} have no outline: remove it"
             )
-        if data.columns is None:
+        if data.columns is None and not need_no_names(manifold):
             raise DataError(
                 f"key data.columns is missing: name those of a point of {manifold.name}"
             )

@@ -23,8 +23,6 @@ class Wording(ReleaseKeys):
         public = self.public
         manifold, centre = public.manifold.make(), public.centre
         coordinates = getattr(self.data, "coordinates", "ambient")
-        if coordinates != "ambient" and isinstance(centre, list):
-            centre = _centre_of_columns(centre, coordinates)
         given = {name: getattr(public, name) for name in type(public).model_fields}
         if isinstance(self.data, TableSettings) and (self.data.words or self.data.basis):
             given |= self._of_terms(self.data)
@@ -34,7 +32,7 @@ class Wording(ReleaseKeys):
             **given
             | {
                 "manifold": manifold,
-                "centre": public_centre(manifold, centre),
+                "centre": centre_of(manifold, centre, coordinates),
                 "covariate_range": tuple(map(tuple, self.ranges)),
                 "sources": self.sources,
             }
@@ -197,6 +195,13 @@ class Wording(ReleaseKeys):
                 some = some[np.linspace(0, len(some) - 1, number).astype(int) if len(some) else []]
             rows += [row for row in some if row[index] != first[index]]
         return np.array(rows)
+
+
+def centre_of(manifold, given, coordinates):
+    """A centre by its name, or from numbers such as columns with these ``coordinates`` hold."""
+    if coordinates != "ambient" and isinstance(given, list):
+        given = _centre_of_columns(given, coordinates)
+    return public_centre(manifold, given)
 
 
 def _centre_of_columns(centre, coordinates):

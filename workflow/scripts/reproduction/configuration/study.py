@@ -282,6 +282,8 @@ class StudySettings(Section):
         if k != (number := terms.number):
             makes = "" if terms.is_plain else f", of which its basis makes {number}"
             words = f"data.covariate names {', '.join(data.covariates)}{makes}: set it to {number}"
+            if not k:
+                words += ", or take a table of kind own_means for a mean of a file"
             yield refused(f": {k} is not {number}, and {words}", "model.covariates")
         if self.budgets and not terms.is_plain:
             words = "with a basis a study is fitted without privacy; release it by geodp"

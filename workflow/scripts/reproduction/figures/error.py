@@ -5,7 +5,7 @@ Releases, whose budget is proved, have a row of panels below at the same budgets
 
 import numpy as np
 import pandas as pd
-from matplotlib.ticker import MultipleLocator
+from matplotlib.ticker import MaxNLocator, MultipleLocator
 
 from geodp.mechanisms.mechanism import SAMPLED_BY
 from geodp.models.blocks import ALL
@@ -18,6 +18,7 @@ WITHOUT_DATA = {"color": "0.5", "linestyle": (0, (6, 3)), "linewidth": 1.0}
 def draw(table, params):
     settings, numbers = params.figure, _numbers(table, params)
     looks = dict(zip(dict.fromkeys(numbers["group"]), style.CURVES, strict=False))
+    curves = _told_apart(numbers, settings["curves"])
     samplers = list(dict.fromkeys(numbers["sampler"]))
     unit = f" ({params.length_unit}$^2$)" if params.length_unit else ""
     rows, columns = len(samplers), len(settings["grids"])
@@ -32,18 +33,20 @@ def draw(table, params):
                 level = row["non_private_median"]
                 _draw_curve(panel, part, f"budget_{split}" if split else "budget", curve)
                 panel.axhline(level, color=curve.colour, linestyle=":", linewidth=1.2)
-                if sampler == "release":
+                if not np.isnan(row["without_data_median"]):
                     own = {"color": curve.colour}
                     panel.axhline(row["without_data_median"], **WITHOUT_DATA | own)
-                levels.append((level, curve.colour, _own_words(row, settings["curves"])))
-            panel.xaxis.set_major_locator(MultipleLocator(0.5))
+                levels.append((level, curve.colour, _own_words(row, curves)))
+            # Those of papers go up to two.
+            is_usual = 0.5 <= np.ptp(panel.dataLim.intervalx) <= 3.0
+            panel.xaxis.set_major_locator(MultipleLocator(0.5) if is_usual else MaxNLocator(5))
             # Rows have budgets of different parts.
             panel.set_xlabel(_budget_label(drawn, params, grid, split))
         if len(levels) > 1:
             style.label_levels(panels[-1], *zip(*levels, strict=True))
         what = style.mechanism_label(drawn["mechanism"].iloc[0])
         panels[0].set_ylabel(f"{what}\nln mean squared error{unit}")
-    style.legend_above(figure, *_legend(numbers, looks, settings["curves"]))
+    style.legend_above(figure, *_legend(numbers, looks, curves))
     return figure, numbers
 
 
@@ -56,6 +59,7 @@ def _legend(numbers, looks, curves):
         handles.append(style.line(label=label, **look.keywords))
     if shared := _shared_words(numbers, curves):
         handles.append(style.line(linestyle="", label=f"(all: {shared})"))
+    is_beside = numbers["without_data_median"].notna().any()
     several, any_colour = numbers["data_sets"].max() > 1, {"color": "0.35"}
     middle, of, level = f"mean over {_sizes_in_words(numbers, 'draws')} draws", "draws", ""
     if several:
@@ -65,7 +69,9 @@ def _legend(numbers, looks, curves):
         middle: any_colour | {"linewidth": 1.4},
         "one data set": any_colour | {"linewidth": 0.7} if several else None,
         f"without privacy{level}": any_colour | {"linestyle": ":"},
-        "drawn without data": WITHOUT_DATA if "release" in set(numbers["sampler"]) else None,
+        "drawn without data": WITHOUT_DATA
+        if numbers["without_data_median"].notna().any()
+        else None,
         "fails its diagnostics": style.HOLLOW if numbers["flagged"].any() else None,
         style.REFUSED: style.HOLLOW if numbers["refused"].any() else None,
     }
@@ -182,9 +188,17 @@ def _sizes_in_words(numbers, column):
     return first + (f" (second row: {others[0]})" if others else "")
 
 
+def _told_apart(numbers, curves):
+    """The column that tells curves apart: that of the settings, or what differs."""
+    if curves != "none" or numbers["group"].nunique() < 2:
+        return curves
+    differ = [name for name in ("n", "noise_variance") if numbers[name].nunique() > 1]
+    return differ[0] if len(differ) == 1 else "group"
+
+
 def _own_words(row, curves):
     """What tells a curve apart from the others; empty if there is nothing."""
-    words = {"n": "n = {}", "noise_variance": "noise variance {}", "none": ""}
+    words = {"n": "n = {}", "noise_variance": "noise variance {}", "group": "{}", "none": ""}
     return words[curves].format(row.get(curves))
 
 
