@@ -69,9 +69,7 @@ def _legend(numbers, looks, curves):
         middle: any_colour | {"linewidth": 1.4},
         "one data set": any_colour | {"linewidth": 0.7} if several else None,
         f"without privacy{level}": any_colour | {"linestyle": ":"},
-        "drawn without data": WITHOUT_DATA
-        if numbers["without_data_median"].notna().any()
-        else None,
+        "drawn without data": WITHOUT_DATA if is_beside else None,
         "fails its diagnostics": style.HOLLOW if numbers["flagged"].any() else None,
         style.REFUSED: style.HOLLOW if numbers["refused"].any() else None,
     }
