@@ -375,14 +375,14 @@ def release_geodesic(
         Of `plan_release`, from public assumptions.
     covariates : array, shape (n, k), or (n,) with one covariate; ``None`` without one
     points : array, shape (n, *point_shape)
+        Shapes by `KendallPlanarShapes.from_landmarks`; what is no point counts for nobody.
     subjects : array, shape (n,), or "one record each"
         Whose each record is: the unit of privacy is a subject with all its records.
 
     Raises
     ------
     DataError
-        Shapes do not go together, the number of subjects is not the public one, or a partition
-        cannot be computed.
+        Shapes or numbers of subjects do not go together, or a partition cannot be computed.
     """
     if not isinstance(plan, ReleasePlan):
         raise DataError(
