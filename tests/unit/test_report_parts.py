@@ -12,6 +12,7 @@ from geodp.errors import DataError
 from reproduction import predicted_errors
 from reproduction.claims.rows import sentence_of
 from reproduction.claims.verdicts import FAILS, HOLDS, IN_PART
+from reproduction.figures import error
 from reproduction.figures.error import _numbers, draw
 from reproduction.places import CHECKOUT
 from reproduction.report import _about, report
@@ -123,6 +124,28 @@ def test_what_is_refused_is_hatched_or_dashed_and_said(kind):
     figure.canvas.draw()
     boxes = [legend.get_window_extent() for legend in figure.legends]
     assert max(box.width for box in boxes) <= figure.bbox.width
+
+
+@pytest.mark.parametrize(
+    ("n", "noise_variance", "curves", "expected"),
+    [
+        *[([20, 60], [0.1, 0.1], "none", "n"), ([20, 20], [0.1, 0.2], "none", "noise_variance")],
+        *[([20, 60], [0.1, 0.2], "none", "group"), ([20, 20], [0.1, 0.2], "n", "n")],
+        ([20], [0.1], "none", "none"),
+    ],
+)
+def test_curves_of_errors_are_told_apart_by_what_differs(n, noise_variance, curves, expected):
+    numbers = pd.DataFrame({"n": n, "noise_variance": noise_variance}).assign(group=range(len(n)))
+    found = error._told_apart(numbers, curves)
+    assert found == expected
+    words = {error._own_words(row, found) for _, row in numbers.iterrows()}
+    assert len(words) == (1 if curves == "n" else len(n))
+
+
+@pytest.mark.parametrize("ends", [(0.01, 0.02), (0.2, 2.02), (0.5, 8.0), (0.1, 100.0)])
+def test_an_axis_of_any_budgets_has_a_few_ticks(ends):
+    found = error._ticks(np.ptp(ends)).tick_values(*ends)
+    assert 2 <= np.sum((ends[0] <= found) & (found <= ends[1])) <= 6
 
 
 def test_readings_of_a_claim_do_not_stand_beside_its_figure():

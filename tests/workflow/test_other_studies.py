@@ -63,6 +63,8 @@ def test_a_study_of_another_model_or_mechanism(ran, study):
     for table in (errors, diagnostics):
         assert set(table["guarantee"]) == {guarantee}
         assert (table["budget"] == table["cell"].map(cells)).all()
+    # What a release would be without data is known of releases alone.
+    assert errors["squared_error_without_data"].notna().all() == (study == "released")
     # No draw fits better than the fit.
     assert (errors["mean_squared_error"] > errors["non_private_mean_squared_error"]).all()
     assert list(diagnostics["parameter"]) == budgets * len(cells)

@@ -37,9 +37,7 @@ def draw(table, params):
                     own = {"color": curve.colour}
                     panel.axhline(row["without_data_median"], **WITHOUT_DATA | own)
                 levels.append((level, curve.colour, _own_words(row, curves)))
-            # Those of papers go up to two.
-            is_usual = 0.5 <= np.ptp(panel.dataLim.intervalx) <= 3.0
-            panel.xaxis.set_major_locator(MultipleLocator(0.5) if is_usual else MaxNLocator(5))
+            panel.xaxis.set_major_locator(_ticks(np.ptp(panel.dataLim.intervalx)))
             # Rows have budgets of different parts.
             panel.set_xlabel(_budget_label(drawn, params, grid, split))
         if len(levels) > 1:
@@ -184,6 +182,11 @@ def _sizes_in_words(numbers, column):
     sizes = dict.fromkeys(numbers.groupby("sampler", sort=False)[column].max())
     first, *others = map(str, sizes)
     return first + (f" (second row: {others[0]})" if others else "")
+
+
+def _ticks(span):
+    """Locator of ticks on an axis of budgets so far apart: those of papers go up to two."""
+    return MultipleLocator(0.5) if 0.5 <= span <= 3.0 else MaxNLocator(5)
 
 
 def _told_apart(numbers, curves):
