@@ -9,6 +9,12 @@ def known(name, names, what, study):
     return name
 
 
+def group_of(wildcards):
+    """Settings of a group of a study."""
+    study = STUDIES[wildcards.study]
+    return study.groups[known(wildcards.group, study.groups, "group", study)]
+
+
 def kind_of_table(wildcards):
     """Section of the kind of a computed table."""
     study = STUDIES[wildcards.study]

@@ -249,7 +249,8 @@ def points_of(manifold: Manifold, array: ArrayLike) -> np.ndarray:
                 "correct or remove it"
             )
         # Landmarks have a place and a size, which shapes do not.
-        points = manifold.project(points)
+        with np.errstate(invalid="ignore"):
+            points = manifold.project(points)
     if not manifold.are_all_points(points):
         # By rounding alone a matrix may be asymmetric.
         axes = tuple(range(1, points.ndim))

@@ -297,7 +297,7 @@ def _public_inputs(data, space, ask):
             ask.source("residual_scale")
     given["description"] = ask("Description of the data, a line for readers", "records")
     given["epsilon"] = ask(
-        "Privacy budget epsilon of this release", "1", lambda text: str(parse_budget(text, "it"))
+        "Privacy budget epsilon of this release", "1", lambda text: str(parse_budget(text, "epsilon"))
     )
     return given
 
