@@ -107,6 +107,8 @@ def test_what_is_not_there_is_named(checkout):
     printed = checkout.refused("--dry-run", "results/tiny/rats/cells/observed/default_9.npz")
     [error] = [line for line in printed.splitlines() if line.startswith("Error: ")]
     assert "no block of the default sampler in group observed 9: ask for one of 0" in error
+    printed = checkout.refused("--dry-run", "results/tiny/rats/groups/mine/fit.json")
+    assert "Error: study rats has no group mine: ask for one of observed" in printed
     # Nor is there anything to report of a release.
     checkout.configuration = checkout.root / "config" / "release.example.yaml"
     shutil.copy(checkout.configuration, checkout.root)
