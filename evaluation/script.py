@@ -97,7 +97,7 @@ def panels(table, x, y, by, of, names=None, rows=1, size=(2.6, 2.6), **axis):
         panel.set_visible(False)
     curves: dict = {}
     for panel, (name, part) in zip(axes.flat, parts, strict=False):
-        for curve, look in zip(names, CURVES, strict=False):
+        for curve, look in zip(names, CURVES[: len(names)], strict=True):
             if curve not in set(part[by]):
                 continue
             found = part[part[by] == curve].groupby(x)[y].quantile([0.25, 0.5, 0.75]).unstack()
@@ -112,8 +112,9 @@ def panels(table, x, y, by, of, names=None, rows=1, size=(2.6, 2.6), **axis):
             places = np.unique(table[x])
             panel.set_xticks(places, [f"{each:,g}" for each in places], rotation=45)
             panel.minorticks_off()
-        if axis.get("yscale") == "log":
-            # Many panels have no two powers of ten.
+        low, high = panel.get_ylim()
+        if axis.get("yscale") == "log" and high < 100.0 * low:
+            # Such a panel may have no two powers of ten.
             panel.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
             panel.yaxis.set_major_formatter("{x:,g}")
     for panel in axes[:, 1:].flat:

@@ -118,6 +118,9 @@ def test_worst_cases_are_those_that_count():
 def test_a_curve_has_one_look_in_all_panels_and_is_named_where_not_all_panels_have_it():
     rows = [(x, 1.0 + x, *which) for x in (1, 2) for which in ("an", "bn", "as", "cs")]
     figure = script.panels(pd.DataFrame(rows, columns=["x", "y", "by", "of"]), "x", "y", "by", "of")
+    wide = pd.DataFrame({"x": [1, 2], "y": [0.5, 1e6], "by": "a", "of": "a"})
+    [panel] = script.panels(wide, "x", "y", "by", "of", yscale="log").axes
+    assert 2 <= len(panel.get_yticks()) <= 12
     looks = [[line.get_color() for line in panel.lines] for panel in figure.axes]
     [legend] = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["a", "b", "c"]

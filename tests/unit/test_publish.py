@@ -351,4 +351,6 @@ def test_a_name_is_of_one_release(holder, run, refused, monkeypatch, is_finished
         assert (said.startswith(start), said.endswith(end)) == (True, True)
     assert spent() == "2"
     assert "geodp release would refuse it: trial was" in run("plan").out
-    assert "trial was begun with other settings from" in run("check").out
+    said = run("check").out
+    assert "trial was not released from " in said
+    assert "mine.ledger as it is here, but from other data or settings." in said

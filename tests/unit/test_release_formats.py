@@ -301,6 +301,9 @@ def test_a_check_says_how_many_have_no_response_and_what_to_do(folder):
     assert list(found.rows) == [3, 4, 6, 7, 8]
     assert found.counted[0] == "There are 5 records of 5 subjects."
     assert not found.faults
+    fewer = tables.frame(**GONE).dropna().iloc[:4]
+    found_fewer = tables.checked(tables.as_csv(fewer), **DROP)
+    assert any("the data have 4 subjects, and" in no for no in found_fewer.reasons)
     # Those without a response may be fewer than the public number, and are never more.
     assert not any("public.subjects" in no for no in found.reasons)
     twice = pd.concat([tables.frame(**GONE)] * 2).assign(who=range(16))

@@ -4,10 +4,12 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import release_tables as tables
 
 from geodp import DataError
+from geodp.data.columns import landmark_columns
 from geodp.data.records import read_table
 from geodp.manifolds.registry import make_manifold
 from geodp_release.ask.release_records import check_data_settings
@@ -83,6 +85,15 @@ def test_landmarks_have_decimal_commas_and_may_be_below_zero(folder):
     shapes[1, 2] = -1.0
     missing = tables.LANDMARKS | {"missing_responses": "drop"}
     assert len(tables.read(tables.as_tps(shapes), **missing)[1]) == len(shapes) - 1
+
+
+def test_sizes_beside_shapes_are_read_of_columns_that_are_not_named(folder):
+    rows, space = tables.SHAPES.reshape((4, 6)), ("size_and_shape", 3)
+    table = pd.DataFrame(rows, columns=landmark_columns(3)).assign(age=5.0, who=tables.IDS)
+    path = tables.as_csv(table)
+    _, points, _ = tables.read(path, space=space, centre="anywhere", columns=None)
+    expected = make_manifold("size_and_shape", size=3).from_layout(rows)
+    np.testing.assert_allclose(points, expected, rtol=0.0, atol=1e-15)
 
 
 def test_what_a_tps_file_has_besides_planar_landmarks_is_named(folder):

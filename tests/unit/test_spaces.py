@@ -209,6 +209,26 @@ def test_landmarks_without_a_finite_log_size_are_no_point_and_do_not_warn(factor
         parse_point(space, factor * square, "centre")
 
 
+FACTORS = [{"name": "euclidean", "size": 1}, {"name": "sphere", "size": 2}]
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "near", "far"),
+    [
+        ("sphere", {"size": 2}, [0.0, 0.6, 0.81], [0.0, 3.0, 4.0]),
+        ("hyperbolic", {"size": 2}, [1.7, 1.0, 1.0], [1.0, 1.0, 1.0]),
+        # However large another entry or factor is.
+        ("spd", {"size": 2}, [1e4, 90.0, 90.1, 3.0], [1e4, 90.0, -90.0, 3.0]),
+        ("product", {"factors": FACTORS}, [1e3, 0.6, 0.8, 0.0], [1e3, 3.0, 4.0, 0.0]),
+    ],
+)
+def test_a_public_point_may_be_rounded_and_not_far_from_any(name, given, near, far):
+    space = make_manifold(name, **given)
+    assert space.invalid_reason(parse_point(space, near, "centre")) is None
+    with pytest.raises(DataError, match=r"centre: not a point of .*, since"):
+        parse_point(space, far, "centre")
+
+
 def test_columns_of_landmarks_need_no_names():
     found = {name: need_no_names(make_manifold(name, size=4)) for name in ("kendall", "sphere")}
     assert found == {"kendall": True, "sphere": False}

@@ -61,7 +61,7 @@ def _sentence(problem, snakemake):
         if isinstance(problem, KeyboardInterrupt):
             return "Interrupted: start the run again to go on."
         if isinstance(problem, MemoryError):
-            return f"Error: out of memory ({problem}): ask for fewer draws, data sets or records"
+            return "Error: out of memory: ask for fewer draws, data sets or records"
         if isinstance(problem, OSError) and problem.errno in remedies:
             what = f"{os.strerror(problem.errno).lower()}: {problem.filename or snakemake.log[0]}"
             return f"Error: {what}: {remedies[problem.errno]}, then start the run again"

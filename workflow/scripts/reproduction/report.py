@@ -91,6 +91,8 @@ def figure_shows(path):
             (table[name].nunique() for name in ("group", "distribution") if name in table),
             default=0,
         ),
+        "without_data": "without_data_median" in table
+        and bool(table["without_data_median"].notna().any()),
         "flagged": "flagged" in table and bool(table["flagged"].any()),
         "refused": "refused" in table and bool(table["refused"].eq(True).any()),
     }

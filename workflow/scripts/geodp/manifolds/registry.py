@@ -1,5 +1,7 @@
 """Registry of manifolds by name, and points from lists of numbers."""
 
+import itertools
+
 import numpy as np
 
 from geodp.errors import DataError
@@ -8,6 +10,7 @@ from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.landmark_maps import LandmarkMap
 from geodp.manifolds.manifold import Manifold
+from geodp.manifolds.positive_definite import PositiveDefinite
 from geodp.manifolds.product import Product
 from geodp.manifolds.rotations import Rotations
 from geodp.manifolds.size_and_shape import SizeAndShape
@@ -90,11 +93,11 @@ def manifold_from_settings(settings):
         raise DataError(f"manifold {name}: these settings make none: correct them") from None
 
 
-def parse_point(manifold, numbers, place, rounded=0.02):
+def parse_point(manifold, numbers, place):
     """The point nearest to numbers in one of the manifold's `layouts`.
 
-    Raises a `DataError` that calls the numbers ``place`` if they are not those of a point, up to a
-    part of their size that digits left out may make.
+    Raises a `DataError` that calls the numbers ``place`` if they are not those of a point, up to
+    what digits left out may make.
     """
     values = np.asarray(numbers, dtype=float)
     if values.size not in manifold.layouts():
@@ -105,14 +108,27 @@ def parse_point(manifold, numbers, place, rounded=0.02):
     with np.errstate(all="ignore"):
         [given] = manifold.from_layout(values.reshape((1, -1)))
         [point] = manifold.project(given[None])
-        # Landmarks have a place and a size of their own.
-        is_far = not np.iscomplexobj(given) and not (
-            np.linalg.norm(point - given) <= rounded * np.linalg.norm(given)
-        )
+        is_far = _are_apart(manifold, given, point)
     reason = manifold.layout_fault(values) or manifold.invalid_reason(given if is_far else point)
     if reason is not None:
         raise DataError(f"{place}: not a point of {manifold.name}, since {reason}: correct it")
     return point
+
+
+def _are_apart(manifold, given, point, rounded=0.1):
+    """Whether numbers are farther from a point than so large a part of their size."""
+    if isinstance(manifold, Product):
+        parts = manifold.factors, manifold.parts(given), manifold.parts(point)
+        return any(itertools.starmap(_are_apart, zip(*parts, strict=True)))
+    if np.iscomplexobj(given):
+        # Landmarks have a place and a size of their own.
+        return False
+    size = np.linalg.norm(given)
+    if isinstance(manifold, PositiveDefinite):
+        # Of an entry: variables may have units far apart.
+        roots = np.sqrt(np.abs(np.diagonal(given)))
+        size = roots[:, None] * roots
+    return not np.all(np.abs(point - given) <= rounded * size)
 
 
 def layout_advice(manifold):

@@ -135,7 +135,7 @@ def sentence(problems, given):
         remedy = f": {{found}} has the wrong type: give {WORDS['forms'][kind]}"
         given_text = str(problem["input"])
         if kind == "float_type" and re.fullmatch(r"[-+.\d]+e[-+]?\d+", given_text, re.IGNORECASE):
-            remedy = ": {found} is text in YAML, where a number is written as 2.0e-1 or 0.2"
+            remedy = ": {found} is text: write it like 2.0e-1 or 0.2, without quotes"
     remedy = WORDS["remedies"].get(kind, remedy)
     if kind == "too_short" and not problem["input"]:
         what = "the list is" if isinstance(problem["input"], list) else "it is"

@@ -356,7 +356,11 @@ def public_centre(manifold, given, place="public.centre"):
     if isinstance(given, str):
         place, given = given, _numbers_of_table(given)
     if has_landmarks(manifold) and len(given) == 2 * manifold.landmarks:
-        return manifold.from_landmarks(np.array(given[0::2]) + 1j * np.array(given[1::2]))
+        with np.errstate(invalid="ignore"):
+            point = manifold.from_landmarks(np.array(given[0::2]) + 1j * np.array(given[1::2]))
+        if (reason := manifold.invalid_reason(point)) is not None:
+            raise DataError(f"{place}: not a point of {manifold.name}, since {reason}: correct it")
+        return point
     return parse_point(manifold, given, place)
 
 

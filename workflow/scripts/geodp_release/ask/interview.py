@@ -125,7 +125,9 @@ def _answers(path, ask):
     data["covariates"] = ask(
         "Covariates, with commas between; none for a mean",
         next(filter(_is_covariate, rest), "none"),
-        lambda text: [] if text == "none" else [_one_of(each, rest) for each in _list(text)],
+        lambda text: (
+            [] if text == "none" else [_one_of(each, [*rest, "none"]) for each in _list(text)]
+        ),
     )
     labels = [name for name in rest if name not in data["covariates"]]
     data["subject"] = ask.choice(
@@ -297,7 +299,9 @@ def _public_inputs(data, space, ask):
             ask.source("residual_scale")
     given["description"] = ask("Description of the data, a line for readers", "records")
     given["epsilon"] = ask(
-        "Privacy budget epsilon of this release", "1", lambda text: str(parse_budget(text, "epsilon"))
+        "Privacy budget epsilon of this release",
+        "1",
+        lambda text: str(parse_budget(text, "epsilon")),
     )
     return given
 

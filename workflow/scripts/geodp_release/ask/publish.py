@@ -163,8 +163,8 @@ def since(settings, ledger, key):
             each.description == settings.name and each.status != CANCELLED
             for each in ledger.entries()
         )
-        what = "was begun with other settings" if others else "was not released"
-        return f"{settings.name} {what} from {ledger.path}."
+        what = f"{settings.name} was not released from {ledger.path}"
+        return f"{what} as it is here, but from other data or settings." if others else f"{what}."
     entry = next((each for each in entries if each.finished), entries[-1])
     what = f"the release that {ledger.path} began on {entry.when}"
     if entry.fingerprint is None:
@@ -276,7 +276,7 @@ def _made(settings, plan, ledger, key, tell, despite_check, for_holder):
                 "keeps no copy of a finished release: move the folder back there, or give another "
                 "name for another draw, which spends again; nothing was spent"
             )
-        if entry.finished and folder.absolute() != entry.folder.absolute():
+        if entry.finished and os.path.realpath(folder) != os.path.realpath(entry.folder):
             tell(f"The folder {folder} is not made: the release is in {entry.folder}.")
         # Said whether the data changed or not.
         tell(

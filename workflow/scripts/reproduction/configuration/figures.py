@@ -53,7 +53,7 @@ class ErrorFigure(FigureSection):
     groups: some(Text) | None = absent()
     """Groups of data sets, a curve each, 4 at most; null for all with those grids."""
     curves: Literal["n", "noise_variance", "none"] = "none"
-    """What tells the curves apart in the legend."""
+    """What tells the curves apart in the legend; none for what differs."""
 
 
 class CurvesFigure(FigureSection):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from geodp.data.columns import need_no_names
+from geodp.data.columns import has_landmarks, need_no_names
 from geodp.data.records import read_table
 from geodp.errors import DataError
 from geodp.models.terms import Terms
@@ -62,7 +62,7 @@ def read_settings(path, space, settings, key):
                 f"the columns of a point are not given: name those of a point of {manifold.name}",
                 argument="columns",
             )
-        if columns is None and Path(path).suffix.lower() == ".mat":
+        if columns is None and has_landmarks(manifold) and Path(path).suffix.lower() == ".mat":
             columns = ["landmarks"]
         return read_table(
             *(path, manifold, settings["covariate"], columns, settings["coordinates"]),

@@ -37,13 +37,16 @@ def draw(table, params):
                     own = {"color": curve.colour}
                     panel.axhline(row["without_data_median"], **WITHOUT_DATA | own)
                 levels.append((level, curve.colour, _own_words(row, curves)))
-            panel.xaxis.set_major_locator(_ticks(np.ptp(panel.dataLim.intervalx)))
             # Rows have budgets of different parts.
             panel.set_xlabel(_budget_label(drawn, params, grid, split))
         if len(levels) > 1:
             style.label_levels(panels[-1], *zip(*levels, strict=True))
         what = style.mechanism_label(drawn["mechanism"].iloc[0])
         panels[0].set_ylabel(f"{what}\nln mean squared error{unit}")
+    for column in axes.T:
+        # Rows share an axis.
+        span = np.ptp([panel.dataLim.intervalx for panel in column])
+        column[0].xaxis.set_major_locator(_ticks(span))
     style.legend_above(figure, *_legend(numbers, looks, curves))
     return figure, numbers
 
