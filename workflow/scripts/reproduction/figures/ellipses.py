@@ -1,7 +1,7 @@
 """Predicted 2 x 2 matrices as ellipses, private beside non-private, and how the ellipses differ."""
 
 import numpy as np
-from matplotlib.ticker import MultipleLocator
+from matplotlib.ticker import MaxNLocator, MultipleLocator
 
 from geodp_release.show.pictures import ellipse_radii
 from geodp_release.show.shape_pictures import ring_between
@@ -42,6 +42,8 @@ def draw(numbers, params):
                 shape.fill(*ring, **band)
                 ends = (100.0 * (end / fitted - 1.0) for end in (inner, outer))
                 difference.fill_between(np.rad2deg(angles), *ends, **band)
+        # Panels are narrow.
+        shape.xaxis.set_major_locator(MaxNLocator(2))
         shape.set(title=f"{params.covariate_label} = {value:g}", aspect="equal")
         difference.xaxis.set_major_locator(MultipleLocator(180))
     middle = len(values) // 2
