@@ -280,6 +280,9 @@ def test_f9_covariates_of_a_second_table_are_joined_by_subject(folder):
     path = as_parquet(frame().drop(columns="age"))
     join = {"path": "ages.csv", "subject": "id"}
     tables.assert_same(read(path, join=join), expected)
+    said = found_faults(path, join=join)
+    assert "ages.csv has more rows of 'p7' than one: keep the right one, since the first" in said[0]
+    assert said[-1] == "3 more labels have several rows there"
     ages.iloc[1:].to_csv("ages.csv", index=False)
     assert tables.without(read(path, join=join)) == [[7], []]
     said = found_faults(path, join=join)

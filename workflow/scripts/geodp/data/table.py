@@ -5,6 +5,7 @@ A row is a record whatever is in it, and each cell is read by itself, by `geodp.
 
 import itertools
 from abc import ABC, abstractmethod
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -250,6 +251,12 @@ class JoinedTable(Table):
                 number,
                 [next(here if mine else there) for mine, count in sources for _ in range(count)],
             )
+
+    def repeated(self):
+        """Labels with several rows in the second table, of which the first counts."""
+        rows = self.parts[1].records(self._labels[1:])
+        counts = Counter(key for _, (key,) in rows if key.strip())
+        return [key for key, number in counts.items() if number > 1]
 
     def unmatched(self):
         """Labels of the first table that the second lacks, each with one that is alike or None."""

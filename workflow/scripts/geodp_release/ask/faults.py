@@ -40,6 +40,14 @@ def faults(settings, data):
             ),
             "labels have no row there",
         )
+        lines += _first(
+            table.repeated(),
+            lambda key: (
+                f"{settings.data.join.path} has more rows of '{_quoted(key)}' than one: keep the "
+                "right one, since the first counts"
+            ),
+            "labels have several rows there",
+        )
     return [*lines, *_rows(table)] if isinstance(table, TextTable) else lines
 
 
