@@ -57,9 +57,9 @@ def test_settings_are_written_from_a_header_and_public_answers(monkeypatch, caps
         ([], "clinic.yaml is there already"),
         (["sphere"], "no answer is left for: Columns of a response"),
         (["plane"], "Space of the responses: plane was given: choose from euclidean"),
-        (["", "sbp", "agee"], "agee was given: choose from id, age, sex, none\n"),
+        (["", "sbp", "agee"], "agee was given: choose from id, age, sex\n"),
         # A response is no covariate, and a covariate no label of subjects.
-        (["", "sbp", "sbp"], "sbp was given: choose from id, age, sex, none\n"),
+        (["", "sbp", "sbp"], "sbp was given: choose from id, age, sex\n"),
         (
             ["", "sbp", "id", "", "none", "0, 9", *[""] * 3, "1.5"],
             "Number of subjects, as publicly",
@@ -86,7 +86,7 @@ def test_landmarks_need_no_columns(monkeypatch, capsys):
     assert "skulls.tps holds landmarks: set the space to kendall" in capsys.readouterr().err
 
 
-def test_a_folder_is_called_by_its_name(monkeypatch):
+def test_a_folder_is_called_by_its_name():
     assert stem_of(".") == Path.cwd()
     assert stem_of("a/b.csv") == Path("a/b")
     for table in ("", "/"):

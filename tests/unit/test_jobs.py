@@ -36,6 +36,7 @@ def after(first, second):
             OSError(errno.EACCES, "", "a.csv"),
             "Error: permission denied: a.csv: let this user write ",
         ),
+        (MemoryError(), "Error: out of memory: ask for fewer draws"),
         (after(KeyboardInterrupt(), ValueError("open handle")), "Interrupted: start the run again"),
     ],
 )

@@ -12,7 +12,7 @@ from cohort import changed, write
 from conftest import CIRCLE, SETTINGS_OF
 
 from geodp import DataError, Ledger
-from geodp.data.columns import need_no_names
+from geodp.data.columns import has_landmark_columns
 from geodp.data.coordinates import View, are_read, in_layout
 from geodp.manifolds.registry import MANIFOLDS, make_manifold, manifold_settings, parse_point
 from geodp.manifolds.rotations import ORTHOGONAL, Rotations
@@ -229,8 +229,10 @@ def test_a_public_point_may_be_rounded_and_not_far_from_any(name, given, near, f
         parse_point(space, far, "centre")
 
 
-def test_columns_of_landmarks_need_no_names():
-    found = {name: need_no_names(make_manifold(name, size=4)) for name in ("kendall", "sphere")}
+def test_columns_of_landmarks_has_landmark_columns():
+    found = {
+        name: has_landmark_columns(make_manifold(name, size=4)) for name in ("kendall", "sphere")
+    }
     assert found == {"kendall": True, "sphere": False}
-    assert need_no_names(make_manifold("size_and_shape", size=4))
-    assert not need_no_names(make_manifold("euclidean", size=2))
+    assert has_landmark_columns(make_manifold("size_and_shape", size=4))
+    assert not has_landmark_columns(make_manifold("euclidean", size=2))

@@ -25,7 +25,7 @@ rule fit:
             else None
         ),
         settings=settings("data"),
-        group=lambda wildcards: group_of(wildcards),
+        group=group_of,
         # No seed where a file is read. The digest is a parameter since a replaced file may be older
         # than the results of the last one.
         seed=lambda wildcards: None if STUDIES[wildcards.study].table else study_seed(wildcards),

@@ -23,7 +23,7 @@ with job() as snakemake:
         "support": mechanism.support_description,
     }
     lengths = {key: settings.get(key, 0) for key in ("chains", "states")}
-    # Drawn besides, or the study's own mechanism.
+    # A release beside the draws of the study's mechanism, or where that is one itself.
     block, is_release = {}, mechanism.name == "release"
     if "data_sets" in settings:
         # Releases, and the random walk for comparison, are of the first data sets only.

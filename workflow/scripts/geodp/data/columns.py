@@ -103,8 +103,8 @@ def has_landmarks(manifold):
     return manifold.dtype is complex
 
 
-def need_no_names(manifold):
-    """Whether columns of a point are found by name: ``x1, y1, x2, y2, ...``, of landmarks."""
+def has_landmark_columns(manifold):
+    """Whether columns of a point, unless named, are those of landmarks: ``x1, y1, x2, y2, ...``."""
     return has_landmarks(manifold) or manifold.coordinate_names[:2] == landmark_columns(1)
 
 

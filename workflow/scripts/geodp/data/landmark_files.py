@@ -14,7 +14,7 @@ import numpy as np
 from geodp.data.cells import TableReading, finite_number
 from geodp.data.checks import MISSING_CODES
 from geodp.data.columns import landmark_columns
-from geodp.data.messages import RecordFile, are_landmarks
+from geodp.data.messages import RecordFile, landmarks_error
 from geodp.data.table import Table
 from geodp.data.text_tables import end_of
 from geodp.errors import DataError
@@ -34,13 +34,13 @@ class LandmarkFile(Table):
     """A file of landmarks of so many a specimen; what it states besides them are ``fields``."""
 
     fields: tuple[str, ...] = ()
-    # Of digitisers, for both numbers of a missing landmark; NA and the like are no numbers.
+    # Numbers that digitisers write twice for a missing landmark; NA and the like are no numbers.
     codes: tuple[float, ...] = (*MISSING_CODES, -999.0)
 
     def __init__(self, path, reading):
         super().__init__(path, _LandmarkReading(**vars(reading)))
         if reading.landmarks is None:
-            raise are_landmarks(path)
+            raise landmarks_error(path)
         self.source = RecordFile(path, "specimen", "value")
         with self._opened("") as text:
             # Lines end as the first does, whatever is in a specimen.
@@ -132,17 +132,17 @@ class TpsFile(LandmarkFile):
             yield found
 
     def left_out(self):
-        """Sentences on curves besides landmarks, and on specimens that alone have no scale."""
-        kinds = {"CURVES", "OUTLINES", "POINTS"}
+        """Sentences on curves, and on specimens without a scale if others have one."""
+        kinds, said = {"CURVES", "OUTLINES", "POINTS"}, []
         each = [fields for _, fields in self._specimens()]
-        number = sum(not kinds.isdisjoint(fields) for fields in each)
-        said = f"{self.path}: curves or outlines of {number} specimens are left out"
-        lacking = sum("SCALE" not in fields for fields in each)
-        scales = (
-            f"{self.path}: {lacking} of {len(each)} specimens have no SCALE, so that their "
-            "centroid_size is in another unit than that of the others"
-        )
-        return [said] * (number > 0) + [scales] * (0 < lacking < len(each))
+        if number := sum(not kinds.isdisjoint(fields) for fields in each):
+            said.append(f"{self.path}: curves or outlines of {number} specimens are left out")
+        if 0 < (lacking := sum("SCALE" not in fields for fields in each)) < len(each):
+            said.append(
+                f"{self.path}: {lacking} of {len(each)} specimens have no SCALE, so that their "
+                "centroid_size is in another unit than that of the others"
+            )
+        return said
 
     def _pair(self, texts):
         """As of other files; two other numbers below zero may be a missing landmark, too."""

@@ -53,7 +53,7 @@ class RecordFile:
         return DataError(f"{place}: {fault}: {self.remedy}")
 
 
-def are_landmarks(path):
+def landmarks_error(path):
     """The error for a file of landmarks where points are no planar shapes."""
     return DataError(
         f"{path} holds landmarks: set the space to kendall, for planar shapes of them, or for "

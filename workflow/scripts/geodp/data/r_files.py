@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from geodp.data.columns import LANDMARK, landmark_columns
-from geodp.data.messages import RecordFile, are_landmarks, few, opened
+from geodp.data.messages import RecordFile, few, landmarks_error, opened
 from geodp.data.statistics_files import ANY_BYTES, DATE, NUMBER, TEXT, LabelledTable, decoded
 from geodp.errors import DataError
 
@@ -179,7 +179,7 @@ class RTable(LabelledTable):
         """Refuse landmarks, too, where points are no shapes; see `Table.refuse_unfit`."""
         is_shape = self.reading.landmarks is not None
         if self._are_landmarks and not is_shape and any(map(LANDMARK.fullmatch, numbers)):
-            raise are_landmarks(self.path)
+            raise landmarks_error(self.path)
         super().refuse_unfit(numbers, labels)
 
     def _values(self, names):

@@ -88,6 +88,10 @@ class PlanarShapes(ProjectiveSpace):
         along, turning = overlap.real * unit, 1j * overlap.imag * unit
         return np.stack(np.broadcast_arrays(along, turning, other - along - turning), axis=-2)
 
+    def is_rounded(self, given, point, part=0.1):
+        # Landmarks have a place and a size of their own.
+        return True
+
     @abstractmethod
     def from_landmarks(self, landmarks):
         """Shapes of complex configurations (..., k), as points."""

@@ -172,10 +172,7 @@ class Manifold(ABC):
         return np.array([self.invalid_reason(array) is None for array in arrays], dtype=bool)
 
     def are_told(self, point, others):
-        """Which points (n, *point_shape), as seen from one, are told from no points; (n,).
-
-        Far above rounding, by a margin that the space has for points.
-        """
+        """Which points (n, *point_shape), as seen from one, are told from no points by a margin."""
         return np.ones(len(others), dtype=bool)
 
     def are_all_points(self, arrays):
@@ -201,8 +198,7 @@ class Manifold(ABC):
     def magnification(self, point):
         """Factor, at least one, by which rounding of a point's numbers grows in lengths; (...).
 
-        It is large where unit vectors have long or short coordinates, as far from the origin of
-        hyperbolic space, or at ill-conditioned matrices.
+        Unit vectors have long coordinates far from the origin of hyperbolic space, for example.
         """
         frame = self.frame(point)
         flat = frame.reshape((*frame.shape[: frame.ndim - self.point_ndim], -1))
@@ -214,6 +210,10 @@ class Manifold(ABC):
     def layout_fault(self, numbers):
         """Why numbers (k,) in a layout are no point, in a few words; ``None`` for the usual one."""
         return None
+
+    def is_rounded(self, given, point, part=0.1):
+        """Whether an array is a point but for digits left out, a part of its size at most."""
+        return bool(np.all(np.abs(point - given) <= part * np.linalg.norm(given)))
 
     @property
     def centres(self):

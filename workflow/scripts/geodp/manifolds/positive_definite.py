@@ -138,6 +138,11 @@ class PositiveDefinite(SymmetricSpace):
             return super().from_layout(numbers)
         return self.symmetric(numbers)
 
+    def is_rounded(self, given, point, part=0.1):
+        # By entry, since variables may have units far apart.
+        roots = np.sqrt(np.abs(np.diagonal(given)))
+        return bool(np.all(np.abs(point - given) <= part * roots[:, None] * roots))
+
     def invalid_reason(self, array):
         if not np.all(np.abs(array) < self.greatest):
             return f"an entry is not a number of size below {self.greatest:g}"

@@ -231,6 +231,10 @@ class Product(SymmetricSpace):
             f.align(p, q) if getattr(f, "is_quotient", False) else q for f, p, q in parts
         )
 
+    def is_rounded(self, given, point, part=0.1):
+        each = zip(self.factors, self.parts(given), self.parts(point), strict=True)
+        return all(factor.is_rounded(*arrays, part) for factor, *arrays in each)
+
     def invalid_reason(self, array):
         for factor, part in zip(self.factors, self.parts(array), strict=True):
             if (reason := factor.invalid_reason(part)) is not None:

@@ -1,7 +1,5 @@
 """Registry of manifolds by name, and points from lists of numbers."""
 
-import itertools
-
 import numpy as np
 
 from geodp.errors import DataError
@@ -10,7 +8,6 @@ from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.landmark_maps import LandmarkMap
 from geodp.manifolds.manifold import Manifold
-from geodp.manifolds.positive_definite import PositiveDefinite
 from geodp.manifolds.product import Product
 from geodp.manifolds.rotations import Rotations
 from geodp.manifolds.size_and_shape import SizeAndShape
@@ -108,27 +105,11 @@ def parse_point(manifold, numbers, place):
     with np.errstate(all="ignore"):
         [given] = manifold.from_layout(values.reshape((1, -1)))
         [point] = manifold.project(given[None])
-        is_far = _are_apart(manifold, given, point)
-    reason = manifold.layout_fault(values) or manifold.invalid_reason(given if is_far else point)
+        found = point if manifold.is_rounded(given, point) else given
+    reason = manifold.layout_fault(values) or manifold.invalid_reason(found)
     if reason is not None:
         raise DataError(f"{place}: not a point of {manifold.name}, since {reason}: correct it")
     return point
-
-
-def _are_apart(manifold, given, point, rounded=0.1):
-    """Whether numbers are farther from a point than so large a part of their size."""
-    if isinstance(manifold, Product):
-        parts = manifold.factors, manifold.parts(given), manifold.parts(point)
-        return any(itertools.starmap(_are_apart, zip(*parts, strict=True)))
-    if np.iscomplexobj(given):
-        # Landmarks have a place and a size of their own.
-        return False
-    size = np.linalg.norm(given)
-    if isinstance(manifold, PositiveDefinite):
-        # Of an entry: variables may have units far apart.
-        roots = np.sqrt(np.abs(np.diagonal(given)))
-        size = roots[:, None] * roots
-    return not np.all(np.abs(point - given) <= rounded * size)
 
 
 def layout_advice(manifold):

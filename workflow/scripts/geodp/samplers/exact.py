@@ -48,8 +48,8 @@ class Exact(Kernel):
     def _rejection(self, rng, envelope, members, chains, at_once=1 << 16, numbers=1 << 18):
         """Positions and log densities (members, chains, ...): accepted proposals, in turn.
 
-        So many proposals are computed at once, and of one member no more than have so many numbers:
-        what does not fit a processor's cache takes up to ten times as long.
+        At most ``at_once`` proposals are computed together, and of one member at most as many as
+        have so many ``numbers``: arrays larger than a processor's cache take several times as long.
         """
         space = envelope.target.space
         widest = max(1, min(at_once, numbers // (space.dim + 1)))

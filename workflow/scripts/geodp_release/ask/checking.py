@@ -64,9 +64,9 @@ def check_data(settings, plan, data=None):
         found.warnings += warn.other_ledgers(settings)
         *_, number = data.groups
         found.counted.append(f"There are {len(points)} records of {number} subjects.")
-        # Of a fixed number those without a response are left out, and are empty.
-        gap = assumptions.subjects - number
-        is_fewer = data.kept is not None and 0 < gap <= data.total - len(data.kept)
+        # Subjects whose records were left out, as they have no response, count as empty.
+        lacking = assumptions.subjects - number
+        is_fewer = data.kept is not None and 0 < lacking <= data.total - len(data.kept)
         if assumptions.changes == 2 and number != assumptions.subjects and not is_fewer:
             found.reasons.append(
                 f"the data have {number} subjects, and public.subjects says "

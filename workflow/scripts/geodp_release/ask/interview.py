@@ -14,7 +14,7 @@ from geodp.data.columns import PAIRS, PointColumns, told_columns, told_pair, tol
 from geodp.data.dates import UNITS, is_day
 from geodp.data.formats import open_table, table_kind
 from geodp.data.landmark_files import LandmarkFile
-from geodp.data.messages import are_landmarks
+from geodp.data.messages import landmarks_error
 from geodp.errors import DataError
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.registry import MANIFOLDS, make_manifold
@@ -126,7 +126,7 @@ def _answers(path, ask):
         "Covariates, with commas between; none for a mean",
         next(filter(_is_covariate, rest), "none"),
         lambda text: (
-            [] if text == "none" else [_one_of(each, [*rest, "none"]) for each in _list(text)]
+            [] if text == "none" else [_one_of(each, rest or ["none"]) for each in _list(text)]
         ),
     )
     labels = [name for name in rest if name not in data["covariates"]]
@@ -179,7 +179,7 @@ def _responses(path, table, ask):
     guess = told.space if told else "sphere" if pair else "euclidean"
     space = ask.choice("Space of the responses", guess, spaces)
     if isinstance(table, LandmarkFile) and space != "kendall":
-        raise are_landmarks(path)
+        raise landmarks_error(path)
     if told and told.space == space:
         return {"name": space, "size": told.size}, told.columns, told.coordinates
     several = [name for name in names if len(table.numbered([name])) > 1]

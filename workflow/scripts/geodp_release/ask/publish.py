@@ -157,12 +157,10 @@ def fingerprint_of(settings, ledger):
 
 def since(settings, ledger, key):
     """Whether the data changed since their release, in a sentence for the holder alone."""
-    entries = [each for each in ledger.entries() if each.key == key and each.status != CANCELLED]
+    begun = [each for each in ledger.entries() if each.status != CANCELLED]
+    entries = [each for each in begun if each.key == key]
     if not entries:
-        others = any(
-            each.description == settings.name and each.status != CANCELLED
-            for each in ledger.entries()
-        )
+        others = any(each.description == settings.name for each in begun)
         what = f"{settings.name} was not released from {ledger.path}"
         return f"{what} as it is here, but from other data or settings." if others else f"{what}."
     entry = next((each for each in entries if each.finished), entries[-1])

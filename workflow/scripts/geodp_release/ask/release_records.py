@@ -16,9 +16,9 @@ from geodp.data.checks import FEWEST_OUTLINE_LANDMARKS
 from geodp.data.columns import (
     ambient,
     check_columns,
+    has_landmark_columns,
     has_landmarks,
     named_columns,
-    need_no_names,
     number_of_coordinates,
     point_columns,
 )
@@ -154,7 +154,7 @@ def check_data_settings(settings):
             raise DataError(
                 f"key data.outline: points of {manifold.name} have no outline: remove it"
             )
-        if data.columns is None and not need_no_names(manifold):
+        if data.columns is None and not has_landmark_columns(manifold):
             raise DataError(
                 f"key data.columns is missing: name those of a point of {manifold.name}"
             )

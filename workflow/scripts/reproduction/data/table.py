@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from geodp.data.columns import has_landmarks, need_no_names
+from geodp.data.columns import has_landmark_columns, has_landmarks
 from geodp.data.records import read_table
 from geodp.errors import DataError
 from geodp.models.terms import Terms
@@ -57,7 +57,7 @@ def read_settings(path, space, settings, key):
     same = ("transformation", "subject", "keep", "outline")
     try:
         manifold = study_manifold(space)
-        if columns is None and not need_no_names(manifold):
+        if columns is None and not has_landmark_columns(manifold):
             raise DataError(
                 f"the columns of a point are not given: name those of a point of {manifold.name}",
                 argument="columns",

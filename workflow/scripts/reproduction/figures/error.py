@@ -60,7 +60,7 @@ def _legend(numbers, looks, curves):
         handles.append(style.line(label=label, **look.keywords))
     if shared := _shared_words(numbers, curves):
         handles.append(style.line(linestyle="", label=f"(all: {shared})"))
-    is_beside = numbers["without_data_median"].notna().any()
+    has_without_data = numbers["without_data_median"].notna().any()
     several, any_colour = numbers["data_sets"].max() > 1, {"color": "0.35"}
     middle, of, level = f"mean over {_sizes_in_words(numbers, 'draws')} draws", "draws", ""
     if several:
@@ -70,7 +70,7 @@ def _legend(numbers, looks, curves):
         middle: any_colour | {"linewidth": 1.4},
         "one data set": any_colour | {"linewidth": 0.7} if several else None,
         f"without privacy{level}": any_colour | {"linestyle": ":"},
-        "drawn without data": WITHOUT_DATA if is_beside else None,
+        "drawn without data": WITHOUT_DATA if has_without_data else None,
         "fails its diagnostics": style.HOLLOW if numbers["flagged"].any() else None,
         style.REFUSED: style.HOLLOW if numbers["refused"].any() else None,
     }
